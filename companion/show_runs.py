@@ -1,9 +1,9 @@
 """Show what trained runs write and look at: the papers' tables of samples, and their pictures of attention.
 
     python -m companion.show_runs samples mem2mem_table6 --dataset pmc-sample --output T.json Mem2Mem=trained/mem2mem
-    python -m companion.show_runs attention mem2mem_figure3 --dataset pmc-sample --output F.png Mem2Mem=trained/mem2mem
+    python -m companion.show_runs attention mem2mem_figure3 --dataset aclsum --output F.png Mem2Mem=trained/mem2mem
 
-`companion/workflow/Snakefile` makes the runs and calls these. Of a corpus whose texts may not be published, samples
+`workflow/Snakefile` makes the runs and calls these. Of a corpus whose texts may not be published, samples
 have the number of the document instead of its title, its text and its reference.
 """
 
@@ -17,9 +17,9 @@ import numpy as np
 
 import lib
 from companion.pages.figures import attention_maps, draw, maximum_attention, shaded_words, use_style
-from lib.data.catalogue import is_private
 from lib.data.corpora import check_unpublished, load_corpus, unseen
 from lib.data.documents import Document
+from lib.data.registry import is_private
 from lib.decoding.run import Run, Summary
 from lib.evaluation.baselines import lead
 from lib.papers import made_of_runs_named

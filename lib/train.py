@@ -18,8 +18,8 @@ from dataclasses import asdict, make_dataclass, replace
 import tyro
 from tyro.conf import OmitArgPrefixes
 
-from lib.data.catalogue import is_name
 from lib.data.prepared import is_prepared
+from lib.data.registry import is_name
 from lib.decoding.run import Run
 from lib.decoding.search import DecodeConfig
 from lib.papers import PAPERS, resolve

@@ -1033,7 +1033,7 @@ No corpus of many web pages may be shipped, so a paper stands for a cluster: its
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 told = preset == "paper"
-wide = studied.options.of_all.prepare(studied_corpus, studied.documents, progress=told)
+wide = studied.options.base.prepare(studied_corpus, studied.documents, progress=told)
 # papers of the ACL Anthology may be quoted from 2016 on
 shown = next(
     cluster
@@ -1745,7 +1745,7 @@ r"""
 r"""
 # Where to go from here
 
-* `python -m lib.train hierarchical_transformer --dataset wikisum_folder --preset code --bf16 --output runs/wikisum` trains at the authors' size on
+* `python -m lib.train hierarchical_transformer --dataset wikisum:wikisum_folder --preset code --bf16 --output runs/wikisum` trains at the authors' size on
   a GPU; the folder holds the ranked shards (`WIKI.train.0.pt` and so on) and their SentencePiece model.
 * `papermill notebooks/hierarchical_transformer.ipynb out.ipynb -p dataset multi_news` runs this page on Multi-News.
 * [`docs/papers/hierarchical_transformer.md`](../docs/papers/hierarchical_transformer.md) maps every equation to its cell and its function in `lib`; [`papers.md`](../papers.md) says which of the paper's claims hold.

@@ -9,12 +9,11 @@ import pytest
 
 from lib.data.batch import make_batch
 from lib.data.corpora import Corpus, load_corpus
-from lib.data.documents import CorpusError, Document
+from lib.data.documents import Document
 from lib.data.prepared import PreparedCorpus
 from lib.data.vocabulary import EOS, UNK
 from lib.data.words import with_numbers
 from lib.evaluation.metrics import limited_recall
-from lib.papers import PAPERS, resolve
 from lib.papers.read_again.headlines import HeadlineOptions, fits
 from lib.system.files import project_root
 from tests.conftest import same_document
@@ -29,7 +28,6 @@ def test_splits_of_the_docstrings_share_no_package_and_no_text():
     assert all(not packages[a] & packages[b] for a, b in (("train", "val"), ("train", "test"), ("val", "test")))
     headlines = [" ".join(d.summary).lower() for of_split in documents.values() for d in of_split]
     assert len(set(headlines)) == len(headlines) == 8_440
-    assert not corpus.repeated
 
 
 def test_the_packages_of_the_docstrings_are_attributed():
@@ -110,18 +108,6 @@ def test_numbers_of_the_text_in_place_of_signs():
     assert with_numbers(["##", "###"], ["12", "3rd", "B2"]) == ["12", "3rd"], "a number begins with a digit"
 
 
-def test_first_sentences_alone_are_said_where_two_are_asked_for(folder, capsys):
-    """Files of first sentences cannot give the paper's two-sentence rows."""
-    resolve("read_again", "small", "option 1").open_corpus(str(folder), progress=False)
-    assert "no training text has a second sentence, and 2 are to be read" in capsys.readouterr().err
-    resolve("read_again", "small").open_corpus(str(folder), progress=False)
-    assert "second sentence" not in capsys.readouterr().err
-    rows = {row.label: row for row in PAPERS["read_again"].tables["read_again_table1"].rows}
-    for name in ("Option 1 + copy, 15K", "Option 2 + copy, 15K"):
-        assert "first sentence" in rows[name].reason("gigaword") and not rows[name].reason("reuters")
-    assert not rows["GRU, 15K"].reason("gigaword")
-
-
 @pytest.fixture
 def folder(tmp_path):
     words = ["ant", "bee", "cat", "dog", "emu", "fox", "gnu", "hen"]
@@ -194,19 +180,6 @@ def test_filters_spare_the_test_set(folder):
     assert "{'train': 1, 'val': 1}" in corpus.report
 
 
-def test_several_references(tmp_path):
-    (tmp_path / "input.txt").write_text("a man ran .\na dog sat .\n", encoding="utf-8")
-    for i in range(4):
-        (tmp_path / f"task1_ref{i}.txt").write_text(f"man runs {i}\ndog sits {i}\n", encoding="utf-8")
-    documents = list(load_corpus(tmp_path).split("test"))
-    assert [d.references for d in documents] == [
-        [[f"man runs {i}"] for i in range(4)], [[f"dog sits {i}"] for i in range(4)],
-    ]  # fmt: skip
-    (tmp_path / "task1_ref2.txt").write_text("man runs\n", encoding="utf-8")
-    with pytest.raises(CorpusError, match=r"task1_ref2.txt: ends before line 2"):
-        list(load_corpus(tmp_path).split("test"))
-
-
 def test_recall_of_75_bytes():
     (one,) = limited_recall([["the cat sat on the mat"]], [[["the cat lay on a mat"]]])
     assert one == pytest.approx([100 * 4 / 6, 100 * 1 / 5, 100 * 4 / 6])
@@ -224,15 +197,10 @@ def test_recall_of_75_bytes():
 
 def test_gigawords_own_files(shared):
     """Tokens, # and <unk> stay as they are; the published filters leave most pairs of this sample."""
-    corpus = load_corpus(shared / "samples" / "gigaword" / "sumdata")
+    corpus = load_corpus(f"gigaword:{shared}/samples/gigaword/sumdata")
     documents = list(corpus.split("train"))
     made = OPTIONS.example(documents[0])
     assert made.summary == documents[0].summary[0].split()
-    prepared = replace(OPTIONS, filtered=True).prepare(corpus_with_test(corpus), progress=False)
+    corpus.readers["test"] = corpus.readers["val"]  # the sample has no test file
+    prepared = replace(OPTIONS, filtered=True).prepare(corpus, progress=False)
     assert 10 <= len(prepared["train"]) <= len(documents)
-
-
-def corpus_with_test(corpus):
-    """The sample has no test file: validation pairs stand in."""
-    corpus._records["test"] = corpus._records["val"]
-    return corpus

@@ -127,7 +127,7 @@ def test_a_file_of_many_articles_is_a_corpus(tmp_path):
     articles = [*map(long_article, range(30)), long_article(30, words=10), long_article(31, abstract=5)]
     data = f"<pmc-articleset>{''.join(articles)}</pmc-articleset>".encode()
     (tmp_path / "many.nxml.gz").write_bytes(gzip.compress(data))
-    corpus = load_corpus(tmp_path)
+    corpus = load_corpus(f"pmc:{tmp_path}")
     assert {d.id for s in SPLITS for d in corpus.split(s)} == {f"PMC{n}" for n in range(30)}
     report = "left out: 2 of 32 (1 abstract of fewer than 30 words, 1 body of fewer than 500 words)."
     assert corpus.report() == report

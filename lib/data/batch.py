@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import PackedSequence
 
 from lib.data.vocabulary import BOS, PAD, UNK
 from lib.system.errors import InputError
@@ -72,11 +73,15 @@ class Batch:
         """The batch in memory from which a GPU copies while it computes; `to` need not put it there then."""
         return _each(self, Tensor.pin_memory)
 
-    # What only models that read sentence by sentence ask for is made when they ask.
+    # Models that read sentence by sentence need the following; it is made when they first ask for it, on the host.
+
+    @cached_property
+    def rows(self) -> "Rows":
+        return Rows.of(self.sentence_lengths, self.source.shape[1])
 
     @cached_property
     def source_lengths(self) -> Tensor:
-        """[B] words of each source; on the CPU, as packing wants it."""
+        """[B] words of each source, on the CPU."""
         return torch.tensor([int(lengths.sum()) for lengths in self.sentence_lengths])
 
     @cached_property
@@ -91,16 +96,6 @@ class Batch:
         return put(mask, self.source.device)
 
     @cached_property
-    def sentence_numbers(self) -> np.ndarray:
-        """[A] which sentence of its document each is, for all sentences in order; on the CPU."""
-        return np.concatenate([np.arange(len(n)) for n in self.sentence_lengths])
-
-    @cached_property
-    def sentence_starts(self) -> np.ndarray:
-        """[A] places at which the sentences begin in the flat [B * N]; on the CPU."""
-        return _starts(self.sentence_lengths, self.source.shape[1])
-
-    @cached_property
     def sentence_of(self) -> Tensor:
         """[B, N] m(i): the sentence of word i; 0 where padded."""
         numbers, _ = _pad([np.repeat(np.arange(len(n)), n) for n in self.sentence_lengths])
@@ -108,38 +103,68 @@ class Batch:
 
     @cached_property
     def sentences(self) -> "Sentences":
-        """Every sentence as a row of its own."""
-        counts = self.sentence_counts
-        lengths = torch.from_numpy(np.concatenate(self.sentence_lengths)).long()
-        step = torch.arange(int(lengths.max()))
-        mask = step < lengths[:, None]
-        sentences = Sentences(
-            owner=torch.repeat_interleave(torch.arange(len(counts)), counts),
-            number=torch.from_numpy(self.sentence_numbers),
-            place=torch.from_numpy(self.sentence_starts)[:, None] + step.where(mask, 0),
-            mask=mask,
-            words=mask.flatten().nonzero()[:, 0],
-        )
-        return _moved(sentences, self.source.device)
+        return _moved(self.rows.padded(), self.source.device)
 
     @cached_property
     def ragged(self) -> "Ragged":
-        """All sentences without padding, in groups of like length."""
-        ragged = _ragged(self.sentence_lengths, self.source.shape[1])
-        device = self.source.device
+        ragged, device = self.rows.in_groups(), self.source.device
         return replace(_moved(ragged, device), groups=[_moved(group, device) for group in ragged.groups])
 
     @cached_property
     def packed(self) -> "Packed":
-        """All sentences as one packed sequence."""
-        packed = _pack_sentences(self.sentence_lengths, self.source.shape[1], int(self.sentence_counts.max()))
-        device = self.source.device
-        return replace(packed, words=put(packed.words, device), sentences=put(packed.sentences, device))
+        """All sentences as one packed sequence; `rows` are their places in the flat [B * L]."""
+        places = self.rows.owner * int(self.sentence_counts.max()) + self.rows.number
+        return pack(self.rows.start, self.rows.length, self.source.device, places=places)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Sentences of B documents, A in all, whose words are padded to [B, N]: arrays on the host.
+
+    Indices are made here, with the batch, because a GPU would be waited for to know how many there are.
+    """
+
+    owner: np.ndarray  # [A] document
+    number: np.ndarray  # [A] which of its sentences
+    start: np.ndarray  # [A] place of the first word in the flat [B * N]
+    length: np.ndarray  # [A] words
+
+    @classmethod
+    def of(cls, lengths: Sequence[np.ndarray], width: int) -> "Rows":
+        owner = np.repeat(np.arange(len(lengths)), [len(n) for n in lengths])
+        number = np.concatenate([np.arange(len(n)) for n in lengths])
+        start = np.concatenate([b * width + np.cumsum(n) - n for b, n in enumerate(lengths)])
+        return cls(owner, number, start, np.concatenate(lengths).astype(np.int64))
+
+    def padded(self) -> "Sentences":
+        step = np.arange(self.length.max())
+        mask = step < self.length[:, None]
+        place = self.start[:, None] + np.where(mask, step, 0)
+        owner, number, place, mask, flat = map(
+            torch.from_numpy, (self.owner, self.number, place, mask, np.flatnonzero(mask))
+        )
+        return Sentences(owner, number, place, mask, flat)
+
+    def in_groups(self, min_share: float = 0.75) -> "Ragged":
+        """Group the sentences by length. A group ends before a sentence that is shorter than `min_share` of its
+        longest one."""
+        order = np.argsort(-self.length, kind="stable")
+        lengths = self.length[order]
+        row = np.repeat(np.arange(len(lengths)), lengths)
+        place = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        groups, first = [], 0
+        while first < len(lengths):
+            last = first + int(np.searchsorted(-lengths[first:], -min_share * lengths[first], side="right"))
+            groups.append(Group.of(lengths[first:last]))
+            first = last
+        word = self.start[order][row] + place
+        arrays = word, row, place, self.owner[order], self.number[order]
+        return Ragged(*map(torch.from_numpy, arrays), groups=groups)  # type: ignore[call-arg]
 
 
 @dataclass(frozen=True)
 class Sentences:
-    """The sentences of all documents, A in all, as rows of at most J words."""
+    """The sentences of all documents as rows that are padded to the longest, J words."""
 
     owner: Tensor  # [A] document
     number: Tensor  # [A] which of its sentences
@@ -150,17 +175,25 @@ class Sentences:
 
 @dataclass(frozen=True)
 class Group:
-    """Sentences of like length, as rows that are padded to the longest of them."""
+    """Sentences of similar length, as rows that are padded to the longest of them."""
 
     rows: int
     longest: int
     slots: Tensor | None  # [words of the group] place of each in the flat [rows * longest]; None: there is no padding
     mask: Tensor | None  # [rows, longest] true where there is a word
 
+    @classmethod
+    def of(cls, lengths: np.ndarray) -> "Group":
+        longest = int(lengths[0])
+        mask = np.arange(longest) < lengths[:, None]
+        if mask.all():
+            return cls(len(lengths), longest, None, None)
+        return cls(len(lengths), longest, torch.from_numpy(np.flatnonzero(mask)), torch.from_numpy(mask))
+
 
 @dataclass(frozen=True)
 class Ragged:
-    """W words of A sentences, the longest sentence first, and groups of sentences that follow each other."""
+    """All sentences without padding, W words, the longest sentence first, in groups of similar length."""
 
     word: Tensor  # [W] position of each word in the flat [B * N]
     row: Tensor  # [W] its sentence
@@ -177,12 +210,46 @@ class Ragged:
 
 @dataclass(frozen=True)
 class Packed:
-    """The sentences of all documents as one packed sequence (torch.nn.utils.rnn.PackedSequence): time step by time
-    step, the longest sentence first, so that the sentence encoder computes no padding."""
+    """Rows of words in the order in which a recurrent layer reads them without padding: time step by time step, the
+    longest row first."""
 
-    words: Tensor  # [all words] position of each packed word in the flat [B * N]
-    sentences: Tensor  # [all sentences] position of each packed sentence in the flat [B * L]
-    sizes: Tensor  # [longest sentence] how many sentences reach each step; on the CPU
+    words: Tensor  # [W] position of each packed word in a flat tensor
+    sizes: Tensor  # [longest row] how many rows reach each step; on the CPU
+    rows: Tensor  # [rows] place of each row, the longest first
+    back: Tensor | None  # [rows] where each row is in that order
+
+    def sequence(self, words: Tensor) -> PackedSequence:
+        """Values [W, e] of the packed words, as PyTorch's recurrent layers take them. Their last states are put back
+        into the rows' own order where `back` gives it."""
+        return PackedSequence(words, self.sizes, None if self.back is None else self.rows, self.back)
+
+
+def pack(
+    starts: np.ndarray,
+    lengths: np.ndarray,
+    device: torch.device,
+    backwards: bool = False,
+    places: np.ndarray | None = None,
+) -> Packed:
+    """Pack rows that begin at `starts` [rows] of a flat tensor and have `lengths` [rows] words.
+
+    `pack_padded_sequence` would wait for a GPU, and its backward pass copies the gradient of each step.
+
+    backwards: each row is read from its last word to its first.
+    places: [rows] where the caller puts the last states, which then stay in packed order.
+    """
+    order = np.argsort(-lengths, kind="stable")
+    starts, lengths = starts[order], lengths[order].astype(np.int64)
+    steps = np.arange(lengths[0])
+    sizes = np.searchsorted(-lengths, -steps, side="left")  # rows that are longer than the number of the step
+    step = np.repeat(steps, sizes)
+    row = np.arange(len(step)) - np.repeat(sizes.cumsum() - sizes, sizes)
+    words = starts[row] + (lengths[row] - 1 - step if backwards else step)
+
+    rows = order if places is None else places[order]
+    back = put(torch.from_numpy(np.argsort(order)), device) if places is None else None
+    words, rows = (put(torch.from_numpy(x), device) for x in (words, rows))
+    return Packed(words, torch.from_numpy(sizes), rows, back)
 
 
 def _moved(part: Any, device: torch.device | str) -> Any:
@@ -204,14 +271,9 @@ def put(tensor: Tensor, device: torch.device | str) -> Tensor:
 
 
 def make_batch(documents: Sequence[EncodedDocument], vocab_size: int) -> Batch:
-    """Pad `documents`. Raises ValueError for a document that a model cannot read; [EOS] alone is a summary."""
-    for d in documents:
-        if not len(d.source):
-            raise InputError(f"document {d.id!r} has no source words: nothing is left of its text")
-        if not len(d.target):
-            raise InputError(f"document {d.id!r} has no target: where there is no summary it is [EOS] alone")
-        if (d.sentence_lengths < 1).any():
-            raise InputError(f"document {d.id!r} has an empty sentence")
+    """Pad `documents`. Of a summary there may be [EOS] only."""
+    if empty := [d.id for d in documents if not len(d.source)]:
+        raise InputError(f"document {empty[0]!r} has no source words: nothing is left of its text")
     extended, source_mask = _pad([d.source for d in documents])
     source = in_vocabulary(extended, vocab_size)
     if own := [d.source_ids for d in documents if d.source_ids is not None]:
@@ -261,61 +323,3 @@ def _squares(graphs: list[np.ndarray]) -> Tensor:
     for row, graph, n in zip(padded, graphs, sizes):
         row[:n, :n] = torch.from_numpy(graph.reshape(n, n))
     return padded
-
-
-def _starts(lengths: list[np.ndarray], width: int) -> np.ndarray:
-    """Places at which the sentences of all documents begin in the flat [B * width]."""
-    return np.concatenate([b * width + np.cumsum(n) - n for b, n in enumerate(lengths)])
-
-
-def _pack_sentences(lengths: list[np.ndarray], width: int, rows: int) -> Packed:
-    """Places of the packed sequence's words and sentences in the padded tensors."""
-    places = np.concatenate([b * rows + np.arange(len(n)) for b, n in enumerate(lengths)])
-    words, sizes, order = packed_places(_starts(lengths, width), np.concatenate(lengths))
-    return Packed(*map(torch.from_numpy, (words, places[order], sizes)))
-
-
-def packed_places(
-    starts: np.ndarray, lengths: np.ndarray, backwards: bool = False
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pack rows of words into one sequence: step after step, the longest row first.
-
-    starts, lengths: [rows] of each row, its first place in a flat tensor and its words. backwards: each row from its
-    last word to its first.
-
-    Returns the places [W] of the packed words, how many rows reach each step, and the rows in their packed order.
-    """
-    order = np.argsort(-lengths, kind="stable")
-    starts, lengths = starts[order], lengths[order].astype(np.int64)
-    steps = np.arange(lengths[0])
-    sizes = np.searchsorted(-lengths, -steps, side="left")  # rows that are longer than the number of the step
-    step = np.repeat(steps, sizes)
-    row = np.arange(len(step)) - np.repeat(sizes.cumsum() - sizes, sizes)
-    return starts[row] + (lengths[row] - 1 - step if backwards else step), sizes, order
-
-
-def _ragged(lengths: list[np.ndarray], width: int, least: float = 0.75) -> Ragged:
-    """Sentences of all documents by length; one shorter than `least` times the longest of its group begins the
-    next."""
-    starts = _starts(lengths, width)
-    owner = np.repeat(np.arange(len(lengths)), [len(n) for n in lengths])
-    number = np.concatenate([np.arange(len(n)) for n in lengths])
-    flat = np.concatenate(lengths).astype(np.int64)
-    order = np.argsort(-flat, kind="stable")
-    starts, owner, number, flat = starts[order], owner[order], number[order], flat[order]
-    place = np.arange(flat.sum()) - np.repeat(np.cumsum(flat) - flat, flat)
-    groups, first = [], 0
-    while first < len(flat):
-        last = first + int(np.searchsorted(-flat[first:], -least * flat[first], side="right"))
-        groups.append(_group(flat[first:last]))
-        first = last
-    arrays = (np.repeat(starts, flat) + place, np.repeat(np.arange(len(flat)), flat), place, owner, number)
-    word, row, place, owner, number = (torch.from_numpy(a.astype(np.int64)) for a in arrays)
-    return Ragged(word, row, place, owner, number, groups)
-
-
-def _group(lengths: np.ndarray) -> Group:
-    mask = np.arange(lengths[0]) < lengths[:, None]
-    whole = bool(mask.all())
-    slots = None if whole else torch.from_numpy(np.flatnonzero(mask.ravel()))
-    return Group(len(lengths), int(lengths[0]), slots, None if whole else torch.from_numpy(mask))

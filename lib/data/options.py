@@ -1,38 +1,28 @@
-"""Options that the preprocessing of every paper shares: they turn a corpus and texts into what a model reads. Each
-paper's own stand in its folder."""
+"""Options of preprocessing: they turn a corpus and texts into what a model reads. Each paper has its own."""
 
+import json
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar
 
 from lib.data.characters import clean, lowered
-from lib.data.documents import Document
+from lib.data.documents import SPLITS, CorpusError, Document, Example
+from lib.data.prepared import PreparedCorpus, TextEncoder, check_splits, prepare, watched
+from lib.data.split import Split, chunked
+from lib.data.vocabulary import Vocabulary
 from lib.data.words import split_words, surfaces, tokenize, word_spans
+from lib.system.errors import InputError
 from lib.system.fields import Count, checked
-
-
-@dataclass(frozen=True)
-class Example:
-    """A document in words: `sentences` of the source as it was cut, and the summary's words."""
-
-    id: str
-    sentences: list[list[str]]
-    summary: list[str]
-    reference: list[str]  # the summary's sentences as they were
-    tokenised: bool = False  # as the document's texts
-
-    @property
-    def words(self) -> list[str]:
-        """Words of the source, sentence by sentence."""
-        return [word for sentence in self.sentences for word in sentence]
+from lib.system.processes import default_workers, in_processes
 
 
 @checked
 class Options(ABC):
-    """Sizes of a paper's preprocessing, as values that JSON can hold. They raise ValueError for what cannot be."""
+    """Sizes of a paper's preprocessing, as values that JSON can hold. They raise ValueError for impossible ones."""
 
     summary_tokens: Count  # [EOS] counted in
     vocab_size: int  # special symbols counted in
@@ -47,32 +37,48 @@ class Options(ABC):
 
     @property
     def of_corpus(self) -> tuple[str, ...]:
-        """Fields that are the corpus's own, whatever was asked for."""
+        """Fields that the corpus determines, whatever was asked for."""
         return ()
+
+    def for_corpus(self, corpus) -> "Options":
+        """Take over what a corpus determines. Raises CorpusError where it lacks what the options need."""
+        return self
+
+    @property
+    def base(self) -> "Options | None":
+        """Options of the prepared corpus that these make another one of; None: it is made of the texts."""
+        return None
+
+    @property
+    def outside(self) -> str:
+        """Name what else determines the corpus, such as the contents of a file."""
+        return ""
+
+    def prepare(
+        self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True
+    ) -> PreparedCorpus:
+        """Encode every split of a `lib.data.corpora.Corpus` as a model reads it, of each at most `limit` documents.
+
+        The result is saved in `folder`, by default in the cache, and loaded from there the next time. Raises
+        CorpusError for a corpus that cannot be read, or is none for a model of these options.
+        """
+        options = self.for_corpus(corpus)
+        base = options.base.prepare(corpus, limit, progress=progress) if options.base else None
+        key = [corpus.identity, limit, options.outside]
+        return prepare(corpus.name, options, key, partial(options.make, corpus, base, limit, progress), folder)
+
+    @abstractmethod
+    def make(self, corpus, base: PreparedCorpus | None, limit: int | None, progress: bool, folder: Path) -> Any:
+        """Make what `prepare` returns, a `PreparedCorpus`, with the files of its splits in `folder`."""
 
     @abstractmethod
     def example(self, document: Document) -> Any:
         """A document as a model reads it: an `Example`, or the `Cluster` of the hierarchical transformer."""
 
     @abstractmethod
-    def prepare(
-        self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True
-    ) -> Any:
-        """A `PreparedCorpus`: every split of a `lib.data.corpora.Corpus` as a model reads it, of each at most `limit`
-        documents. It is saved in `folder`, by default in the cache, and loaded from there the next time. Raises
-        CorpusError for a corpus that cannot be read, or is none for a model of these options."""
-
-    @abstractmethod
-    def encode(self, documents: Iterable[Document], encoder: Any) -> list[Any]:
-        """An `EncodedDocument` of each text, with or without a summary, as `prepare` makes them of a corpus; without
-        one the target is [EOS]. Raises ValueError for a text of which nothing is left to read.
-
-        encoder: the corpus's `TextEncoder`.
-        """
-
-    def check(self, name: str, examples: Iterable[Any]) -> None:  # noqa: B027
-        """Raise CorpusError where a corpus that begins with these training documents (as `example` gives them) is
-        none for a model of these options."""
+    def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[Any]:
+        """Encode texts, with or without a summary, as `prepare` does it for a corpus; without one the target is
+        [EOS]. Raises ValueError for a text of which nothing is left to read."""
 
     def words(self, sentence: str, tokenised: bool = False) -> list[str]:
         """Words of a sentence of a document, as `words_of` has them."""
@@ -102,6 +108,78 @@ class Options(ABC):
         return Example(document.id, sentences, summary, document.summary, document.tokenised)
 
 
+@checked
+class WordOptions(Options):
+    """Options of models that read and write words: their `example` is an `Example`."""
+
+    def check(self, name: str, examples: Iterable[Example]) -> None:
+        """Raise CorpusError where a corpus that begins with these training documents is none for these options."""
+
+    def keeps(self, split_name: str, example: Example) -> bool:
+        """Whether a document stays in its split."""
+        return True
+
+    def learn_encoder(self, source: Counter, summary: Counter) -> TextEncoder:
+        """Learn the vocabulary from the counts of words in the training documents."""
+        return TextEncoder(self, Vocabulary.from_counts(source + summary, self.vocab_size, self.symbols))
+
+    def make(self, corpus, base, limit, progress, folder) -> PreparedCorpus:
+        """Two passes: documents to words, by several processes, in files of JSON lines; then words to ids."""
+        check_splits(corpus)
+        self.check(corpus.name, map(self.example, corpus.split("train", min(limit or CHECKED, CHECKED))))
+        source, summary, longest, filtered = Counter(), Counter(), dict.fromkeys(SPLITS, 0), Counter()
+        for name in SPLITS:
+            documents = watched(corpus.split(name, limit), f"{corpus.name}, {name}", progress)
+            chunks = in_processes(partial(_in_words, self, name), chunked(documents), default_workers())
+            with open(folder / f"{name}.words", "w", encoding="utf-8") as file:
+                for lines, of_source, of_summary, words, dropped in chunks:
+                    file.writelines(lines)
+                    filtered[name] += dropped
+                    longest[name] = max(longest[name], words)
+                    if name == "train":
+                        source.update(of_source)
+                        summary.update(of_summary)
+
+        encoder, splits = self.learn_encoder(source, summary), {}
+        largest = max(len(encoder.vocabulary), len(encoder.source_vocabulary or ()))
+        for name in SPLITS:
+            words = folder / f"{name}.words"
+            with open(words, encoding="utf-8") as lines:
+                encoded = (encoder.encode_example(Example(*json.loads(line))) for line in lines)
+                splits[name] = Split.write(folder, name, encoded, largest + longest[name])
+            words.unlink()
+        left_out = f" Left out by the filters: {dict(+filtered)}." if filtered.total() else ""
+        return PreparedCorpus(corpus.name, encoder, splits, corpus.report() + left_out, corpus.remarks())
+
+    def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[Any]:
+        examples = [self.example(document) for document in documents]
+        for example in examples:
+            if not example.sentences:
+                raise InputError(f"document {example.id!r} has no words: nothing is left to summarize")
+        return [encoder.encode_example(example) for example in examples]
+
+
+CHECKED = 1_000  # training documents that show, before all are prepared, whether a corpus fits the options
+
+
+def _in_words(
+    options: WordOptions, split_name: str, documents: list[Document]
+) -> tuple[list[str], Counter, Counter, int, int]:
+    """Preprocess a chunk of documents: JSON lines of `Example`s, counts of their words in sources and summaries, the
+    longest source, and how many documents the options did not keep."""
+    lines, source, summary, longest = [], Counter(), Counter(), 0
+    for document in documents:
+        example = options.example(document)
+        if not example.sentences or not example.summary:
+            raise CorpusError(f"document {example.id!r} has no words in its source or its summary")
+        if options.keeps(split_name, example):
+            lines.append(json.dumps(list(vars(example).values()), ensure_ascii=False) + "\n")
+            source.update(example.words)
+            summary.update(example.summary)
+            longest = max(longest, len(example.words))
+    return lines, source, summary, longest, len(documents) - len(lines)
+
+
 def beginning(sentences: Sequence[str], words: int | None) -> Sequence[str]:
     """Whole sentences until there are `words`, counted by white space; None: all of them."""
     if words is None:
@@ -111,6 +189,6 @@ def beginning(sentences: Sequence[str], words: int | None) -> Sequence[str]:
 
 
 def words_of(sentence: str, lower: bool, tokenised: bool = False) -> list[str]:
-    """Words of a sentence, in lower case if `lower`; of a `tokenised` one what stands between spaces."""
+    """Words of a sentence, in lower case if `lower`; of a `tokenised` one those between spaces."""
     sentence = lowered(sentence) if lower else sentence
     return split_words(sentence) if tokenised else tokenize(sentence)

@@ -1,46 +1,65 @@
-"""Steps that corpora in pieces share: pieces learned, summaries in them, splits encoded by several processes."""
+"""Preprocessing in pieces: learned from the training documents, shared by source and summary."""
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, ClassVar
 
 from lib.data.batch import EncodedDocument
 from lib.data.characters import lowered
+from lib.data.documents import SPLITS, Document
 from lib.data.options import Options
 from lib.data.pieces import Pieces
-from lib.data.prepared import LONG, chunked, noted, watched
-from lib.data.split import Split
-from lib.data.vocabulary import EOS, SENTENCE_END
+from lib.data.prepared import PreparedCorpus, TextEncoder, check_splits, watched
+from lib.data.split import Split, chunked
+from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, SENTENCE_END
+from lib.system.fields import checked
 from lib.system.processes import default_workers, in_processes
 
-Text = TypeVar("Text")
+
+@checked
+class PieceOptions(Options):
+    """Options of models that read and write SentencePiece pieces."""
+
+    kind: ClassVar[str] = "unigram"  # SentencePiece's model, or "bpe" (byte pairs)
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        return CLUSTER_SYMBOLS
+
+    @abstractmethod
+    def texts(self, document: Document) -> Iterable[str]:
+        """Texts of a training document that pieces are learned from."""
+
+    @abstractmethod
+    def encode_one(self, document: Document, pieces: Pieces) -> EncodedDocument:
+        """Encode a text, with or without a summary."""
+
+    def encode_training(self, document: Document, pieces: Pieces) -> EncodedDocument:
+        """Encode a document of a corpus, with the labels that a model learns."""
+        return self.encode_one(document, pieces)
+
+    def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[Any]:
+        return [self.encode_one(document, encoder.vocabulary) for document in documents]
+
+    def make(self, corpus, base, limit, progress, folder) -> PreparedCorpus:
+        check_splits(corpus)
+        pieces, splits = corpus.pieces or self.learn_pieces(corpus.split("train", limit), corpus.name, progress), {}
+        for name in SPLITS:
+            documents = watched(corpus.split(name, limit), f"{corpus.name}, {name}", progress)
+            splits[name] = encode_split(folder, name, documents, self.encode_training, pieces)
+        return PreparedCorpus(corpus.name, TextEncoder(self, pieces), splits, corpus.report(), corpus.remarks())
+
+    def learn_pieces(self, documents: Iterable[Document], name: str = "", progress: bool = False) -> Pieces:
+        documents = watched(documents, f"{name}, train, read for pieces", progress)
+        texts = (text for document in documents for text in cased(self.texts(document), self))
+        return Pieces.train(texts, self.vocab_size, kind=self.kind)
 
 
-def learn_pieces(
-    texts: Iterable[Sequence[str]], options: Options, name: str, progress: bool, kind: str = "unigram"
-) -> Pieces:
-    """Pieces of the training documents, `options.vocab_size` of them. texts: those of each document.
-
-    With `progress`, what takes long is said: a bar while documents of the corpus `name` are read, then a line.
-    """
-    with ExitStack() as shown:
-
-        def read() -> Iterator[str]:
-            begun = time.monotonic()
-            for of_document in watched(texts, f"{name}, train, read for pieces", progress):
-                yield from cased(of_document, options)
-            if time.monotonic() - begun > LONG:
-                shown.enter_context(noted(f"{name}: learning {options.vocab_size:,} pieces", progress))
-
-        return Pieces.train(read(), options.vocab_size, kind=kind)
-
-
-def cased(texts: Sequence[str], options: Options) -> list[str]:
-    """The texts, in small letters where the options say so."""
+def cased(texts: Iterable[str], options: Options) -> list[str]:
+    """The texts, in lower case where the options ask for it."""
     return [lowered(text) for text in texts] if options.lower else list(texts)
 
 
@@ -51,21 +70,15 @@ def summary_pieces(summary: Sequence[str], pieces: Pieces, options: Options) -> 
 
 
 def encode_split(
-    parts: Path,
-    name: str,
-    texts: Iterable[Text],
-    encode: Callable[[list[Text], Pieces], list[EncodedDocument]],
-    pieces: Pieces,
+    folder: Path, name: str, texts: Iterable, encode: Callable[[Any, Pieces], EncodedDocument], pieces: Pieces
 ) -> Split:
-    """Texts of a split, a chunk at a time through `encode` (which must be picklable), in a folder's files."""
+    """Encode the texts of a split by several processes. `encode` must be picklable."""
     chunks = in_processes(partial(_encode_chunk, encode, pieces.model), chunked(texts), default_workers())
-    return Split.write(parts, name, chain.from_iterable(chunks), most=2**31 - 1)
+    return Split.write(folder, name, chain.from_iterable(chunks), max_id=2**31 - 1)
 
 
-def _encode_chunk(
-    encode: Callable[[list[Text], Pieces], list[EncodedDocument]], model: bytes, texts: list[Text]
-) -> list[EncodedDocument]:
-    return encode(texts, _opened(model))
+def _encode_chunk(encode: Callable, model: bytes, texts: list) -> list[EncodedDocument]:
+    return [encode(text, _opened(model)) for text in texts]
 
 
 @cache

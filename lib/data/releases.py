@@ -1,4 +1,4 @@
-"""Corpora as their owners release them, one file a document or many in one: what each is and how it is read.
+"""The releases of named corpora, read as their owners pass them on.
 
 The splits are the project's own where a release has none: lists of ids in `splits`, or a rule.
 """
@@ -7,123 +7,146 @@ import gzip
 import html
 import json
 import re
-import zlib
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Iterable
+from functools import cache, partial
 from hashlib import sha1
 from pathlib import Path
+from pickle import UnpicklingError
 from xml.etree import ElementTree
 
-from lib.data.documents import SPLITS, CorpusError, Omitted
+from lib.data.documents import SPLITS, CorpusError
 from lib.data.jats import jats_articles
+from lib.data.pieces import Pieces
+from lib.data.readers import SPLIT_NAMES, Records, read_csv, read_each, read_file, read_folder, read_parallel
+from lib.data.registry import LeftOut, corpus
+from lib.data.sentences import split_sentences
+from lib.data.vocabulary import TITLE_END
 from lib.system.errors import InputError
 
-# an InputError stands for a record that cannot be read, Omitted for one that a rule leaves out
-Found = Iterator[tuple[int, dict | InputError]]
+HERE = Path(__file__).parent
 
 
-@dataclass(frozen=True)
-class Release:
-    """A layout: how a folder is recognised, and what reads the documents of a split from it."""
-
-    files: str  # what it looks like, for messages
-    probe: Callable[[Path], bool]
-    read: Callable[[Path, str], Found]
-
-
-def visible(folder: Path, pattern: str = "**/*") -> list[Path]:
-    """Paths in a folder, in order, without those that are hidden: names that begin with a dot, as `.git` does."""
-    paths = ((path, path.relative_to(folder).parts) for path in folder.glob(pattern))
-    return ordered(path for path, parts in paths if not any(part.startswith(".") for part in parts))
-
-
-def ordered(paths: Iterable[Path]) -> list[Path]:
-    """Paths in order. Raises CorpusError for a pipe or a device: its end may never come."""
-    paths = sorted(paths)
-    for path in paths:
-        if not (path.is_file() or path.is_dir()) and path.exists():
-            raise CorpusError(f"{path}: a pipe or a device, where a file must be")
-    return paths
-
-
-def _share(name: str) -> str:
+def split_by_name(name: str) -> str:
     """The split of a document in a release without any: 80, 10 and 10 of 100, by the SHA-1 of its id."""
     place = int(sha1(name.encode()).hexdigest()[:8], 16) % 100
     return "train" if place < 80 else "val" if place < 90 else "test"
 
 
 @cache
-def _listed(corpus: str) -> dict[str, str]:
+def held_out(name: str) -> dict[str, str]:
     """{id: split} of the documents that are not for training."""
-    lists = json.loads((Path(__file__).parent / "splits" / f"{corpus}.json").read_text(encoding="utf-8"))
+    lists = json.loads((HERE / "splits" / f"{name}.json").read_text(encoding="utf-8"))
     return {i: split_name for split_name, ids in lists.items() for i in ids}
 
 
-def of_each_file(paths: list[Path], read: Callable[[Path], dict | Omitted | None]) -> Found:
-    """Results of a function for each file; an InputError gets the file's name, None stands for another split's."""
-    for number, path in enumerate(paths, 1):
-        try:
-            record = read(path)
-        except (ValueError, OSError) as error:
-            yield number, InputError(f"{path.name}: {error}")
-            continue
-        if record is not None:
-            yield number, record
-
-
-def _words(text: str) -> int:
-    return len(text.split())
-
-
-def _short(what: str, words: int, least: int) -> Omitted | None:
-    """Why a document with a part of so many words is left out."""
+def too_short(part: str, texts: Iterable[str], min_words: int) -> LeftOut | None:
+    """Why a document with such a part is left out."""
+    words = sum(len(text.split()) for text in texts)
     if not words:
-        return Omitted(f"no {what}")
-    return Omitted(f"{what} of fewer than {least} words") if words < least else None
+        return LeftOut(f"no {part}")
+    return LeftOut(f"{part} of fewer than {min_words} words") if words < min_words else None
+
+
+# ------------------------------------------------------------------------------------------ with the installation
+
+
+@corpus("aclsum")
+def read_aclsum(folder: Path, split_name: str, clusters: bool = False) -> Records:
+    """250 full papers (Takeshita et al. 2024), in sections; `clusters`: in paragraphs."""
+    lines = (folder / f"{split_name}.jsonl").read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines, 1):
+        name = json.loads(line)["id"]
+        path = folder / "paper_jsons" / f"{name}.json"
+        yield path, number, _aclsum_record(name, json.loads(path.read_text(encoding="utf-8")), clusters)
+
+
+corpus("aclsum:paragraphs")(partial(read_aclsum, clusters=True))
+
+
+def _aclsum_record(name: str, paper: dict, clusters: bool) -> dict:
+    """Abstract as summary; body by paragraph, or by major section (its number up to the first dot, or its name).
+    Sentences of the abstract are removed from the body, where they would leak the summary."""
+    abstract = _squeeze(paper["abstract"])
+    record = {"id": name, "title": paper["title"]}
+    names, sections, paragraphs, last = [], [], [], None
+    for paragraph in paper["pdf_parse"]["body_text"]:
+        sentences = split_sentences(paragraph["text"])
+        sentences = [s for s in sentences if len(s) < 40 or _squeeze(s) not in abstract]
+        major = (paragraph["sec_num"] or paragraph["section"]).split(".")[0]
+        if major != last:
+            names.append(paragraph["section"])
+            sections.append([])
+            last = major
+        sections[-1] += sentences
+        paragraphs.append(" ".join(sentences))
+    summary = split_sentences(paper["abstract"])
+    if clusters:
+        return {**record, "paragraphs": paragraphs, "summary": summary}
+    return {**record, "section_names": names, "sections": sections, "abstract_text": summary}
+
+
+def _squeeze(text: str) -> str:
+    return "".join(c for c in text.lower() if c.isalnum())
+
+
+def anthology_year(name: str) -> int:
+    """Year of a paper of the ACL Anthology: "P19-1234" and "2021.eacl-main.84"."""
+    if "." in name:
+        return int(name.split(".")[0])
+    year = int(name[1:3])
+    return 1900 + year if year > 50 else 2000 + year
+
+
+@corpus("cnn_dailymail")
+def read_stories(folder: Path, split_name: str) -> Records:
+    """A story's name is the SHA-1 of its url in `url_lists`; `@highlight` lines are the summary."""
+    stories = {path.stem: path for path in folder.glob("*_stories/*.story")}
+    urls = folder / "url_lists" / f"all_{split_name}.txt"
+    for number, url in enumerate(urls.read_text(encoding="utf-8-sig").split(), 1):
+        path = stories.get(sha1(url.encode()).hexdigest())
+        yield urls, number, _story(path) if path else LeftOut("no story of a listed url")
+
+
+def _story(path: Path) -> dict:
+    body, *highlights = path.read_text(encoding="utf-8-sig").split("@highlight")
+    lines = [" ".join(h.split()).rstrip(".") + " ." for h in highlights if h.strip()]
+    return {"id": path.stem, "article": body, "highlights": "\n".join(lines)}
 
 
 # ------------------------------------------------------------------------------------------------------ SumPubMed
 
 
-def _is_sumpubmed(folder: Path) -> bool:
-    return (folder / "text").is_dir() and (folder / "abstract").is_dir()
-
-
-def _sumpubmed(folder: Path, split_name: str) -> Found:
+@corpus("sumpubmed")
+def read_sumpubmed(folder: Path, split_name: str) -> Records:
     """`text/text_N.txt` and `abstract/abstract_N.txt`, in which a line BACKGROUND, RESULTS or CONCLUSIONS begins a
     section. Left out: an abstract of fewer than 50 words or that an earlier article has, a text of fewer than 400."""
-    listed, seen = _listed("sumpubmed"), set()
+    splits, seen = held_out("sumpubmed"), set()
     numbers = sorted(int(p.stem.removeprefix("text_")) for p in (folder / "text").glob("text_*.txt"))
     if split_name != "train":
-        numbers = [n for n in numbers if listed.get(f"sumpubmed-{n}") == split_name]
+        numbers = [n for n in numbers if splits.get(f"sumpubmed-{n}") == split_name]
 
-    def read(path: Path) -> dict | Omitted | None:
+    def read(path: Path) -> dict | LeftOut | None:
         name = path.stem.replace("text_", "sumpubmed-")
         abstract = folder / "abstract" / path.name.replace("text", "abstract")
         summary = " ".join(text for _, text in _headed(abstract.read_text(encoding="utf-8-sig")))
         again = summary in seen
         seen.add(summary)
-        if listed.get(name, "train") != split_name:
+        if splits.get(name, "train") != split_name:
             return None
         if again:
-            return Omitted("abstract of an earlier article")
-        if fault := _short("abstract", _words(summary), 50):
-            return fault
-        sections = _headed(path.read_text(encoding="utf-8-sig"))
-        if fault := _short("text", sum(_words(text) for _, text in sections), 400):
-            return fault
-        names, texts = zip(*sections)
-        return {"id": name, "section_names": list(names), "sections": list(texts), "abstract_text": summary}
+            return LeftOut("abstract of an earlier article")
+        names, texts = zip(*_headed(path.read_text(encoding="utf-8-sig")) or [("", "")])
+        record = {"id": name, "section_names": list(names), "sections": list(texts), "abstract_text": summary}
+        return too_short("abstract", [summary], 50) or too_short("text", texts, 400) or record
 
-    return of_each_file([folder / "text" / f"text_{n}.txt" for n in numbers], read)
+    return read_each([folder / "text" / f"text_{n}.txt" for n in numbers], read)
 
 
 def _headed(text: str) -> list[tuple[str, str]]:
     """Sections of a text in which lines of capitals are headings: names in small letters, and texts."""
     parts = re.split(r"^([A-Z][A-Z &]+)\s*$", text, flags=re.MULTILINE)
     pairs = [("", parts[0]), *zip(parts[1::2], parts[2::2])]
-    # the texts are lower-cased but for a symbol here and there, by which a sentence would seem to go on
+    # The texts are in lower case but for a few symbols, at which a sentence would seem to begin.
     return [(name.strip().lower(), " ".join(part.lower().split())) for name, part in pairs if part.strip()]
 
 
@@ -133,201 +156,235 @@ _STORY = re.compile(r'<REUTERS[^>]*NEWID="(\d+)"[^>]*>(.*?)</REUTERS>', re.DOTAL
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
-def _reuters_files(folder: Path) -> list[Path]:
-    return ordered([*folder.glob("reut2-*.sgm"), *folder.glob("reut2-*.sgm.gz")])
-
-
-def _is_reuters(folder: Path) -> bool:
-    return bool(_reuters_files(folder))
-
-
-def _reuters(folder: Path, split_name: str) -> Found:
-    """Headlines and the first four paragraphs of `reut2-*.sgm`, in the order of time: the first 88 of 100 are for
-    training, the next 5 for validation, the rest for the test. A story that comes again, told by its headline and
-    first 80 characters, is left out."""
-    stories = _stories_of(tuple(_reuters_files(folder)))
+@corpus("reuters")
+def read_reuters(folder: Path, split_name: str) -> Records:
+    """Headlines and the first four paragraphs, in the order of time: the first 88 of 100 are for training, the next 5
+    for validation, the rest for the test. A story with the headline and first 80 characters of an earlier one is left
+    out."""
+    stories = _reuters_stories(tuple(sorted([*folder.glob("reut2-*.sgm"), *folder.glob("reut2-*.sgm.gz")])))
     count = sum(isinstance(story, dict) for story in stories)
     ends = [int(share * count) for share in (0.88, 0.93)]
     before = 0
     for number, story in enumerate(stories, 1):
         if SPLITS[sum(before >= end for end in ends)] == split_name:
-            yield number, story
+            yield folder, number, story
         before += isinstance(story, dict)
 
 
 @cache
-def _stories_of(paths: tuple[Path, ...]) -> list[dict | Omitted]:
-    """Stories in the order of time, those that are left out among them."""
+def _reuters_stories(paths: tuple[Path, ...]) -> list[dict | LeftOut]:
     stories, seen = [], set()
     for path in paths:
         data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
         for number, story in _STORY.findall(data.decode("latin-1")):
-            record = _story(number, story)
+            record = _reuters_story(number, story)
             if isinstance(record, dict):
                 key = (record["summary"].lower(), record["document"][:80].lower())
-                record = Omitted("earlier story again") if key in seen else record
+                record = LeftOut("earlier story again") if key in seen else record
                 seen.add(key)
             stories.append(record)
     return stories
 
 
-def _story(number: str, story: str) -> dict | Omitted:
-    """A record, or why it is no story: no headline of 3 to 20 words that shares a word of four letters with the text,
-    fewer than 12 words, fewer than 6 letters in 10 signs (tables of earnings)."""
+def _reuters_story(number: str, story: str) -> dict | LeftOut:
+    """A record, or why it is no story, such as tables of earnings (fewer than 6 letters in 10 signs)."""
     title, body = (re.search(rf"<{tag}>(.*?)</{tag}>", story, re.DOTALL) for tag in ("TITLE", "BODY"))
     if not title or not body:
-        return Omitted("no headline" if body else "no text")
+        return LeftOut("no headline" if body else "no text")
     headline = " ".join(_tidy(title[1]).split())
-    paragraphs = [
-        re.sub(r"\s+([,.;:])", r"\1", " ".join(p.split())) for p in map(_tidy, re.split(r"\n {3,}", body[1]))
-    ]
-    paragraphs = [p for p in paragraphs if p and p.lower() != "reuter"][:4]
+    paragraphs = (" ".join(_tidy(part).split()) for part in re.split(r"\n {3,}", body[1]))
+    paragraphs = [re.sub(r"\s+([,.;:])", r"\1", p) for p in paragraphs if p and p.lower() != "reuter"][:4]
     text = "\n".join(paragraphs)
     words, signs = re.findall(r"[a-z]{4,}", headline.lower()), "".join(text.split())
-    if not 3 <= _words(headline) <= 20:
-        return Omitted("headline of fewer than 3 or more than 20 words")
-    if _words(text) < 12:
-        return Omitted("text of fewer than 12 words")
+    if not 3 <= len(headline.split()) <= 20:
+        return LeftOut("headline of fewer than 3 or more than 20 words")
+    if len(text.split()) < 12:
+        return LeftOut("text of fewer than 12 words")
     if sum(c.isalpha() for c in signs) < 0.6 * len(signs) or "blah" in text.lower():
-        return Omitted("table or test")
+        return LeftOut("table or test")
     if not set(words) & set(re.findall("[a-z]+", text.lower())):
-        return Omitted("headline without a word of the text")
+        return LeftOut("headline without a word of the text")
     return {"id": f"reuters-{number}", "document": text, "summary": headline}
 
 
 def _tidy(text: str) -> str:
-    """A text without tickers, signs that are not printed, and the agency's name at the end."""
+    """A text without tickers, control characters, and the agency's name at the end."""
     text = _CONTROL.sub("", html.unescape(text))
-    text = re.sub(r"<[^<>]{1,12}>", " ", text)
-    return re.sub(r"\s*Reuter\s*$", "", text)
+    return re.sub(r"\s*Reuter\s*$", "", re.sub(r"<[^<>]{1,12}>", " ", text))
 
 
 # ------------------------------------------------------------------------------------------------------ ScisummNet
 
 
-def _papers_of(folder: Path) -> Path:
-    """The folder in a clone of scisumm-corpus that holds its papers, a folder each."""
+@corpus("scisummnet")
+def read_scisummnet(folder: Path, split_name: str) -> Records:
+    """The sections of a paper's XML; its abstract, cleaned by hand, is in a file.
+
+    Left out: an abstract of fewer than 30 words, a body of fewer than 500.
+    """
+    splits = held_out("scisummnet")
     inside = folder / "data" / "Training-Set-2019" / "Task2" / "From-ScisummNet-2019"
-    return inside if inside.is_dir() else folder
+    papers = inside if inside.is_dir() else folder
 
-
-def _scisummnet_files(folder: Path) -> list[Path]:
-    papers = _papers_of(folder)
-    return sorted([*visible(papers, "*/Documents_xml/*.xml"), *visible(papers, "*/*.xml")])
-
-
-def _is_scisummnet(folder: Path) -> bool:
-    return any(_abstract_beside(path) for path in _scisummnet_files(folder)[:3])
-
-
-def _abstract_beside(path: Path) -> Path | None:
-    """The abstract of a paper, cleaned by hand, which stands beside its XML or in a folder of its own."""
-    paper = path.parent.parent if path.parent.name == "Documents_xml" else path.parent
-    abstracts = visible(paper, "*.abstract.txt") + visible(paper, "summary/*.abstract.txt")
-    return abstracts[0] if abstracts else None
-
-
-def _scisummnet(folder: Path, split_name: str) -> Found:
-    """Papers of the ACL Anthology: the XML's sections, and the abstract's file. Left out: an abstract of fewer than
-    30 words, a body of fewer than 500."""
-    listed = _listed("scisummnet")
-
-    def read(path: Path) -> dict | Omitted | None:
-        abstract = _abstract_beside(path)
-        if listed.get(path.stem, "train") != split_name:
+    def read(path: Path) -> dict | LeftOut | None:
+        if splits.get(path.stem, "train") != split_name:
             return None
-        if abstract is None:
-            return Omitted("no abstract beside it")
-        paper = _xml(path)
-        sections = [
-            (section.get("title", "").strip(), _lines(section))
-            for section in paper.iter("SECTION")
-            if section.get("title", "").lower() not in ("acknowledgement", "acknowledgements", "references")
-        ]
-        sections = [(name, sentences) for name, sentences in sections if sentences]
-        summary = abstract.read_text(encoding="utf-8", errors="replace").split("\n")
-        title = " ".join("".join(paper.findtext("S") or "").split())
-        if fault := _short("abstract", _words(" ".join(summary)), 30):
-            return fault
-        if fault := _short("body", sum(_words(s) for _, sentences in sections for s in sentences), 500):
-            return fault
-        names, sections = zip(*sections)
-        record = {"id": path.stem, "title": title, "section_names": list(names), "sections": list(sections)}
-        return {**record, "abstract_text": [" ".join(s.split()) for s in summary if s.strip()]}
+        place = path.parent.parent if path.parent.name == "Documents_xml" else path.parent
+        abstracts = sorted([*place.glob("*.abstract.txt"), *place.glob("summary/*.abstract.txt")])
+        if not abstracts:
+            return LeftOut("no abstract beside it")
+        summary = [" ".join(s.split()) for s in abstracts[0].read_text("utf-8", errors="replace").split("\n")]
+        try:
+            paper = ElementTree.fromstring(path.read_bytes())
+        except ElementTree.ParseError as error:
+            raise InputError(f"not XML: {error}") from None
+        names, sections = [], []
+        for section in paper.iter("SECTION"):
+            name = section.get("title", "").strip()
+            lines = [line for s in section.iter("S") if (line := " ".join("".join(s.itertext()).split()))]
+            if lines and name.lower() not in ("acknowledgement", "acknowledgements", "references"):
+                names.append(name)
+                sections.append(lines)
+        title = " ".join((paper.findtext("S") or "").split())
+        record = {"id": path.stem, "title": title, "section_names": names, "sections": sections}
+        body = (line for lines in sections for line in lines)
+        left_out = too_short("abstract", summary, 30) or too_short("body", body, 500)
+        return left_out or {**record, "abstract_text": [s for s in summary if s]}
 
-    return of_each_file(_scisummnet_files(folder), read)
-
-
-def _lines(section: ElementTree.Element) -> list[str]:
-    sentences = (" ".join("".join(s.itertext()).split()) for s in section.iter("S"))
-    return [s for s in sentences if s]
-
-
-def _xml(path: Path) -> ElementTree.Element:
-    try:
-        return ElementTree.fromstring(path.read_bytes())
-    except ElementTree.ParseError as error:
-        raise InputError(f"not XML: {error}") from None
+    return read_each(sorted([*papers.glob("*/Documents_xml/*.xml"), *papers.glob("*/*.xml")]), read)
 
 
 # ----------------------------------------------------------------------------------------- articles in JATS's XML
 
-_JATS_ENDINGS = (".xml", ".nxml", ".xml.gz", ".nxml.gz")
 
-
-def _jats_files(folder: Path) -> list[Path]:
-    patterns = (f"{inside}*{ending}" for ending in _JATS_ENDINGS for inside in ("", "*/"))
-    return sorted(path for pattern in patterns for path in visible(folder, pattern))
-
-
-def _is_jats(folder: Path) -> bool:
-    return any(re.search(rb"<(?:\w+:)?(?:pmc-)?article", _head(path)) for path in _jats_files(folder)[:3])
-
-
-def _stem(path: Path) -> str:
-    return path.name.removesuffix(".gz").rpartition(".")[0]
-
-
-def _head(path: Path, size: int = 20_000) -> bytes:
-    """The first bytes of a file, without compression; none of one that cannot be read."""
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
-            return file.read(size)
-    except (OSError, EOFError, zlib.error):
-        return b""
-
-
-def _jats(folder: Path, split_name: str) -> Found:
-    """Articles of PubMed Central, one or several in a file: each section and sub-section with text of its own, the
-    abstract without headings.
+@corpus("pmc")
+def read_jats(folder: Path, split_name: str) -> Records:
+    """Articles of PubMed Central: each section and sub-section with text of its own, the abstract without headings.
 
     Left out: an abstract of fewer than 30 words, a body of fewer than 500. Numbered citations, tables, figures and
     notes are removed; a formula is the word @formula.
     """
-    number = 0
-    for path in _jats_files(folder):
+    files = [*folder.glob("[!.]*"), *folder.glob("[!.]*/[!.]*")]
+    for path in sorted(p for p in files if re.search(r"\.n?xml(\.gz)?$", p.name)):
+        stem = path.name.removesuffix(".gz").rpartition(".")[0]
         try:
-            for article in jats_articles(path.read_bytes(), _stem(path)):
-                number += 1
-                if _share(article["id"]) == split_name:
-                    yield number, _jats_record(article)
+            for article in jats_articles(path.read_bytes(), stem):
+                if split_by_name(article["id"]) == split_name:
+                    yield path, 1, _jats_record(article)
         except (ValueError, OSError) as error:
-            number += 1
-            yield number, InputError(f"{path.name}: {error}")
+            yield path, 1, InputError(str(error))
 
 
-def _jats_record(article: dict) -> dict | Omitted:
-    if fault := _short("abstract", _words(" ".join(article["abstract_text"])), 30):
-        return fault
-    if fault := _short("body", sum(_words(p) for section in article["sections"] for p in section), 500):
-        return fault
-    return {**article, "sections": ["\n".join(section) for section in article["sections"]],
-            "abstract_text": "\n".join(article["abstract_text"])}  # fmt: skip
+def _jats_record(article: dict) -> dict | LeftOut:
+    sections, abstract = article["sections"], article["abstract_text"]
+    body = (paragraph for section in sections for paragraph in section)
+    whole = {**article, "sections": ["\n".join(s) for s in sections], "abstract_text": "\n".join(abstract)}
+    return too_short("abstract", abstract, 30) or too_short("body", body, 500) or whole
 
 
-RELEASES = {
-    "sumpubmed": Release("text/text_N.txt with abstract/abstract_N.txt", _is_sumpubmed, _sumpubmed),
-    "reuters": Release("reut2-*.sgm", _is_reuters, _reuters),
-    "scisummnet": Release("papers in XML with NAME.abstract.txt", _is_scisummnet, _scisummnet),
-    "pmc": Release("articles in JATS's XML", _is_jats, _jats),
-}
+# ------------------------------------------------------------------------------------------------ others' records
+
+
+def read_newsroom(folder: Path, split_name: str, kind: str) -> Records | None:
+    """Articles by how much of a summary is copied; the published numbers of Mem2Mem's Table 1 are for the first
+    kind."""
+    records = read_folder(folder, split_name)
+    wanted = (r for r in records or () if isinstance(r[2], InputError) or r[2].get("density_bin") == kind)
+    return None if records is None else wanted
+
+
+for kind in ("abstractive", "mixed", "extractive"):
+    corpus(f"newsroom:{kind}")(partial(read_newsroom, kind=kind))
+
+
+@corpus("wikihow")
+def read_wikihow(folder: Path, split_name: str) -> Records:
+    """The articles whose titles a split's list names, cleaned as their authors do.
+
+    The bold line of each step, ended by `.,`, is a sentence of the summary. Left out: articles whose headlines are at
+    least 0.75 times as long as their text (Koupaee and Wang 2018), and those that no list names.
+    """
+    path, titles = folder / "wikihowAll.csv", {}
+    for name in SPLITS:
+        lines = (folder / f"all_{name}.txt").read_text(encoding="utf-8-sig").splitlines()
+        titles[name] = set(map(_title_key, lines))
+    listed = set.union(*titles.values())
+    for _, number, row in read_file(path, read_csv):
+        if isinstance(row, InputError):
+            yield path, number, row
+            continue
+        headline, text, title = (row[key] for key in ("headline", "text", "title"))
+        if _title_key(title) not in titles[split_name]:
+            if split_name == "train" and _title_key(title) not in listed:
+                yield path, number, LeftOut("title that no list names")
+        elif len(headline) >= 0.75 * len(text):
+            reason = "headline at least 0.75 times as long as the text" if text.strip() else "no text"
+            yield path, number, LeftOut(reason)
+        else:
+            steps = (line.strip().rstrip(",").strip() for line in headline.splitlines())
+            body = text.replace(";\n,", "\n").replace("\n,", "\n").replace(" .", ".")
+            summary = "\n".join(step for step in steps if step)
+            yield path, number, {"id": title, "title": title, "document": body, "summary": summary}
+
+
+def _title_key(title: str) -> str:
+    return "".join(c for c in title if c.isalnum())
+
+
+@corpus("gigaword")
+def read_gigaword(folder: Path, split_name: str) -> Records | None:
+    kinds = (("src", "tgt"), ("article", "title"), ("article.filter", "title.filter"))
+    files = [(f"{name}.{a}.txt", f"{name}.{b}.txt") for name in SPLIT_NAMES[split_name] for a, b in kinds]
+    if split_name == "test":
+        files.append(("input.txt", "task1_ref0.txt"))
+    for source, target in files:
+        for inside in (folder, folder / "train", folder / "Giga"):
+            if (inside / source).is_file() and (inside / target).is_file():
+                return read_file(inside / source, read_parallel, inside / target)
+    return None
+
+
+@corpus("duc2004")
+def read_duc(folder: Path, split_name: str) -> Records | None:
+    if split_name != "test":
+        return None
+    return read_file(folder / "input.txt", read_parallel, *sorted(folder.glob("task1_ref[0-9].txt")))
+
+
+# --------------------------------------------------------------------------------------------------------- WikiSum
+
+
+def read_pieces(folder: Path) -> Pieces:
+    """The SentencePiece model beside WikiSum's shards."""
+    models = sorted(folder.glob("*.model"))
+    if len(models) != 1:
+        raise CorpusError(f"{folder}: {len(models)} SentencePiece models (*.model) beside the shards instead of one")
+    return Pieces.load(models[0])
+
+
+@corpus("wikisum", pieces=read_pieces)
+def read_wikisum(folder: Path, split_name: str) -> Records:
+    """Shards as Liu and Lapata passed them on, ranked and in pieces: lists of {src, tgt, tgt_str}."""
+    import torch
+
+    pieces = read_pieces(folder)
+    names = ("valid", "val") if split_name == "val" else (split_name,)
+    shards = [path for name in names for path in folder.glob(f"*.{name}.*.pt")]
+    for path in sorted(shards, key=lambda p: (len(p.name), p.name)):
+        try:
+            records = torch.load(path, weights_only=True)  # plain lists and numbers, never code
+        except (UnpicklingError, RuntimeError):
+            raise CorpusError(f"{path}: not a shard of plain lists and numbers. Download it again") from None
+        for number, record in enumerate(records, 1):
+            yield path, number, _wikisum_cluster(record, pieces)
+
+
+def _wikisum_cluster(record: dict, pieces: Pieces) -> dict:
+    """`src` holds the paragraphs, the best first; `<T>` ends a title before one of them."""
+    title, texts = "", []
+    for ids in (pieces.ours(ids).tolist() for ids in record["src"]):
+        end = ids.index(TITLE_END) if TITLE_END in ids else -1
+        title = title or pieces.text(ids[: max(0, end)])
+        texts.append(pieces.text(ids[end + 1 :]))
+    summary = re.split(r"<[Qq]>", re.sub(r"</?t>", " ", record["tgt_str"]))
+    return {"title": title, "paragraphs": texts, "summary": summary}

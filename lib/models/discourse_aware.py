@@ -8,16 +8,15 @@ repeated: padding is attended to nowhere, and a weight stands for the word that 
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from lib.data.batch import Batch, in_vocabulary, put
+from lib.data.batch import Batch, in_vocabulary, pack, put
 from lib.data.vocabulary import PAD
 from lib.layers.attention import full_precision, masked_softmax
 from lib.layers.pointer import PointerGenerator
-from lib.layers.sequences import LSTM, packing, run_packed
+from lib.layers.sequences import LSTM, run_packed
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import HierarchicalOutput, PointerModel
 from lib.system.fields import Even, checked
@@ -103,15 +102,14 @@ class DiscourseAware(PointerModel):
         begins in the state in which the section before it ended."""
         embedded, device = self.embedding(batch.source), batch.source.device
         half, documents = self.config.hidden // 2, len(batch)
-        starts, lengths = batch.sentence_starts, np.concatenate(batch.sentence_lengths)
-        owners = np.repeat(np.arange(documents), batch.sentence_counts.numpy())
+        sections = batch.rows
         words = embedded.new_zeros(batch.source.numel(), 2 * half)
         vectors = embedded.new_zeros(documents, int(batch.sentence_counts.max()), self.config.hidden)
         hidden = cell = embedded.new_zeros(2, documents, half)
         for number in range(vectors.shape[1]):
-            rows = batch.sentence_numbers == number
-            owner = put(torch.from_numpy(owners[rows]), device)  # [A] documents that have such a section
-            packed = packing(starts[rows], lengths[rows], device)
+            rows = sections.number == number
+            owner = put(torch.from_numpy(sections.owner[rows]), device)  # [A] documents that have such a section
+            packed = pack(sections.start[rows], sections.length[rows], device)
             inputs = packed.sequence(embedded.flatten(0, 1).index_select(0, packed.words))
             states, (last, last_cell) = self.word_encoder(inputs, (hidden[:, owner], cell[:, owner]))
             hidden = hidden.index_copy(1, owner, last.to(hidden.dtype))

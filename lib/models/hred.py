@@ -5,7 +5,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import PackedSequence
 
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.vocabulary import PAD
@@ -85,13 +84,14 @@ class HRED(PointerModel):
 
     def _read_sentences(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Equation 1: word states [B, N, d] and sentence embeddings [B, L, d], all sentences as one packed batch."""
-        packed = PackedSequence(self.embedding(batch.source.flatten()[batch.packed.words]), batch.packed.sizes)
-        states, last = self.sentence_encoder(packed)
+        packed = batch.packed
+        embedded = self.embedding(batch.source.flatten()[packed.words])
+        states, last = self.sentence_encoder(packed.sequence(embedded))
         last = last.transpose(0, 1).flatten(1)  # [all sentences, d]: last forward, first backward
         words = states.data.new_zeros(batch.source.numel(), states.data.shape[1])
-        words = words.index_copy(0, batch.packed.words, states.data)
+        words = words.index_copy(0, packed.words, states.data)
         embedded = last.new_zeros(batch.sentence_mask.numel(), last.shape[1])
-        embedded = embedded.index_copy(0, batch.packed.sentences, last)
+        embedded = embedded.index_copy(0, packed.rows, last)
         return words.view(*batch.source.shape, -1), embedded.view(*batch.sentence_mask.shape, -1)
 
     def _read_document(self, embedded: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:

@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import PackedSequence
 
-from lib.data.batch import Batch, put
+from lib.data.batch import Batch, pack, put
 from lib.data.vocabulary import PAD
 from lib.layers.attention import full_precision
 from lib.layers.dropout import Dropout
-from lib.layers.sequences import LSTM, packing, run_packed
+from lib.layers.sequences import LSTM, run_packed
 from lib.models.summarizer import Extractor
 from lib.system.fields import Count, Even, Layers, Share, checked
 
@@ -77,8 +77,8 @@ class SentenceEncoder(nn.Module):
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor, list[tuple[Tensor, Tensor]]]:
         """Sentence embeddings s [B, L, d], sentence states d [B, L, d], and the last states and cells of each layer
         over sentences, [B, d]."""
-        rows, lengths = batch.sentences, np.concatenate(batch.sentence_lengths).clip(max=self.longest)
-        packed = packing(batch.sentence_starts, lengths, batch.source.device)
+        rows = batch.sentences
+        packed = pack(batch.rows.start, batch.rows.length.clip(max=self.longest), batch.source.device)
         words = self.embedding(batch.source.flatten()[packed.words])  # [W, e]
         embedded = self.words(packed.sequence(words))[1][-1][0]  # [A, d]
         padded = embedded.new_zeros(*batch.sentence_mask.shape, embedded.shape[1])

@@ -187,8 +187,8 @@ def _rows(batch: Batch, first: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     flat [n * (N - 1)] of all pieces that are predicted, which are all but the first of a row."""
     # Chosen on the host: a GPU would be waited for to know how many rows there are, and how long they are.
     rows, device = batch.sentences, batch.source.device
-    chosen = np.flatnonzero((batch.sentence_numbers == 0) == first)
-    lengths = torch.from_numpy(np.concatenate(batch.sentence_lengths)[chosen]).long()
+    chosen = np.flatnonzero((batch.rows.number == 0) == first)
+    lengths = torch.from_numpy(batch.rows.length[chosen])
     longest = int(lengths.max()) if len(lengths) else 0
     index = put(torch.from_numpy(chosen), device)
     places = put(word_places(lengths - 1, max(0, longest - 1)), device)

@@ -10,11 +10,11 @@ from typing import Any
 import torch
 
 from lib.data.batch import EncodedDocument
-from lib.data.catalogue import is_name
 from lib.data.corpora import Corpus, check_unpublished, load_corpus
 from lib.data.documents import Document
 from lib.data.options import Options
 from lib.data.prepared import PreparedCorpus, is_prepared
+from lib.data.registry import is_name
 from lib.decoding.search import DecodeConfig
 from lib.evaluation.baselines import baselines, lead
 from lib.papers.tables import Results, RunFigure, RunSpec, Samples, Table, slug

@@ -1,24 +1,22 @@
 """Clusters of paragraphs in pieces (Liu and Lapata 2019): all of them first, then the best of a ranking.
 
-In a corpus of `ParagraphOptions` a document's first row (what other corpora call a sentence) is its title with `<T>`
-after it, the others its paragraphs as they come. `ranking` makes of it what a model reads.
+In a corpus of `ParagraphOptions` the first row of a document (a sentence in other corpora) is its title with `<T>`
+after it, the others are its paragraphs in their order. `ranking` makes of it what a model reads.
 """
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
 from lib.data.batch import EncodedDocument
-from lib.data.documents import SPLITS, Document
-from lib.data.options import Options, beginning, words_of
-from lib.data.piece_corpora import cased, encode_split, learn_pieces, summary_pieces
+from lib.data.documents import Document
+from lib.data.options import beginning, words_of
+from lib.data.piece_corpora import PieceOptions, cased, summary_pieces
 from lib.data.pieces import Pieces
-from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus, check_splits, code_of, watched
-from lib.data.vocabulary import CLUSTER_SYMBOLS, PARAGRAPH_END, TITLE_END
+from lib.data.vocabulary import PARAGRAPH_END, TITLE_END
 from lib.data.words import bigram_recall
 from lib.system.errors import InputError
 from lib.system.fields import Count, Share, checked
@@ -37,12 +35,12 @@ class Cluster:
     tokenised: bool = False  # as the document's texts
 
 
-# what a corpus keeps that comes ranked, in paragraphs and pieces of its own
+# A corpus that comes ranked keeps its own paragraphs and pieces.
 _IF_RANKED = {"lower": False, "clones": 1.0, "paragraph_words": sys.maxsize}
 
 
 @checked
-class ParagraphOptions(Options):
+class ParagraphOptions(PieceOptions):
     """Title and all paragraphs of several documents in SentencePiece pieces (Liu and Lapata 2019, section 4)."""
 
     paragraph_tokens: Count = 200  # pieces of one paragraph (not stated)
@@ -56,19 +54,12 @@ class ParagraphOptions(Options):
     of_paragraphs = True
 
     @property
-    def symbols(self) -> tuple[str, ...]:
-        return CLUSTER_SYMBOLS
-
-    @property
     def of_corpus(self) -> tuple[str, ...]:
-        """Fields of a corpus that came ranked."""
         return tuple(_IF_RANKED) if all(getattr(self, name) == value for name, value in _IF_RANKED.items()) else ()
 
     def example(self, document: Document) -> Cluster:
-        """Sections as paragraphs of at most `paragraph_words` words, without copies of the summary.
-
-        Where every paragraph would be a copy, all are kept: there would be nothing to summarize.
-        """
+        """Cut sections into paragraphs of at most `paragraph_words` words, and leave out copies of the summary,
+        unless every paragraph is one."""
         paragraphs, sources = [], []
         for source, sentences in zip(document.section_names, document.sections):
             for part in _gather(beginning(sentences, self.section_words), self.paragraph_words):
@@ -82,24 +73,16 @@ class ParagraphOptions(Options):
         recalls = [recalls[i] for i in numbers]
         return Cluster(document.id, document.title, texts, names, document.summary, recalls, document.tokenised)
 
-    def prepare(
-        self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True
-    ) -> PreparedCorpus:
-        """Prepare in pieces that are learned from the training documents. A corpus that comes ranked, in pieces of
-        its own, keeps its paragraphs and its pieces as they are."""
-        options = replace(self, **_IF_RANKED) if corpus.ranked else self
-        key = [corpus.identity, code_of(type(corpus)), asdict(options), limit]
-        return cached_corpus(
-            "clusters",
-            key,
-            ParagraphOptions,
-            lambda parts: _prepare(corpus, options, limit, progress, parts),
-            folder,
-        )
+    def for_corpus(self, corpus) -> "ParagraphOptions":
+        return replace(self, **_IF_RANKED) if corpus.ranked else self
 
-    def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[EncodedDocument]:
-        """Title and all paragraphs of each document, to be ranked."""
-        return encode_wide(documents, encoder.vocabulary, self)
+    def texts(self, document: Document) -> Iterable[str]:
+        cluster = self.example(document)
+        return [cluster.title, *cluster.paragraphs, *cluster.summary]
+
+    def encode_one(self, document: Document, pieces: Pieces) -> EncodedDocument:
+        """Title and all paragraphs of a document, to be ranked."""
+        return encode_cluster(self.example(document), pieces, self)
 
 
 def _gather(sentences: Sequence[str], words: int) -> list[list[str]]:
@@ -115,27 +98,9 @@ def _gather(sentences: Sequence[str], words: int) -> list[list[str]]:
     return groups
 
 
-def _prepare(corpus, options: ParagraphOptions, limit: int | None, progress: bool, parts: Path) -> PreparedCorpus:
-    check_splits(corpus)
-    texts = ((c.title, *c.paragraphs, *c.summary) for c in clusters(corpus, "train", options, limit))
-    pieces, splits = corpus.pieces or learn_pieces(texts, options, corpus.name, progress), {}
-    for name in SPLITS:
-        documents = watched(corpus.split(name, limit), f"{corpus.name}, {name}", progress)
-        splits[name] = encode_split(parts, name, documents, partial(encode_wide, options=options), pieces)
-    return PreparedCorpus(corpus.name, TextEncoder(options, pieces), splits, corpus.report(), corpus.remarks())
-
-
 def clusters(corpus, split_name: str, options: ParagraphOptions, limit: int | None = None) -> Iterator[Cluster]:
     """Title, paragraphs and summary of every document of a split, as texts."""
     return map(options.example, corpus.split(split_name, limit))
-
-
-def encode_wide(documents: Iterable[Document], pieces: Pieces, options: ParagraphOptions) -> list[EncodedDocument]:
-    """Title and all paragraphs of each document, to be ranked; a document without a summary has [EOS] for one.
-
-    Raises ValueError for a document without a paragraph.
-    """
-    return [encode_cluster(options.example(document), pieces, options) for document in documents]
 
 
 def encode_cluster(example: Cluster, pieces: Pieces, options: ParagraphOptions) -> EncodedDocument:

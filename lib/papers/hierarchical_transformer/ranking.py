@@ -2,27 +2,23 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
-from itertools import islice
-from pathlib import Path
+from dataclasses import replace
+from itertools import repeat
 from typing import Literal
 
 import numpy as np
 import torch
-from safetensors.numpy import load_file, save
 
 from lib.data.batch import EncodedDocument, rows_of
 from lib.data.batching import in_order
 from lib.data.documents import CorpusError, Document
 from lib.data.options import words_of
-from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus
+from lib.data.prepared import PreparedCorpus, TextEncoder
 from lib.data.split import Split
 from lib.data.vocabulary import PARAGRAPH_END, Vocabulary
 from lib.decoding.run import Run
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
-from lib.papers.hierarchical_transformer.clusters import (
-    ParagraphOptions,
-)
+from lib.papers.hierarchical_transformer.clusters import ParagraphOptions
 from lib.papers.hierarchical_transformer.graphs import (
     discourse_graph,
     entity_finder,
@@ -31,7 +27,6 @@ from lib.papers.hierarchical_transformer.graphs import (
 )
 from lib.system.errors import InputError
 from lib.system.fields import Count, as_kind, checked
-from lib.system.files import write_whole
 from lib.training.config import TrainConfig
 from lib.training.devices import device_named
 from lib.training.folder import chooser_model
@@ -60,40 +55,39 @@ class ClusterOptions(ParagraphOptions):
             raise InputError("a flat sequence has no paragraphs for a graph")
 
     @property
-    def of_all(self) -> ParagraphOptions:
-        """Options that the paragraphs themselves are made with."""
+    def base(self) -> ParagraphOptions:
         return as_kind(self, ParagraphOptions)
 
-    def prepare(
-        self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True
-    ) -> PreparedCorpus:
-        """The best paragraphs of every cluster; all paragraphs and the ranker are in the cache.
+    @property
+    def outside(self) -> str:
+        return entity_finder()[1] if self.graph == "discourse" else ""
 
-        Paragraphs of a corpus that comes ranked keep their order. Raises CorpusError for another ranking of such a
-        one.
-        """
+    def for_corpus(self, corpus) -> ParagraphOptions:
+        """Raises CorpusError where a corpus comes ranked, and the options need the order of its paragraphs."""
         if corpus.ranked and (self.ranking != "learned" or self.graph == "discourse"):
             option = "graph='discourse'" if self.graph == "discourse" else f"ranking={self.ranking!r}"
             raise CorpusError(f"{corpus.name}: {ORDER_UNKNOWN}, so a row with {option} cannot be had from it")
-        wide = self.of_all.prepare(corpus, limit, progress=progress)
-        ranking = "order" if corpus.ranked else self.ranking
-        graph = entity_finder()[1] if self.graph == "discourse" else self.graph
+        return super().for_corpus(corpus)
 
-        def make(parts: Path) -> PreparedCorpus:
-            weights = None
-            if ranking == "learned":
-                scores, weights = learned_ranking(wide, self, progress)
-            else:
-                scores = {name: SCORES[ranking](split, wide.vocabulary) for name, split in wide.splits.items()}
-            chosen = choose_paragraphs(wide, scores, self, parts, corpus)
-            return replace(chosen, encoder=replace(chosen.encoder, chooser=weights))
-
-        key = [wide.fingerprint, asdict(self), ranking, graph]
-        return cached_corpus("ranked", key, ClusterOptions, make, folder)
+    def make(self, corpus, base, limit, progress, folder) -> PreparedCorpus:
+        """Choose the best paragraphs of every cluster. Those of a corpus that comes ranked keep their order."""
+        weights, ranking = None, "order" if corpus.ranked else self.ranking
+        if ranking == "learned":
+            scores, weights = learned_ranking(base, self, progress)
+        else:
+            scores = {name: SCORES[ranking](split, base.vocabulary) for name, split in base.splits.items()}
+        splits = {}
+        for name, split in base.splits.items():
+            texts = corpus.split(name) if self.graph == "discourse" else None
+            chosen = choose_rows(split, scores[name], self, base.vocabulary, texts)
+            largest = max(
+                len(base.vocabulary), split.longest + self.paragraphs
+            )  # a mark after each in a flat sequence
+            splits[name] = Split.write(folder, name, chosen, largest)
+        return replace(base, encoder=replace(base.encoder, options=self, chooser=weights), splits=splits)
 
     def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[EncodedDocument]:
-        """Encode what the encoder's ranker chooses; where it has none (its corpus came ranked), paragraphs stay as
-        they come."""
+        """Choose paragraphs with the encoder's ranker; without one (its corpus came ranked) in their order."""
         documents, pieces = list(documents), encoder.vocabulary
         wide = super().encode(documents, encoder)
         if self.ranking == "learned" and encoder.chooser is not None:
@@ -139,23 +133,10 @@ def learned_scores(model: ParagraphRanker, split: Sequence[EncodedDocument], bat
 def learned_ranking(
     wide: PreparedCorpus, options: ClusterOptions, progress: bool = True
 ) -> tuple[dict[str, list[np.ndarray]], dict[str, np.ndarray]]:
-    """Scores of every split by a ranker that is trained on the first, saved beside it, and the ranker's weights."""
-    model, run = train_ranker(wide, options, progress)
-    path = run.folder / "scores.safetensors"
-    if not path.exists():
-        flat = {
-            name: np.concatenate([np.zeros(0, np.float32), *learned_scores(model, split)])
-            for name, split in wide.splits.items()
-        }
-        write_whole(path, save(flat))
-    flat = load_file(path)
-    scores = {name: _by_document(flat[name], split) for name, split in wide.splits.items()}
+    """Scores of every split by a ranker that is trained on "train", and the ranker's weights."""
+    model, _ = train_ranker(wide, options, progress)
+    scores = {name: learned_scores(model, split) for name, split in wide.splits.items()}
     return scores, {name: value.cpu().numpy() for name, value in model.state_dict().items()}
-
-
-def _by_document(flat: np.ndarray, split: Sequence[EncodedDocument]) -> list[np.ndarray]:
-    counts = [len(document.sentence_lengths) - 1 for document in split]
-    return np.split(flat, np.cumsum(counts)[:-1]) if counts else []
 
 
 def best_paragraphs(split: Sequence[EncodedDocument], scores: list[np.ndarray], vocabulary, count: int) -> list[str]:
@@ -193,27 +174,6 @@ def best_first(scores: np.ndarray) -> np.ndarray:
     return np.argsort(-scores, kind="stable")
 
 
-def choose_paragraphs(
-    wide: PreparedCorpus, scores: dict[str, list[np.ndarray]], options: ClusterOptions, parts: Path, corpus=None
-) -> PreparedCorpus:
-    """Title and best paragraphs of every document, cut to `source_tokens`, as rows or as one flat sequence.
-
-    Args:
-        wide: all paragraphs. Of `options`, what the paragraphs themselves were made with is its own.
-        scores: of the paragraphs, by split.
-        parts: the folder that is to hold the documents.
-        corpus: the texts, which a discourse graph needs; in the order of `wide`.
-    """
-    options = replace(options, **asdict(wide.options))
-    splits = {}
-    for name, split in wide.splits.items():
-        texts = corpus.split(name) if corpus is not None and options.graph == "discourse" else None
-        chosen = choose_rows(split, scores[name], options, wide.vocabulary, texts)
-        most = max(len(wide.vocabulary), split.longest + options.paragraphs)  # a mark after each in a flat sequence
-        splits[name] = Split.write(parts, name, chosen, most)
-    return replace(wide, encoder=replace(wide.encoder, options=options), splits=splits)
-
-
 def choose_rows(
     documents: Sequence[EncodedDocument],
     scores: Sequence[np.ndarray],
@@ -225,8 +185,14 @@ def choose_rows(
 
     scores: of each document's paragraphs. texts: the documents before they were encoded, for a discourse graph.
     """
-    graphs = _graphs(documents, options, pieces, texts)
-    return (_choose(d, s, g, options) for d, s, g in zip(documents, scores, graphs, strict=True))
+    clusters = map(options.example, texts) if options.graph == "discourse" else repeat(None)  # type: ignore[arg-type]
+    for document, own_scores, cluster in zip(documents, scores, clusters):
+        graph = None
+        if options.graph == "similarity":
+            graph = similarity_graph(words_of_rows(document, pieces))
+        elif cluster is not None:
+            graph = discourse_graph([cluster.title, *cluster.paragraphs], [None, *cluster.sources])
+        yield _choose(document, own_scores, graph, options)
 
 
 def _choose(
@@ -248,21 +214,3 @@ def _choose(
         graph = graph[np.ix_(places, places)].ravel().astype(np.float32)
     lengths = np.array(lengths, dtype=np.int32)
     return replace(document, source=source, sentence_lengths=lengths, graph=graph, labels=None)
-
-
-def _graphs(
-    documents: Sequence[EncodedDocument],
-    options: ClusterOptions,
-    pieces: Vocabulary,
-    texts: Iterable[Document] | None,
-) -> Iterable[np.ndarray | None]:
-    """A graph over title and all paragraphs, in their own order, for each document; None where none is wanted."""
-    if not options.graph:
-        return [None] * len(documents)
-    if options.graph == "similarity":
-        return (similarity_graph(words_of_rows(document, pieces)) for document in documents)
-    entities, _ = entity_finder()
-    if texts is None:
-        raise InputError("a discourse graph is made of the documents' texts, and there are none")
-    clusters = map(options.example, islice(texts, len(documents)))
-    return (discourse_graph([c.title, *c.paragraphs], [None, *c.sources], entities) for c in clusters)

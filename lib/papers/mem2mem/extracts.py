@@ -5,22 +5,19 @@ extracted sentences, summary, and in training the rest of the paper.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from lib.data.batch import EncodedDocument
 from lib.data.documents import SPLITS, CorpusError, Document
-from lib.data.options import Options
-from lib.data.piece_corpora import cased, encode_split, learn_pieces, summary_pieces
+from lib.data.piece_corpora import PieceOptions, cased, encode_split, summary_pieces
 from lib.data.pieces import Pieces
-from lib.data.prepared import PreparedCorpus, TextEncoder, cached_corpus, check_splits, code_of, watched
+from lib.data.prepared import PreparedCorpus, TextEncoder, watched
 from lib.data.sections import choose_sections
-from lib.data.vocabulary import CLUSTER_SYMBOLS, PARAGRAPH_END, UNK, Vocabulary
+from lib.data.vocabulary import PARAGRAPH_END, UNK, Vocabulary
 from lib.decoding.search import batches, choices
 from lib.evaluation.baselines import matches
 from lib.models.sentence_extractors import SentencePointer, SentencePointerConfig
@@ -43,7 +40,7 @@ class Article:
 
 
 @checked
-class ExtractOptions(Options):
+class ExtractOptions(PieceOptions):
     """Options of what Sent-CLF and Sent-PTR read: sentences in byte pairs, which summaries share."""
 
     sentences: Count = 300  # of a paper, the first ones
@@ -51,9 +48,7 @@ class ExtractOptions(Options):
     summary_tokens: Count = 300  # not stated
     vocab_size: int = 50_257  # 40,000 merges and the characters; in all as many as give TLM its 220M parameters
 
-    @property
-    def symbols(self) -> tuple[str, ...]:
-        return CLUSTER_SYMBOLS
+    kind = "bpe"
 
     def example(self, document: Document) -> Article:
         """The document as an article: the introduction is the first section that is called one, or the first."""
@@ -62,17 +57,17 @@ class ExtractOptions(Options):
         opening = range(before, before + len(document.sections[number]))
         return Article(document.id, document.sentences, opening, document.summary)
 
-    def prepare(
-        self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True
-    ) -> PreparedCorpus:
-        """Prepare in byte pairs learned from the training documents, with the sentences that are to be extracted."""
-        key = [corpus.identity, code_of(type(corpus)), asdict(self), limit, code_of(matches)]
-        return cached_corpus(
-            "extracts", key, ExtractOptions, lambda parts: _prepare(corpus, self, limit, progress, parts), folder
-        )
+    def texts(self, document: Document) -> Iterable[str]:
+        return [*document.sentences, *document.summary]
 
-    def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[EncodedDocument]:
-        return [encode_sentences(self.example(document), encoder.vocabulary, self) for document in documents]
+    def encode_one(self, document: Document, pieces: Pieces) -> EncodedDocument:
+        return encode_sentences(self.example(document), pieces, self)
+
+    def encode_training(self, document: Document, pieces: Pieces) -> EncodedDocument:
+        """Label the sentences that an extractor learns to choose."""
+        if not document.summary:
+            raise CorpusError(f"document {document.id!r} has no summary")
+        return encode_sentences(self.example(document), pieces, self, right_sentences(document, self))
 
 
 @checked
@@ -100,26 +95,25 @@ class SequenceOptions(ExtractOptions):
             )
 
     @property
-    def of_sentences(self) -> ExtractOptions:
-        """Options of what Sent-PTR reads."""
+    def base(self) -> ExtractOptions:
+        """Options of the sentences that Sent-PTR reads."""
         return as_kind(self, ExtractOptions)
 
-    def prepare(
-        self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True
-    ) -> PreparedCorpus:
-        """Prepare a corpus as TLM reads it; its sentences and Sent-PTR are in the cache.
+    def make(self, corpus, base, limit, progress, folder) -> PreparedCorpus:
+        """Put extracted sentences after the introduction: in training those that are right, which the paper found to
+        be best, otherwise those that Sent-PTR chooses, which is trained on the same documents."""
+        pointer = train_pointer(base, self, progress) if self.extracts else None
+        pieces, splits = base.vocabulary, {}
+        for name in SPLITS:
+            texts = watched(corpus.split(name, limit), f"{corpus.name}, {name}, as sequences", progress)
+            pairs = zip(texts, _chosen(base[name], pieces, pointer if name != "train" else None), strict=True)
+            splits[name] = encode_split(folder, name, pairs, partial(self.encode_pair, rest=name == "train"), pieces)
+        weights = None if pointer is None else {n: v.cpu().numpy() for n, v in pointer.state_dict().items()}
+        return replace(base, encoder=TextEncoder(self, pieces, chooser=weights), splits=splits)
 
-        After the introduction stand in training the sentences that are right, otherwise those that Sent-PTR chooses,
-        which is trained on the same documents: so their paper found it to be best. The validation documents are read
-        as those of the test are.
-        """
-        sentence_corpus = self.of_sentences.prepare(corpus, limit, progress=progress)
-        key = [sentence_corpus.fingerprint, corpus.identity, asdict(self), limit]
-
-        def make(parts: Path) -> PreparedCorpus:
-            return _sequences(corpus, self, limit, progress, parts, sentence_corpus)
-
-        return cached_corpus("sequences", key, SequenceOptions, make, folder)
+    def encode_pair(self, pair: tuple[Document, Sequence[int]], pieces: Pieces, rest: bool) -> EncodedDocument:
+        document, chosen = pair
+        return encode_sequence(self.example(document), chosen, pieces, self, rest)
 
     def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[EncodedDocument]:
         """Encode documents as those that TLM is tested on."""
@@ -170,23 +164,9 @@ def encode_sequence(
     return EncodedDocument.of(article.id, [*opening[:room], *extracted, *left], lengths, target, (), article.summary)
 
 
-def _rows(sentences: Sequence[str], pieces: Pieces, options: Options) -> list[np.ndarray]:
+def _rows(sentences: Sequence[str], pieces: Pieces, options: PieceOptions) -> list[np.ndarray]:
     """Pieces of each sentence; one of which nothing is left is [UNK]."""
     return [row if len(row) else np.array([UNK]) for row in pieces.encode(cased(sentences, options))]
-
-
-def _prepare(corpus, options: ExtractOptions, limit: int | None, progress: bool, parts: Path) -> PreparedCorpus:
-    check_splits(corpus)
-    texts = ((*document.sentences, *document.summary) for document in corpus.split("train", limit))
-    pieces, splits = learn_pieces(texts, options, corpus.name, progress, "bpe"), {}
-    for name in SPLITS:
-        documents = watched(corpus.split(name, limit), f"{corpus.name}, {name}", progress)
-        splits[name] = encode_split(parts, name, documents, partial(_labelled, options=options), pieces)
-    return PreparedCorpus(corpus.name, TextEncoder(options, pieces), splits, corpus.report(), corpus.remarks())
-
-
-def _labelled(documents: list[Document], pieces: Pieces, options: ExtractOptions) -> list[EncodedDocument]:
-    return [labelled(document, pieces, options) for document in documents]
 
 
 def right_sentences(document: Document, options: ExtractOptions) -> list[int]:
@@ -194,32 +174,9 @@ def right_sentences(document: Document, options: ExtractOptions) -> list[int]:
     return matches(document.sentences[: options.sentences], document.summary, options.matches)
 
 
-def labelled(document: Document, pieces: Pieces, options: ExtractOptions) -> EncodedDocument:
-    """A training document: its sentences, and which of them are right."""
-    if not document.summary:
-        raise CorpusError(f"document {document.id!r} has no summary")
-    return encode_sentences(options.example(document), pieces, options, right_sentences(document, options))
-
-
 def summary_sentences(corpus: PreparedCorpus) -> int:
     """Sentences that a summary of the training documents has on average, to the nearest whole one."""
     return max(1, round(float(np.mean([len(document.reference) for document in corpus["train"]]))))
-
-
-def _sequences(
-    corpus, options: SequenceOptions, limit: int | None, progress: bool, parts: Path, sentence_corpus: PreparedCorpus
-) -> PreparedCorpus:
-    pointer = train_pointer(sentence_corpus, options, progress) if options.extracts else None
-    pieces: Any = sentence_corpus.vocabulary
-    splits = {}
-    for name in SPLITS:
-        texts = watched(corpus.split(name, limit), f"{corpus.name}, {name}, as sequences", progress)
-        pairs = zip(texts, _chosen(sentence_corpus[name], pieces, pointer if name != "train" else None), strict=True)
-        encode = partial(_as_sequences, options=options, rest=name == "train")
-        splits[name] = encode_split(parts, name, pairs, encode, pieces)
-    weights = None if pointer is None else {n: v.cpu().numpy() for n, v in pointer.state_dict().items()}
-    encoder = TextEncoder(options, pieces, chooser=weights)
-    return PreparedCorpus(corpus.name, encoder, splits, sentence_corpus.report, sentence_corpus.remarks)
 
 
 def _chosen(split: Sequence[EncodedDocument], pieces: Pieces, pointer: SentencePointer | None) -> Iterable[list[int]]:
@@ -227,12 +184,6 @@ def _chosen(split: Sequence[EncodedDocument], pieces: Pieces, pointer: SentenceP
     if pointer is None:
         return (np.flatnonzero(document.labels).tolist() for document in split)  # type: ignore[arg-type]
     return choices(pointer, batches(pointer, split, 16, pieces))
-
-
-def _as_sequences(
-    pairs: list[tuple[Document, list[int]]], pieces: Pieces, options: SequenceOptions, rest: bool
-) -> list[EncodedDocument]:
-    return [encode_sequence(options.example(document), chosen, pieces, options, rest) for document, chosen in pairs]
 
 
 def pointer_training(options: SequenceOptions) -> TrainConfig:

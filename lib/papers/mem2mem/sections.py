@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from itertools import accumulate
 from typing import Annotated, Literal
 
-from lib.data.documents import CorpusError, Document
-from lib.data.options import Example
-from lib.data.prepared import WordOptions
+from lib.data.documents import CorpusError, Document, Example
+from lib.data.options import WordOptions
 from lib.data.sections import choose_sections
 from lib.data.vocabulary import HOLDS_A_WORD
 from lib.system.fields import Count, checked

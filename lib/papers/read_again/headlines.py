@@ -5,17 +5,13 @@ The encoder knows many words; the decoder writes few, the most frequent ones of 
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Annotated
 
-from lib.data.batch import EncodedDocument
 from lib.data.characters import clean
-from lib.data.documents import Document
-from lib.data.options import Example
-from lib.data.prepared import PreparedCorpus, TextEncoder, WordOptions, cached_corpus
-from lib.data.split import Split
+from lib.data.documents import Document, Example
+from lib.data.options import WordOptions
+from lib.data.prepared import PreparedCorpus, TextEncoder
 from lib.data.vocabulary import HOLDS_A_WORD, SPECIALS, UNK, Vocabulary
 from lib.data.words import surfaces, word_spans
 from lib.system.fields import Count, checked
@@ -62,14 +58,24 @@ class HeadlineOptions(WordOptions):
         first = self.cut(document.sentences[: self.sentences], self.source_tokens, document.tokenised)
         return self.with_summary(document, first)
 
-    def prepare(
-        self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True, **keep
-    ) -> PreparedCorpus:
-        """Prepare in the encoder's vocabulary first, in the cache, then in the decoder's."""
-        in_one = replace(self, vocab_size=self.source_vocab_size)
-        wide = super(HeadlineOptions, in_one).prepare(corpus, limit, progress=progress, **keep)
-        key = [wide.fingerprint, asdict(self)]
-        return cached_corpus("headlines", key, HeadlineOptions, lambda parts: narrow(wide, self, parts), folder)
+    def keeps(self, split_name: str, example: Example) -> bool:
+        """The published filters leave pairs out for training and validation only."""
+        return split_name == "test" or not self.filtered or fits(example.words, _headline(example))
+
+    def learn_encoder(self, source: Counter, summary: Counter) -> TextEncoder:
+        """Learn two vocabularies from the training pairs: the decoder's of the headlines, the encoder's of both. A
+        word of fewer occurrences than `fewest` is unknown to the encoder."""
+        both = source + summary
+        frequent = Counter({word: n for word, n in both.items() if n >= self.fewest})
+        for counts in (summary, frequent):
+            counts.pop(SPECIALS[UNK], None)  # `<unk>`
+        read = Vocabulary.from_counts(frequent, self.source_vocab_size)
+        return TextEncoder(self, Vocabulary.from_counts(summary, self.vocab_size), read)
+
+    def make(self, corpus, base, limit, progress, folder) -> PreparedCorpus:
+        made = super().make(corpus, base, limit, progress, folder)
+        known = f"The encoder knows {len(made.encoder.source_vocabulary or ()):,} words."
+        return replace(made, report=f"{made.report} {known}")
 
 
 def fits(source: list[str], headline: list[str]) -> bool:
@@ -92,52 +98,3 @@ def _headline(example: Example) -> list[str]:
     if "-" in " ".join(example.reference).split():
         return example.summary
     return [word for word in example.summary if word != "-"]
-
-
-def narrow(wide: PreparedCorpus, options: HeadlineOptions, parts: Path) -> PreparedCorpus:
-    """A corpus in the decoder's vocabulary, each document with `source_ids` of the encoder's, in files of `parts`.
-
-    Both vocabularies come from the training pairs that are left; a word of fewer occurrences than `options.fewest` is
-    unknown to the encoder.
-    """
-
-    def examples(name: str) -> Iterator[Example]:
-        for example in (_in_words(wide, document) for document in wide[name]):
-            if name == "test" or not options.filtered or fits(example.words, _headline(example)):
-                yield example
-
-    headlines, both = Counter[str](), Counter[str]()
-    for example in examples("train"):
-        headlines.update(example.summary)
-        both.update(example.words)
-    both += headlines
-    for counts in (headlines, both):  # `<unk>`, and what neither the text nor the encoder's vocabulary has
-        counts.pop(SPECIALS[UNK], None)
-    read = Vocabulary.from_counts(
-        Counter({word: n for word, n in both.items() if n >= options.fewest}), options.source_vocab_size
-    )
-    encoder = TextEncoder(options, Vocabulary.from_counts(headlines, options.vocab_size), read)
-    splits = {}
-    for name, split in wide.splits.items():
-        most = max(len(read), len(encoder.vocabulary)) + split.longest
-        splits[name] = Split.write(parts, name, map(encoder.encode_example, examples(name)), most)
-    dropped = {name: n for name, split in wide.splits.items() if (n := len(split) - len(splits[name]))}
-    report = f"{wide.report} Left out by the filters: {dropped or 'none'}. The encoder knows {len(read):,} words."
-    remarks = ". ".join(filter(None, [wide.remarks, _short_of_sentences(wide, options)]))
-    return replace(wide, encoder=encoder, splits=splits, report=report, remarks=remarks)
-
-
-def _short_of_sentences(corpus: PreparedCorpus, options: HeadlineOptions) -> str:
-    """A remark where several sentences are asked for and no training text has a second one; otherwise empty."""
-    if options.sentences == 1 or corpus["train"].sentence_counts.max() > 1:
-        return ""
-    return f"no training text has a second sentence, and {options.sentences} are to be read: the others are zeros"
-
-
-def _in_words(corpus: PreparedCorpus, document: EncodedDocument) -> Example:
-    words, summary = (
-        corpus.vocabulary.decode(ids.tolist(), document.unknown) for ids in (document.source, document.target)
-    )
-    ends = document.sentence_lengths.cumsum()
-    sentences = [words[end - n : end] for end, n in zip(ends, document.sentence_lengths)]
-    return Example(document.id, sentences, summary, document.reference, document.tokenised)

@@ -5,8 +5,7 @@ like it, and [SLIDE] is put wherever the linked sentences lie in a later window.
 """
 
 import sys
-from dataclasses import asdict, replace
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,16 +15,16 @@ from numpy.typing import ArrayLike
 from pydantic import Field
 
 from lib.data.batch import EncodedDocument
-from lib.data.documents import Document
-from lib.data.options import Example, beginning
-from lib.data.prepared import PreparedCorpus, WordOptions, cached_corpus
+from lib.data.documents import Document, Example
+from lib.data.options import WordOptions, beginning
+from lib.data.prepared import PreparedCorpus
 from lib.data.split import Split
 from lib.data.vocabulary import SLIDE, SLIDE_SYMBOL
 from lib.data.word_vectors import learn_vectors, read_vectors, similarities, target_sentences
 from lib.models.windowed import Windowed, check_window, window_of
 from lib.system.errors import InputError
 from lib.system.fields import Count, checked
-from lib.system.fingerprints import contents_digest
+from lib.system.fingerprints import files_digest
 
 _HOLDS_SLIDE = Field(ge=SLIDE + 2)  # a vocabulary of the special symbols, [SLIDE] and a word
 
@@ -69,19 +68,26 @@ class ArticleOptions(WordOptions):
         lengths = target_sentences(document, self.lower)
         return mark_transitions(document, lengths, link(document, lengths, vectors, self))
 
-    def prepare(
-        self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True, **keep
-    ) -> PreparedCorpus:
-        """Prepare with [SLIDE] in the summaries where they are `marked`: then what has none is in the cache."""
-        if not self.marked:
-            return super().prepare(corpus, limit, folder, progress, **keep)
-        plain = replace(self, window=None, stride=None).prepare(corpus, limit, progress=progress, **keep)
-        read = Path(self.vectors)
-        contents = contents_digest(read.parent, [read]) if read.is_file() else ""
-        key = [plain.fingerprint, asdict(self), contents]
-        return cached_corpus(
-            "windows", key, ArticleOptions, lambda parts: with_transitions(plain, self, parts), folder
-        )
+    @property
+    def base(self) -> "ArticleOptions | None":
+        """Marked summaries are made of the prepared corpus without marks."""
+        return replace(self, window=None, stride=None) if self.marked else None
+
+    @property
+    def outside(self) -> str:
+        file = Path(self.vectors)
+        return files_digest(file.parent, [file]) if file.is_file() else ""
+
+    def make(self, corpus, base, limit, progress, folder) -> PreparedCorpus:
+        return super().make(corpus, base, limit, progress, folder) if base is None else self.mark_all(base, folder)
+
+    def mark_all(self, plain: PreparedCorpus, folder: Path) -> PreparedCorpus:
+        """Put [SLIDE] into the summaries of every split, in files of `folder`."""
+        vectors, splits = vectors_for(plain, self), {}
+        for name, split in plain.splits.items():
+            marked = (self.mark(document, vectors) for document in split)
+            splits[name] = Split.write(folder, name, marked, len(plain.vocabulary) + split.longest)
+        return replace(plain, encoder=replace(plain.encoder, options=self), splits=splits)
 
 
 # ------------------------------------------------------------------------------------------------------- the links
@@ -110,15 +116,6 @@ def mark_transitions(document: EncodedDocument, lengths: np.ndarray, windows: Ar
     starts = np.cumsum(lengths) - lengths
     places = np.repeat(starts, np.diff(windows, prepend=0))
     return replace(document, target=np.insert(document.target, places, SLIDE).astype(np.int32))
-
-
-def with_transitions(plain: PreparedCorpus, options: ArticleOptions, parts: Path) -> PreparedCorpus:
-    """A corpus with [SLIDE] in the summaries of every split, in files of `parts`; word vectors are read, or learned
-    from "train"."""
-    splits, mark = {}, partial(options.mark, vectors=vectors_for(plain, options))
-    for name, split in plain.splits.items():
-        splits[name] = Split.write(parts, name, map(mark, split), len(plain.vocabulary) + split.longest)
-    return replace(plain, encoder=replace(plain.encoder, options=options), splits=splits)
 
 
 def start_from_vectors(model: Windowed, corpus: PreparedCorpus) -> None:

@@ -1,0 +1,97 @@
+"""The registry of named corpora: facts from corpora.toml, and a decorator over functions that read a release."""
+
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+
+from lib.data.pieces import Pieces
+from lib.data.readers import Records, read_folder
+from lib.system.errors import InputError
+from lib.system.files import project_root
+
+
+class LeftOut(InputError):
+    """A record that a rule of its corpus leaves out; it is counted by reason, whatever `errors` is."""
+
+
+@dataclass(frozen=True)
+class HubSource:
+    """What to ask the Hub for, and how its columns are called there."""
+
+    repository: str
+    configuration: str | None = None
+    source: str = "article"
+    summary: str = "abstract"
+    revision: str | None = None
+    separator: str | None = None  # between the articles of one cluster
+
+
+@dataclass(frozen=True)
+class CorpusSpec:
+    """A named corpus. `read(folder, split)` gives its records, or None where it has no such split."""
+
+    name: str
+    read: Callable[[Path, str], Records | None] = read_folder
+    what: str = ""  # for people; empty: not listed
+    licence: str = "its owners'"
+    splits: str = "its owners'"
+    how: str = ""  # to get it
+    shipped: str = ""  # "PACKAGE:FOLDER" of a corpus that comes with the installation
+    hub: HubSource | None = None
+    private: bool = False  # whether none of its texts may be published
+    tokenised: bool = False  # whether words and marks are separated by spaces
+    note: str = ""  # what a reader should know of this copy
+    pieces: Callable[[Path], Pieces] | None = None  # reads the model of a corpus that comes ranked and in pieces
+
+    @property
+    def folder(self) -> Path:
+        package, _, inside = self.shipped.partition(":")
+        if package:
+            return Path(str(resources.files(package) / inside))
+        return project_root() / "data" / self.name.partition(":")[0]
+
+
+def _read_catalogue() -> dict[str, CorpusSpec]:
+    catalogue = tomllib.loads(Path(__file__).with_name("corpora.toml").read_text(encoding="utf-8"))
+    hubs = {name: HubSource(**facts.pop("hub")) for name, facts in catalogue.items() if "hub" in facts}
+    return {name: CorpusSpec(name, hub=hubs.get(name), **facts) for name, facts in catalogue.items()}
+
+
+CORPORA = _read_catalogue()
+
+
+def corpus(name: str, **facts) -> Callable:
+    """Register the function (folder, split) that reads a corpus; facts: more fields of its `CorpusSpec`."""
+
+    def register(read: Callable[[Path, str], Records | None]) -> Callable:
+        CORPORA[name] = replace(CORPORA[name], read=read, **facts)
+        return read
+
+    return register
+
+
+def is_name(dataset: str | Path) -> bool:
+    """Whether that is the name of a corpus, and not the path of a folder."""
+    return isinstance(dataset, str) and _name_in(dataset) != ""
+
+
+def find_spec(dataset: str | Path) -> tuple[CorpusSpec | None, str]:
+    """The corpus of a name, or of NAME:FOLDER, and the folder."""
+    name = _name_in(dataset) if isinstance(dataset, str) else ""
+    return CORPORA.get(name), str(dataset)[len(name) + 1 :] if name else str(dataset)
+
+
+def _name_in(dataset: str) -> str:
+    return max((name for name in CORPORA if f"{dataset}:".startswith(f"{name}:")), key=len, default="")
+
+
+def is_private(name: str) -> bool:
+    """Whether none of a corpus's texts may be published. Of a folder its owner knows."""
+    spec, _ = find_spec(Path(name).name)
+    return spec is not None and spec.private
+
+
+# Test documents of a corpus that another one has among its training documents: (corpus, the other) -> their ids.
+IN_BOTH = {("pmc-sample", "sumpubmed"): frozenset({"PMC4784345"})}
