@@ -1,9 +1,9 @@
 """Show what trained runs write and look at: the papers' tables of samples, and their pictures of attention.
 
     python -m companion.show_runs samples mem2mem_table6 --dataset pmc-sample --output T.json Mem2Mem=trained/mem2mem
-    python -m companion.show_runs attention mem2mem_figure3 --dataset pmc-sample --output F.png Mem2Mem=trained/mem2mem
+    python -m companion.show_runs attention mem2mem_figure3 --dataset aclsum --output F.png Mem2Mem=trained/mem2mem
 
-`companion/workflow/Snakefile` makes the runs and calls these. Of a corpus whose texts may not be published, samples
+`workflow/Snakefile` makes the runs and calls these. Of a corpus whose texts may not be published, samples
 have the number of the document instead of its title, its text and its reference.
 """
 

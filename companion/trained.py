@@ -1,7 +1,7 @@
 """Trained runs that the project keeps, in `trained`: weights in 16 bits, losses, vocabulary, scores, a card.
 
     python -m companion.trained keep runs/mem2mem              # into trained/mem2mem: all that lib.load needs
-    python -m companion.trained score mem2mem                  # into trained/mem2mem/table.json, and where it is shown
+    python -m companion.trained score mem2mem                  # into trained/mem2mem/table.json, and its card
 
 `keep` replaces a run of the same corpus and preset; another one only with --replace. A run is scored twice, with
 plain beam search and with trigram blocking, beside Lead and LexRank of as many words.

@@ -6,9 +6,10 @@
 
 `sheet` draws documents and writes `form.html`, one file for a browser: ratings from 1 to 5 by the criteria of
 Mem2Mem's Table 5, and which of three summaries is best and which worst by informativeness, fluency and succinctness
-(Liu and Lapata 2019, section 5), beside reference and document. `questions.csv` is for questions about each reference,
-written by a person; `answers` puts each beside one system's summary (`answers.html`), for people who have not seen
-the reference. Several people save forms under their names (`form-anna.csv`) and send them back into the folder.
+(Liu and Lapata 2019, section 5), beside reference and document. `questions.csv` is for questions about each
+reference, written by a person; `answers` puts each beside one system's summary (`answers.html`), for people who have
+not seen the reference. Several people save forms under their names (`form-anna.csv`), and their files come back into
+the folder.
 
 Summaries are JSON lines of {id, summary}, of any system; at least one file has references and documents, as those
 that `lib.score run` writes. Only `key.json` has the system of each summary. `scores` gives means with intervals,

@@ -46,8 +46,8 @@ def write_sheets(
     shared = sorted(set.intersection(*(set(of_system) for of_system in systems.values())))
     if not 2 <= len(names) <= len(LETTERS) or not 1 <= documents <= len(shared):
         raise InputError(
-            f"{len(names)} systems share {len(shared)} documents: 2 to {len(LETTERS)} systems and {documents} documents "
-            "(at least 1) are needed"
+            f"{len(names)} systems share {len(shared)} documents: 2 to {len(LETTERS)} systems and {documents} "
+            "documents (at least 1) are needed"
         )
     if not any(systems[name][document]["reference"].strip() for name in names for document in shared):
         raise InputError("no file has a reference: those that python -m lib.score run writes have them")

@@ -1,5 +1,5 @@
-"""The papers' result tables as plain numbers, made of scores (`lib.evaluation.scores`) or of a page's figure of lines:
-intervals over documents and seeds, and a paired bootstrap for each pair of rows that a table compares."""
+"""The papers' result tables as plain numbers, made of scores (`lib.evaluation.scores`) or of a page's figure of
+lines: intervals over documents and seeds, and a paired bootstrap for each pair of rows that a table compares."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace

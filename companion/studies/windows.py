@@ -10,8 +10,8 @@ symbols in a row. references: how much of them comes from the windows between th
 training. chunks: what is read is cut into as many chunks as it has windows, each is summarized alone in an equal
 share of the words, and the parts are put together. orders: papers are cut to introduction, second section and
 conclusion, and these change their order. links: of reference sentences that share a run of words with a single
-sentence of the text, the rank that each similarity gives to that sentence. Word vectors are the run's embeddings; with
---vectors-of CORPUS also those learned on its training documents, which references are marked with in training.
+sentence of the text, the rank that each similarity gives to that sentence. Word vectors are the run's embeddings;
+with --vectors-of CORPUS also those learned on its training documents, which references are marked with in training.
 """
 
 from argparse import Namespace

@@ -9,12 +9,12 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar
 
-from lib.data.characters import lowered
+from lib.data.characters import clean, lowered
 from lib.data.documents import SPLITS, CorpusError, Document, Example
 from lib.data.prepared import PreparedCorpus, TextEncoder, check_splits, prepare, watched
 from lib.data.split import Split, chunked
 from lib.data.vocabulary import Vocabulary
-from lib.data.words import split_words, tokenize
+from lib.data.words import split_words, surfaces, tokenize, word_spans
 from lib.system.errors import InputError
 from lib.system.fields import Count, checked
 from lib.system.processes import default_workers, in_processes
@@ -83,6 +83,11 @@ class Options(ABC):
     def words(self, sentence: str, tokenised: bool = False) -> list[str]:
         """Words of a sentence of a document, as `words_of` has them."""
         return words_of(sentence, self.lower, tokenised)
+
+    def surfaces(self, sentence: str, tokenised: bool = False) -> list[str]:
+        """Return each of the `words` as the sentence writes it, with the space before it."""
+        text = clean(sentence)
+        return surfaces(text, word_spans(text, tokenised))
 
     def cut(self, sentences: Iterable[str], budget: int, tokenised: bool = False) -> list[list[str]]:
         """Sentences in words until `budget` is used up; the last one may be cut."""
