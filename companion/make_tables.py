@@ -18,8 +18,8 @@ from pathlib import Path
 
 from companion.results.kept import keep, render
 from companion.results.numbers import REFERENCES, make_table, page_table, support_table
+from companion.results.scores_file import SCORES, read_table_scores, write_table_scores
 from companion.results.text import markdown
-from lib.evaluation.scores import SCORES, read_table_scores, write_table_scores
 from lib.papers import table_named
 from lib.papers.tables import Row
 from lib.system.command_line import command_parser, plain_errors

@@ -129,7 +129,7 @@ def _scaled(options: Options, pairs: Iterable[str]) -> Options:
     for name, _, factor in (pair.partition("=") for pair in pairs):
         value = getattr(options, name, None)
         if not isinstance(value, int) or not re.fullmatch(r"\d+(\.\d+|/[1-9]\d*)?", factor):
-            raise InputError(f"--scaled {name}={factor}: a number of {type(options).__name__}, and 2 or 5/3")
+            raise InputError(f"--scaled {name}={factor}: give a number of {type(options).__name__} and 2 or 5/3")
         changes[name] = round(value * Fraction(factor))
     return replace(options, **changes)
 
@@ -140,9 +140,10 @@ def _summaries(args: Namespace, output: Path, _process: Process) -> dict:
     by_id = read_summary_sentences(args.file)
     corpus = Path(_scored(args))
     split = corpus_for(args.dataset, args.errors, args.test).split(args.split, args.limit)
-    size = 0  # of the split
+    size = 0  # of the part of the split that was read
     documents = []
-    for size, document in enumerate(split, 1):
+    for document in split:
+        size += 1
         if document.id in by_id:
             documents.append(document)
         if len(documents) == args.documents:

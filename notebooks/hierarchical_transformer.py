@@ -1745,7 +1745,7 @@ r"""
 r"""
 # Where to go from here
 
-* `python -m lib.train hierarchical_transformer --dataset wikisum_folder --preset code --bf16 --output runs/wikisum` trains at the authors' size on
+* `python -m lib.train hierarchical_transformer --dataset wikisum:wikisum_folder --preset code --bf16 --output runs/wikisum` trains at the authors' size on
   a GPU; the folder holds the ranked shards (`WIKI.train.0.pt` and so on) and their SentencePiece model.
 * `papermill notebooks/hierarchical_transformer.ipynb out.ipynb -p dataset multi_news` runs this page on Multi-News.
 * [`docs/papers/hierarchical_transformer.md`](../docs/papers/hierarchical_transformer.md) maps every equation to its cell and its function in `lib`; [`papers.md`](../papers.md) says which of the paper's claims hold.

@@ -1,7 +1,6 @@
 """Clusters of paragraphs: layouts, pieces, shards of WikiSum, ranking, choosing and graphs."""
 
 import json
-import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -10,20 +9,16 @@ import pytest
 import sentencepiece
 import torch
 
-from companion.tasks.synthetic import planted_clusters
 from lib.data.batch import make_batch, rows_of
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, to_document
-from lib.data.piece_corpora import learn_pieces
 from lib.data.pieces import Pieces
-from lib.data.prepared import PreparedCorpus
 from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, PARAGRAPH_END, SENTENCE_END, SPECIALS, TITLE_END
 from lib.data.words import bigram_recall
 from lib.decoding.search import summarize
 from lib.papers import PAPERS, resolve
-from lib.papers.hierarchical_transformer.clusters import clusters, encode_wide
+from lib.papers.hierarchical_transformer.clusters import clusters
 from lib.papers.hierarchical_transformer.graphs import (
-    capitalised_names,
     discourse_graph,
     entity_finder,
     similarity_graph,
@@ -32,7 +27,6 @@ from lib.papers.hierarchical_transformer.ranking import (
     ClusterOptions,
     best_first,
     best_paragraphs,
-    choose_paragraphs,
     choose_rows,
     learned_ranking,
     order_scores,
@@ -79,18 +73,6 @@ OPTIONS = ClusterOptions(
 # -------------------------------------------------------------------------------------------------- documents
 
 
-def test_a_cluster_is_a_document_whose_sections_are_paragraphs():
-    document = to_document(
-        {"title": "T", "paragraphs": [{"text": "One. Two.", "source": "x"}, "Three.", ""], "summary": "It ends. So."}
-    )
-    assert document.sections == [["One.", "Two."], ["Three."]]
-    assert document.section_names == ["x", ""]
-    assert document.summary == ["It ends.", "So."]
-    for wrong, message in (("text", "must be a list"), ([{"source": "x"}], "must hold text"), ([""], "is empty")):
-        with pytest.raises(ValueError, match=message):
-            to_document({"paragraphs": wrong, "summary": "S."})
-
-
 def test_long_sections_are_cut_at_sentence_ends():
     document = to_document({"sections": [["A b c.", "D e.", "F g h i j k."], ["L."]], "abstract_text": "S."})
     found = replace(OPTIONS, paragraph_words=5).example(document)
@@ -105,21 +87,6 @@ def test_copies_of_the_summary_are_left_out():
     assert OPTIONS.example(to_document({"paragraphs": [summary], "summary": summary})).paragraphs == [summary]
 
 
-def test_papers_as_clusters():
-    whole, parts = (next(load_corpus(name).split("test")) for name in ("aclsum", "aclsum:paragraphs"))
-    assert (whole.id, whole.title, whole.summary) == (parts.id, parts.title, parts.summary)
-    assert whole.sentences == parts.sentences
-    assert len(parts.sections) > 3 * len(whole.sections)
-
-
-def test_articles_of_a_cluster_are_sources(tmp_path):
-    (tmp_path / "test.src").write_text("One. NEWLINE_CHAR Two. ||||| Three.\nAlone.\n", encoding="utf-8")
-    (tmp_path / "test.tgt").write_text("S.\nT.\n", encoding="utf-8")
-    first, second = load_corpus(tmp_path).split("test")
-    assert first.sections == [["One.", "Two."], ["Three."]]
-    assert first.section_names == ["article 1", "article 2"] and second.section_names == [""]
-
-
 # ----------------------------------------------------------------------------------------------------- pieces
 
 
@@ -127,11 +94,6 @@ def test_articles_of_a_cluster_are_sources(tmp_path):
 def pieces():
     random = np.random.default_rng(1)
     return Pieces.train([text(random, 12).lower() for _ in range(200)], 80)
-
-
-def test_pieces_have_the_librarys_symbols(pieces):
-    assert pieces.words[: len(SPECIALS) + 3] == [*SPECIALS, *CLUSTER_SYMBOLS]
-    assert len(set(pieces.words)) == len(pieces) <= 80
 
 
 def test_pieces_go_there_and_back(pieces, tmp_path):
@@ -146,11 +108,6 @@ def test_pieces_go_there_and_back(pieces, tmp_path):
     assert Pieces.load(tmp_path / "pieces.model").words == pieces.words
 
 
-def test_symbols_in_a_text_are_no_symbols(pieces):
-    (ids,) = pieces.encode(["the <T> cat [EOS] <Q>"])
-    assert not {TITLE_END, SENTENCE_END, EOS} & set(ids.tolist())
-
-
 def test_what_is_no_model_is_refused(tmp_path):
     with pytest.raises(CorpusError, match="not a SentencePiece model"):
         Pieces(b"nonsense")
@@ -158,24 +115,10 @@ def test_what_is_no_model_is_refused(tmp_path):
         Pieces.train([], 100)
 
 
-def test_learning_pieces_says_what_takes_long(monkeypatch, capsys):
-    random = np.random.default_rng(2)
-    texts, options = [[text(random, 12)] for _ in range(200)], ClusterOptions(vocab_size=80)
-    learn_pieces(texts, options, "mine", progress=True)
-    assert capsys.readouterr().out == ""  # within two seconds
-    for module in ("lib.data.prepared", "lib.data.piece_corpora"):
-        monkeypatch.setattr(f"{module}.LONG", 0)
-    learn_pieces(texts, options, "mine", progress=False)
-    assert capsys.readouterr().out == ""
-    learn_pieces(texts, options, "mine", progress=True)
-    said = capsys.readouterr().out
-    assert re.search("mine, train, read for pieces: .* documents.*mine: learning 80 pieces", said, re.DOTALL)
-
-
 # -------------------------------------------------------------------------------------------- encoded clusters
 
 
-def test_title_paragraphs_and_summary_in_pieces(folder, tmp_path):
+def test_title_paragraphs_and_summary_in_pieces(folder):
     corpus = load_corpus(folder)
     wide = OPTIONS.base.prepare(corpus)
     assert not hasattr(wide.options, "ranking"), "what is chosen later does not determine it"
@@ -194,29 +137,23 @@ def test_title_paragraphs_and_summary_in_pieces(folder, tmp_path):
         recalls = [bigram_recall(row, wanted) for row in rows]
         assert item.labels == pytest.approx(recalls), "of words, of whole paragraphs"
     assert max(max(item.labels) for split in wide.splits.values() for item in split) > 0
-    scores = {name: order_scores(split, wide.vocabulary) for name, split in wide.splits.items()}
-    assert choose_paragraphs(wide, scores, OPTIONS, tmp_path)["test"][0].labels is None, "the ranker alone needs them"
 
 
-def test_it_is_kept_and_loaded(folder):
-    corpus = load_corpus(folder)
-    wide = OPTIONS.base.prepare(corpus)
-    again = replace(OPTIONS, paragraphs=1, graph="similarity", ranking="similarity").base.prepare(corpus)
-    assert again.fingerprint == wide.fingerprint and isinstance(again.vocabulary, Pieces)
-    assert again["train"][3].source.tolist() == wide["train"][3].source.tolist()
-
-
-def test_the_best_paragraphs_in_their_order(folder, tmp_path):
+def test_the_best_paragraphs_in_their_order(folder):
     wide = OPTIONS.base.prepare(load_corpus(folder))
-    scores = {name: [np.array([0.1, 0.9, 0.5, 0.9, 0.0]) for _ in split] for name, split in wide.splits.items()}
-    chosen = choose_paragraphs(wide, scores, OPTIONS, tmp_path)
-    for before, after in zip(wide["test"], chosen["test"]):
+    scores = [np.array([0.1, 0.9, 0.5, 0.9, 0.0])] * 4
+
+    def choose(**changes):
+        return list(choose_rows(wide["test"], scores, replace(OPTIONS, **changes), wide.vocabulary))
+
+    chosen = choose()
+    for before, after in zip(wide["test"], chosen):
         rows = rows_of(before)
         expected = [rows[0], rows[2], rows[4], rows[3]]
         assert [r.tolist() for r in rows_of(after)] == [r.tolist() for r in expected]
-    cut = choose_paragraphs(wide, scores, replace(OPTIONS, source_tokens=20), tmp_path)["test"][0]
-    assert cut.source.tolist() == chosen["test"][0].source[:20].tolist() and (cut.sentence_lengths > 0).all()
-    flat = choose_paragraphs(wide, scores, replace(OPTIONS, flat=True), tmp_path)["test"][0]
+    cut = choose(source_tokens=20)[0]
+    assert cut.source.tolist() == chosen[0].source[:20].tolist() and (cut.sentence_lengths > 0).all()
+    flat = choose(flat=True)[0]
     rows = rows_of(wide["test"][0])
     joined = [*rows[0], *rows[2], PARAGRAPH_END, *rows[4], PARAGRAPH_END, *rows[3]]
     assert flat.source.tolist() == joined and flat.sentence_lengths.tolist() == [len(joined)]
@@ -236,15 +173,13 @@ def test_rankings(folder):
     assert best == " ".join(wide.vocabulary.text(paragraphs[i]) for i in best_first(scores)[:2])
 
 
-def test_a_learned_ranking_is_trained_once(folder, monkeypatch):
+def test_a_learned_ranking_comes_again(folder):
     options = replace(OPTIONS, ranking="learned")
     corpus = load_corpus(folder)
     wide = options.base.prepare(corpus)
     first, weights = learned_ranking(wide, options, progress=False)
     assert [len(s) for s in first["test"]] == [5] * 4
     assert all(0 < s.min() <= s.max() < 1 for s in first["train"])
-    # what is kept is not worked out again
-    monkeypatch.setattr("lib.papers.hierarchical_transformer.ranking.learned_scores", None)
     second, _ = learned_ranking(wide, options, progress=False)
     assert all(np.array_equal(a, b) for name in first for a, b in zip(first[name], second[name]))
     chosen = options.prepare(corpus, progress=False)
@@ -269,25 +204,13 @@ def test_graphs_follow_the_chosen_paragraphs(folder, kind):
     assert batch.graph.shape == (4, 4, 4) and batch.graph.dtype == torch.float32
 
 
-def test_graphs_are_kept_and_padded(folder, tmp_path):
-    chosen = replace(OPTIONS, graph="similarity").prepare(load_corpus(folder))
-    again = PreparedCorpus.load(chosen.save(tmp_path / "kept"), ClusterOptions)
-    assert again.options == chosen.options and again.fingerprint == chosen.fingerprint
-    assert np.array_equal(again["val"][1].graph, chosen["val"][1].graph)
-    short = replace(
-        again["val"][0], graph=np.ones(1, np.float32), sentence_lengths=again["val"][0].source.shape * np.ones(1, int)
-    )
-    padded = make_batch([again["val"][1], short], len(again.vocabulary)).graph
-    assert padded[1].sum() == padded[1, 0, 0] == 1
-
-
 @pytest.mark.parametrize("kind", ["", "similarity", "discourse"])
 def test_clusters_are_encoded_as_in_their_corpus(folder, kind):
     """Ranked and chosen too; and without a summary."""
     corpus, options = load_corpus(folder), replace(OPTIONS, graph=kind, ranking="similarity")
     prepared = options.prepare(corpus)
     documents = list(corpus.split("train"))
-    wide = encode_wide(documents, prepared.vocabulary, prepared.options)
+    wide = options.base.encode(documents, prepared.encoder)
     for ours, theirs in zip(wide, options.base.prepare(corpus)["train"], strict=True):
         same_document(ours, theirs)
     chosen = choose_rows(
@@ -295,41 +218,11 @@ def test_clusters_are_encoded_as_in_their_corpus(folder, kind):
     )
     for ours, theirs in zip(chosen, prepared["train"], strict=True):
         same_document(ours, theirs)
-    (alone,) = encode_wide([replace(documents[0], summary=[])], prepared.vocabulary, options)
+    (alone,) = options.base.encode([replace(documents[0], summary=[])], prepared.encoder)
     nothing = np.zeros(len(wide[0].labels), np.float32)
     same_document(alone, replace(wide[0], target=np.array([EOS]), reference=[], labels=nothing))
     with pytest.raises(ValueError, match="document 'empty' has no paragraph"):
-        encode_wide([replace(documents[0], id="empty", sections=[], section_names=[])], prepared.vocabulary, options)
-
-
-def test_a_discourse_graph_needs_texts(folder):
-    wide = OPTIONS.base.prepare(load_corpus(folder))
-    with pytest.raises(ValueError, match="made of the documents' texts, and there are none"):
-        scores = order_scores(wide["test"], wide.vocabulary)
-        choose_rows(wide["test"], scores, replace(OPTIONS, graph="discourse"), wide.vocabulary)
-
-
-def test_sources_matter_for_discourse():
-    texts = ["Here is a cat.", "However, it ran."]
-    for sources, joined in (([None, None], 1), (["a", "b"], 0)):
-        assert discourse_graph(texts, sources, capitalised_names)[0, 1] == joined
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"ranking": "best"}, "ranking must be"),
-        ({"graph": "social"}, "graph must be"),
-        ({"graph": "similarity", "flat": True}, "no paragraphs for a graph"),
-        ({"paragraphs": 0}, "paragraphs must be at least 1"),
-        ({"source_tokens": 0}, "source_tokens must be at least 1, not 0"),
-        ({"clones": -1}, r"clones must be in \[0, 1\], not -1"),
-        ({"clones": float("nan")}, r"clones must be in \[0, 1\], not nan"),
-    ],
-)
-def test_options_are_checked(changes, message):
-    with pytest.raises(ValueError, match=message):
-        replace(OPTIONS, **changes)
+        options.base.encode([replace(documents[0], id="empty", sections=[], section_names=[])], prepared.encoder)
 
 
 # --------------------------------------------------------------------------------- the rows of the paper's tables
@@ -379,15 +272,6 @@ class _Sized:
         self.encoder = SimpleNamespace(digest=lambda: "")
 
 
-def test_the_planted_task():
-    for item in planted_clusters(20, seed=3, paragraphs=4, words=3, names=6, vocab_size=20):
-        title, *paragraphs = rows_of(item)
-        assert title[1] == TITLE_END and item.target[-1] == EOS
-        (named,) = [p for p in paragraphs if p[0] == title[0]]
-        assert named[1:].tolist() == item.target[:-1].tolist()
-        assert len({p[0] for p in paragraphs}) == len(paragraphs) == 4
-
-
 def test_rows_without_padding():
     lengths = [[9, 2, 8], [3, 3]]
     items = [document([list(range(4, 4 + n)) for n in some], [4, EOS]) for some in lengths]
@@ -432,7 +316,7 @@ def shards(tmp_path):
 
 
 def test_shards_are_read_in_the_librarys_ids(shards):
-    corpus = load_corpus(shards)
+    corpus = load_corpus(f"wikisum:{shards}")
     assert corpus.ranked and len(list(corpus.split("train"))) == 6
     chosen = replace(OPTIONS, ranking="learned", paragraph_words=4).prepare(corpus)
     record = torch.load(shards / "WIKI.test.0.pt", weights_only=True)[0]
@@ -443,7 +327,7 @@ def test_shards_are_read_in_the_librarys_ids(shards):
     document = chosen["test"][0]
     assert [row.tolist() for row in rows_of(document)] == expected, "whole and in their order"
     assert document.target.tolist() == [*corpus.pieces.ours(record["tgt"][1:]).tolist()][:20]
-    (alone,) = encode_wide(corpus.split("test", 1), chosen.vocabulary, chosen.options)
+    (alone,) = chosen.options.base.encode(corpus.split("test", 1), chosen.encoder)
     assert rows_of(alone)[1].tolist() == expected[1], "by the options that the corpus keeps"
     assert chosen.vocabulary.words[:4] == list(SPECIALS)
 
@@ -452,7 +336,7 @@ def test_shards_in_a_named_folder(shards):
     """They bring paragraphs and pieces: what the preset says of these is not asked of them."""
     small = {"vocab_size": 80, "ranking": "learned", "lower": True, "paragraph_words": 4}
     setup = resolve("hierarchical_transformer", "small", None, small)
-    made = setup.prepare(load_corpus(shards), folder=shards / "named", progress=False)
+    made = setup.prepare(load_corpus(f"wikisum:{shards}"), folder=shards / "named", progress=False)
     assert setup.open_corpus(str(shards / "named")).options == made.options != setup.options
     other = resolve("hierarchical_transformer", "small", None, {**small, "paragraphs": 3})
     with pytest.raises(ValueError, match="was prepared with paragraphs 12, not 3"):
@@ -466,25 +350,7 @@ def test_what_shards_cannot_give_is_refused(shards, given):
     """In silence a row would be the same as that with the ranking, or join paragraphs that were no neighbours."""
     name, value = list(given.items())[-1]
     with pytest.raises(CorpusError, match=f"come ranked: .*, so a row with {name}='{value}' cannot be had from it"):
-        replace(OPTIONS, **given).prepare(load_corpus(shards))
-
-
-def test_shards_that_are_not_plain_data_are_refused(shards):
-    path = shards / "WIKI.test.0.pt"
-    torch.save([np.zeros(3, dtype=object)], path)
-    with pytest.raises(CorpusError, match=r"WIKI\.test\.0\.pt: not a shard of plain lists"):
-        list(load_corpus(shards).split("test"))
-    torch.save([{"src": [[5]], "tgt": [1, 2]}], path)
-    with pytest.raises(CorpusError, match="line 1: not a record of src, tgt and tgt_str"):
-        list(load_corpus(shards).split("test"))
-
-
-def test_shards_need_their_model(shards):
-    (shards / "spm9998_3.model").unlink()
-    with pytest.raises(CorpusError, match=r"0 SentencePiece models \(\*\.model\) beside the shards"):
-        load_corpus(shards)
-    with pytest.raises(CorpusError, match="download the ranked shards"):
-        load_corpus("wikisum")
+        replace(OPTIONS, **given).prepare(load_corpus(f"wikisum:{shards}"))
 
 
 def test_a_real_cluster_of_several_documents(shared):
@@ -496,6 +362,10 @@ def test_a_real_cluster_of_several_documents(shared):
     assert [len(wide[split]) for split in ("train", "val", "test")] == [20, 20, 20]
 
 
-def test_news_clusters(shared):
-    first = next(load_corpus(shared / "samples" / "multi_news").split("train"))
-    assert first.sections and first.summary
+def test_shards_that_cannot_be_read(shards):
+    torch.save([np.zeros(3, dtype=object)], shards / "WIKI.test.0.pt")
+    with pytest.raises(CorpusError, match=r"WIKI\.test\.0\.pt: not a shard of plain lists"):
+        list(load_corpus(f"wikisum:{shards}").split("test"))
+    (shards / "spm9998_3.model").unlink()
+    with pytest.raises(CorpusError, match=r"0 SentencePiece models \(\*\.model\) beside the shards"):
+        load_corpus(f"wikisum:{shards}")

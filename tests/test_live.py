@@ -20,13 +20,11 @@ from companion.live.page import (
     MAX_BYTES,
     LivePaper,
     model_scripts,
-    packed,
     sample_papers,
     scripts,
     write_live_page,
 )
 from lib.data.batch import make_batch
-from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.data.vocabulary import EOS, SLIDE, SLIDE_SYMBOL
 from lib.decoding.search import DecodeConfig
@@ -246,7 +244,7 @@ def test_what_a_step_shows_is_what_the_model_computes(node, name, changes):
         state = run.model.encode(make_batch([document], VOCAB))
         output, after = run.model.decode(torch.tensor([tokens]), state)
         seen = {part: weights[0, -1] for part, weights in run.model.seen(output, state).items() if weights.dim() > 1}
-        p = run.model.mixture(output, after).distribution(len(document.unknown))[0]
+        p = run.model.distribution(output, after, len(document.unknown))[0]
     values, ids = p.topk(5)
     assert [i for i, _ in found["best"]["mixed"]] == ids.tolist()
     assert np.allclose([share for _, share in found["best"]["mixed"]], values, atol=1e-5)
@@ -267,17 +265,6 @@ def test_what_a_step_shows_is_what_the_model_computes(node, name, changes):
     if changes:
         importance = run.model.seen(output, state)["importance"][0]
         assert np.allclose(found["importance"], importance, atol=1e-5)
-
-
-@needs_node
-@pytest.mark.parametrize("half", [True, False])
-def test_weights_come_back_as_they_are(node, half):
-    numbers = torch.tensor([0.0, -1.5, 6e-8, -2e-5, 65504.0, 1 / 3]).reshape(2, 3)
-    numbers = numbers.half().float() if half else numbers
-    given = packed({"a": numbers, "b": numbers[0]}, 32)
-    body = "const w = await unpacked(data.packed); return [...w.a.data, ...w.b.data, w.a.shape];"
-    assert node(scripts(*LAYERS), body, packed=given) == [*numbers.flatten().tolist(), *numbers[0].tolist(), [2, 3]]
-    assert (given["bits"], given["rounded"]) == (16 if half else 32, False)
 
 
 @needs_node
@@ -465,6 +452,8 @@ def test_a_readers_own_text_is_summarized(live):
 @needs_browser
 def test_windows_slide_sections_turn_and_a_stream_reads_everything(tmp_path):
     run = small("windowed", KNOWN)
+    run.model.pointer.vocabulary.bias.data[SLIDE] += 30  # so that the window moves often
+    weights = run.model.state_dict()
     with open_page(write_live_page(tmp_path / "page.html", run, "windowed", [LivePaper(PAPER)])) as tab:
         tab.until(WRITTEN)
         (document,) = run.options.encode([PAPER], run.encoder)
@@ -480,7 +469,7 @@ def test_windows_slide_sections_turn_and_a_stream_reads_everything(tmp_path):
         tab.run(f"say(''); view.own = null; {move('reading=1')}")
         tab.until(f"{WRITTEN} && view.own?.done")
         run.model = Windowed(replace(run.model.config, encode="stream")).eval()
-        run.model.load_state_dict(small("windowed", KNOWN).model.state_dict())
+        run.model.load_state_dict(weights)
         assert tab.run("view.own.ids") == best_of(run, document).ids and tab.run("$('everything').disabled")
 
 
@@ -511,9 +500,3 @@ def test_everybody_can_use_the_page(live, theme):
         assert dark == (theme == "dark")
         if theme == "light":
             tab.check_keyboard()
-
-
-def test_papers_have_their_sources():
-    papers = sample_papers()
-    assert len(papers) == 5 and all("CC-BY" in p.source and "https://doi.org" in p.source for p in papers)
-    assert {p.document.id for p in papers} <= {document.id for document in load_corpus("pmc-sample").split("test")}

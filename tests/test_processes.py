@@ -144,48 +144,6 @@ def test_a_batch_has_documents_of_similar_length(monkeypatch):
     assert read == sorted(lengths, reverse=True) != lengths[::-1]
 
 
-SLOW = """
-import os, sys, time
-from datetime import timedelta
-from pathlib import Path
-from lib.papers.hierarchical_transformer import ranking
-from lib.papers.paper import Setup
-from lib.system import devices
-from lib.train import main
-folder, rank_paragraphs, open_corpus = Path(sys.argv[1]), ranking.learned_ranking, Setup.open_corpus
-patience, devices.PATIENCE = devices.PATIENCE, timedelta(seconds=1)  # until the corpus is there
-
-def slowly(*arguments):
-    with open(folder / "times", "a") as file:
-        file.write("ranked")
-    while len([*folder.glob("begun*")]) < 2:
-        time.sleep(0.1)
-    time.sleep(3)
-    return rank_paragraphs(*arguments)
-
-def opened(*arguments, **options):
-    corpus = open_corpus(*arguments, **options)
-    devices.PATIENCE = patience
-    return corpus
-
-ranking.learned_ranking, Setup.open_corpus = slowly, opened
-(folder / f"begun{os.environ['RANK']}").touch()
-main(sys.argv[2:])
-"""
-
-
-def test_a_preparation_may_take_longer_than_processes_wait_for_each_other(tmp_path):
-    """That of a corpus for which a ranker is trained."""
-    (tmp_path / "slow.py").write_text(SLOW, encoding="utf-8")
-    arguments = ["hierarchical_transformer", "--preset=demo", "--limit=6", "--steps=2", "--batch-size=2"]
-    arguments += ["--options.ranker-steps=2", "--device=cpu", f"--output={tmp_path / 'run'}"]
-    done = in_two_processes(str(tmp_path / "slow.py"), str(tmp_path), *arguments)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "times").read_text(encoding="utf-8") == "ranked", "by one of them"
-    assert "waiting for another process that prepares" in done.stderr
-    assert lib.load(tmp_path / "run").step == 2
-
-
 # --------------------------------------------------------------------------------------------------------- devices
 
 

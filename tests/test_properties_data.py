@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from lib.data.batch import make_batch, rows_of
 from lib.data.batching import BucketSampler, in_order
 from lib.data.characters import clean, lowered, unified
-from lib.data.corpora import load_corpus
+from lib.data.corpora import Corpus, load_corpus
 from lib.data.options import words_of
 from lib.data.pieces import Pieces
-from lib.data.prepared import PreparedCorpus, TextEncoder, _encode_chunk, _number_words
+from lib.data.prepared import PreparedCorpus
 from lib.data.sentences import group_words, split_sentences
 from lib.data.split import Split
 from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, SPECIALS, UNK, Vocabulary
@@ -165,11 +165,12 @@ def test_prepared_corpora(records):
             written = [[clean(s).strip() for s in section] for section in record["sections"]]
             assert text.sections == [[s for s in section if s] for section in written]
             assert text.summary == [s for s in (clean(s).strip() for s in record["abstract_text"]) if s]
-        path, words, counts, _ = _number_words(OPTIONS, (folder / "chunk.safetensors", texts))
-        vocabulary = Vocabulary.from_counts(Counter(dict(zip(words, counts))), OPTIONS.vocab_size)
-        encoder = TextEncoder(OPTIONS, vocabulary)
+        made = OPTIONS.prepare(
+            Corpus.from_records(train=texts, val=texts, test=texts), folder=folder / "made", progress=False
+        )
+        encoder, vocabulary = made.encoder, made.vocabulary
         alone = encoder.encode(texts)
-        for ours, expected in zip(_encode_chunk(vocabulary, OPTIONS.summary_tokens, path), alone, strict=True):
+        for ours, expected in zip(made["train"], alone, strict=True):
             same_document(ours, expected)
         for document, text in zip(alone, texts):
             assert document.reference == text.summary
@@ -209,7 +210,7 @@ def test_splits_on_disk(texts):
         whole.save(folder, "saved")
         opened = Split.load(folder, "saved")
         assert opened.fingerprint() == whole.fingerprint()
-        for split in (whole, opened, Split.write(folder, "written", iter(texts), most=2**17)):
+        for split in (whole, opened, Split.write(folder, "written", iter(texts), max_id=2**17)):
             assert split.longest == max(len(text.source) for text in texts)
             for ours, expected in zip(split, texts, strict=True):
                 same_document(ours, expected)
@@ -244,7 +245,7 @@ def test_batches(texts):
     assert sum(ragged.sizes) == len(words) == len(ragged.word)
     assert torch.equal(torch.sort(packed.words).values, torch.sort(ragged.word).values)
     steps, longest = packed.words.split(packed.sizes.tolist()), batch.sentence_mask.shape[1]
-    for place, sentence in enumerate(packed.sentences.tolist()):
+    for place, sentence in enumerate(packed.rows.tolist()):
         own = [int(step[place]) for step in steps if place < len(step)]
         assert flat[own].tolist() == rows[sentence // longest][sentence % longest].tolist()
 

@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from lib.data.catalogue import MANUAL, is_private
 
 from companion import show_runs
 from companion.show_runs import samples, samples_text
 from lib.data.corpora import load_corpus
+from lib.data.registry import CORPORA, is_private
 from lib.papers import PAPERS
 from lib.system.files import project_root
 from lib.train import main as train_main
@@ -75,7 +75,7 @@ def test_texts_that_may_not_be_published(runs):
         assert set(made["documents"][0]) == {"number", "summaries"}
         assert texts[0].title not in samples_text(made) and "**Document 1**" in samples_text(made)
     assert not is_private("aclsum") and not is_private("scisummnet")
-    assert [name for name, found in MANUAL.items() if "ublish none" in found.licence and not found.private] == []
+    assert [name for name, found in CORPORA.items() if "ublish none" in found.licence and not found.private] == []
 
 
 @pytest.mark.parametrize(("name", "kind"), [("mem2mem_figure3", "heads"), ("mem2mem_figure4", "slots")])

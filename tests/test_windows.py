@@ -231,21 +231,6 @@ def test_presets_are_the_rows_of_the_table():
         resolve("windowed", "CD_I", "dynamic")
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"window": 6, "stride": None}, "both or not at all"),
-        ({"window": 6, "stride": 7}, "must move on by 1 to 6 words"),
-        ({"aggregate": "max"}, "aggregate must be"),
-        ({"source_tokens": 0}, "at least 1"),
-        ({"vocab_size": 5}, "five special symbols"),
-    ],
-)
-def test_options_are_checked(changes, message):
-    with pytest.raises(ValueError, match=message):
-        replace(OPTIONS, **changes)
-
-
 def test_beginnings_of_sections():
     """Whole sentences of each section until there are so many words; of a text without an end, all."""
     sections = [["a b c.", "d e f.", "g h."], ["i j k l m.", "n."]]

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from companion.results.numbers import ANY_TABLE
+from companion.results.scores_file import SCORES
 from companion.results.text import markdown
-from lib.evaluation.scores import SCORES
 from lib.system.errors import InputError
 from lib.system.files import project_root, read_numbers, trained_folder, write_json, write_whole
 

@@ -157,8 +157,9 @@ class Rows:
             last = first + int(np.searchsorted(-lengths[first:], -min_share * lengths[first], side="right"))
             groups.append(Group.of(lengths[first:last]))
             first = last
-        arrays = self.start[order][row] + place, row, place, self.owner[order], self.number[order]
-        return Ragged(*map(torch.from_numpy, arrays), groups)
+        word = self.start[order][row] + place
+        arrays = word, row, place, self.owner[order], self.number[order]
+        return Ragged(*map(torch.from_numpy, arrays), groups=groups)  # type: ignore[call-arg]
 
 
 @dataclass(frozen=True)
@@ -270,14 +271,9 @@ def put(tensor: Tensor, device: torch.device | str) -> Tensor:
 
 
 def make_batch(documents: Sequence[EncodedDocument], vocab_size: int) -> Batch:
-    """Pad `documents`. Raises ValueError for a document that a model cannot read; [EOS] alone is a summary."""
-    for d in documents:
-        if not len(d.source):
-            raise InputError(f"document {d.id!r} has no source words: nothing is left of its text")
-        if not len(d.target):
-            raise InputError(f"document {d.id!r} has no target: where there is no summary it is [EOS] alone")
-        if (d.sentence_lengths < 1).any():
-            raise InputError(f"document {d.id!r} has an empty sentence")
+    """Pad `documents`. Of a summary there may be [EOS] only."""
+    if empty := [d.id for d in documents if not len(d.source)]:
+        raise InputError(f"document {empty[0]!r} has no source words: nothing is left of its text")
     extended, source_mask = _pad([d.source for d in documents])
     source = in_vocabulary(extended, vocab_size)
     if own := [d.source_ids for d in documents if d.source_ids is not None]:

@@ -234,8 +234,9 @@ def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
     tokenised = spec.tokenised
     if (folder / CORPUS_FILE).is_file():
         tokenised = read_json(folder / CORPUS_FILE)["tokenised"]
-    files = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    shown = [folder / name for name in files if "/." not in f"/{name}"]  # without .git and the like
+    patterns = ("*", *(f"{name}/*" for name in SPLITS)) if read is read_folder else ("**/*",)
+    files = (path for pattern in patterns for path in folder.glob(pattern) if path.is_file())
+    shown = [path for path in files if "/." not in f"/{path.relative_to(folder).as_posix()}"]  # without .git
     return Corpus(
         spec.name,
         readers,  # type: ignore[arg-type]

@@ -61,11 +61,9 @@ def texts_of(data: bytes, name: str = "FILE") -> list[str]:
         return [_article_text(article) for article in jats_articles(data)]
     text = _decode(data, name)
     if ending not in (".md", ".markdown") and _COMMANDS.search(text[:20_000]):
-        file, stem = shlex.quote(name), shlex.quote(Path(name).stem)
         form = "rtf" if text.lstrip().startswith("{") else "latex"
-        raise InputError(
-            f"commands would be read as words. Convert it: pandoc -f {form} {file} -t markdown -o {stem}.md"
-        )
+        convert = f"pandoc -f {form} {shlex.quote(name)} -t markdown -o {shlex.quote(Path(name).stem)}.md"
+        raise InputError(f"{form.upper()}: its commands would be read as words. Convert it: {convert}")
     return [text]
 
 

@@ -9,12 +9,12 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar
 
-from lib.data.characters import lowered
+from lib.data.characters import clean, lowered
 from lib.data.documents import SPLITS, CorpusError, Document, Example
 from lib.data.prepared import PreparedCorpus, TextEncoder, check_splits, prepare, watched
 from lib.data.split import Split, chunked
 from lib.data.vocabulary import Vocabulary
-from lib.data.words import split_words, tokenize
+from lib.data.words import split_words, surfaces, tokenize, word_spans
 from lib.system.errors import InputError
 from lib.system.fields import Count, checked
 from lib.system.processes import default_workers, in_processes
@@ -84,6 +84,11 @@ class Options(ABC):
         """Words of a sentence of a document, as `words_of` has them."""
         return words_of(sentence, self.lower, tokenised)
 
+    def surfaces(self, sentence: str, tokenised: bool = False) -> list[str]:
+        """Return each of the `words` as the sentence writes it, with the space before it."""
+        text = clean(sentence)
+        return surfaces(text, word_spans(text, tokenised))
+
     def cut(self, sentences: Iterable[str], budget: int, tokenised: bool = False) -> list[list[str]]:
         """Sentences in words until `budget` is used up; the last one may be cut."""
         cut_sentences = []
@@ -122,13 +127,14 @@ class WordOptions(Options):
         """Two passes: documents to words, by several processes, in files of JSON lines; then words to ids."""
         check_splits(corpus)
         self.check(corpus.name, map(self.example, corpus.split("train", min(limit or CHECKED, CHECKED))))
-        source, summary, longest = Counter(), Counter(), dict.fromkeys(SPLITS, 0)
+        source, summary, longest, filtered = Counter(), Counter(), dict.fromkeys(SPLITS, 0), Counter()
         for name in SPLITS:
             documents = watched(corpus.split(name, limit), f"{corpus.name}, {name}", progress)
             chunks = in_processes(partial(_in_words, self, name), chunked(documents), default_workers())
             with open(folder / f"{name}.words", "w", encoding="utf-8") as file:
-                for lines, of_source, of_summary, words in chunks:
+                for lines, of_source, of_summary, words, dropped in chunks:
                     file.writelines(lines)
+                    filtered[name] += dropped
                     longest[name] = max(longest[name], words)
                     if name == "train":
                         source.update(of_source)
@@ -142,7 +148,8 @@ class WordOptions(Options):
                 encoded = (encoder.encode_example(Example(*json.loads(line))) for line in lines)
                 splits[name] = Split.write(folder, name, encoded, largest + longest[name])
             words.unlink()
-        return PreparedCorpus(corpus.name, encoder, splits, corpus.report(), corpus.remarks())
+        left_out = f" Left out by the filters: {dict(+filtered)}." if filtered.total() else ""
+        return PreparedCorpus(corpus.name, encoder, splits, corpus.report() + left_out, corpus.remarks())
 
     def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[Any]:
         examples = [self.example(document) for document in documents]
@@ -157,8 +164,9 @@ CHECKED = 1_000  # training documents that show, before all are prepared, whethe
 
 def _in_words(
     options: WordOptions, split_name: str, documents: list[Document]
-) -> tuple[list[str], Counter, Counter, int]:
-    """Preprocess a chunk of documents: JSON lines of `Example`s, counts of their words, and the longest source."""
+) -> tuple[list[str], Counter, Counter, int, int]:
+    """Preprocess a chunk of documents: JSON lines of `Example`s, counts of their words in sources and summaries, the
+    longest source, and how many documents the options did not keep."""
     lines, source, summary, longest = [], Counter(), Counter(), 0
     for document in documents:
         example = options.example(document)
@@ -169,7 +177,7 @@ def _in_words(
             source.update(example.words)
             summary.update(example.summary)
             longest = max(longest, len(example.words))
-    return lines, source, summary, longest
+    return lines, source, summary, longest, len(documents) - len(lines)
 
 
 def beginning(sentences: Sequence[str], words: int | None) -> Sequence[str]:

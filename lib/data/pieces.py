@@ -10,8 +10,8 @@ import numpy as np
 import sentencepiece
 
 from lib.data.documents import CorpusError
-from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, MOST_BYTES, SENTENCE_END, SPECIALS, UNK, Vocabulary
-from lib.system.files import check_file, write_whole
+from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, SENTENCE_END, SPECIALS, UNK, Vocabulary
+from lib.system.files import write_whole
 
 # How other people's models call the special symbols: those of the ranked WikiSum shards, and SentencePiece's own.
 _OTHER_NAMES = (("<PAD>", "<pad>"), ("<unk>", "<UNK>"), ("<S>", "<s>"), ("</S>", "</s>"))
@@ -64,9 +64,8 @@ class Pieces(Vocabulary):
             )  # fmt: skip
         except RuntimeError:
             raise CorpusError(
-                f"{size} pieces cannot be learned from these texts: there must be texts of at most 4,192 bytes with "
-                "something to read in them, and more pieces than different characters. Take more documents, or a "
-                "larger vocab_size."
+                f"{size} pieces cannot be learned from these texts: they are too few, or have more different "
+                "characters than that. Take more documents, or a larger vocab_size."
             ) from None
         return cls(out.getvalue())
 
@@ -78,12 +77,13 @@ class Pieces(Vocabulary):
         """Ids of each text, without special symbols."""
         return [self.ours(ids) for ids in self._processor.Encode(texts)]
 
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Return start and end of each piece of a text. The space before a word belongs to its first piece."""
+        return self._processor.Encode(text, return_type="offset_mapping")["offsets"]
+
     def ours(self, theirs: Iterable[int]) -> np.ndarray:
         """The library's ids of the model's own."""
-        ids = np.asarray(theirs)
-        if ids.ndim != 1 or (ids.size and (ids.dtype.kind != "i" or ids.min() < 0)):
-            raise ValueError("pieces are given as a list of whole numbers from 0")
-        return self._ours[ids.astype(np.int64)]
+        return self._ours[np.asarray(theirs, dtype=np.int64)]
 
     def text(self, ids: Iterable[int], unknown: Sequence[str] = ()) -> str:
         """Plain text up to the first [EOS]; symbols are left out."""
@@ -112,18 +112,13 @@ class Pieces(Vocabulary):
 
     @classmethod
     def load(cls, path: str | Path) -> "Pieces":
-        check_file(Path(path), MOST_BYTES)
-        try:
-            return cls(Path(path).read_bytes())
-        except CorpusError:
-            raise CorpusError(f"{path}: not a SentencePiece model, or damaged") from None
+        return cls(Path(path).read_bytes())
 
 
 def _sample(texts: Iterable[str], most: int) -> list[str]:
-    """Choose at most so many of the texts, each with the same chance (Vitter's algorithm R), and always the same
-    ones.
+    """Choose at most so many of the texts, each with the same chance (Vitter's algorithm R).
 
-    SentencePiece's own choice is another in every process, whatever its seed.
+    The choice is always the same; SentencePiece's own differs in every process, whatever its seed.
     """
     random, sample = Random(0), []
     for count, text in enumerate(texts):

@@ -105,10 +105,15 @@ def _is_code(token: Token, lines: list[str]) -> bool:
 
 def _plain(token: Token, left_out: list[str]) -> str:
     """Return a paragraph as text, apart at hard breaks; add comments and alternative texts to `left_out`."""
-    left_out += [child.content for child in token.children or [] if child.type == "image"]
     special = {"softbreak": "\n", "hardbreak": "\n\n", "image": ""}
-    text = "".join(special.get(child.type, child.content) for child in token.children or [token])
-    left_out += _COMMENT.findall(text)
-    text = _COMMENT.sub("", text).replace("<sup>", "^").replace("<sub>", "_")
-    lines = html.unescape(_TAG.sub("", text)).splitlines()
-    return "\n".join(" ".join(line.split()) for line in lines)
+    text = ""
+    for child in token.children or [token]:
+        content = special.get(child.type, child.content)
+        if child.type in ("html_inline", "html_block"):
+            left_out += _COMMENT.findall(content)
+            content = _COMMENT.sub("", content).replace("<sup>", "^").replace("<sub>", "_")
+            content = html.unescape(_TAG.sub("", content))
+        elif child.type == "image":
+            left_out.append(child.content)
+        text += content
+    return "\n".join(" ".join(line.split()) for line in text.splitlines())

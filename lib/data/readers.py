@@ -10,7 +10,7 @@ import json
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from hashlib import sha1
 from itertools import zip_longest
 from pathlib import Path
@@ -37,7 +37,7 @@ def reading(name: Path | str) -> Iterator[None]:
         raise CorpusError(f"{name}: {error}") from None
     except OSError as error:
         raise CorpusError(of_the_system(error, name)) from None
-    except (ValueError, EOFError, zlib.error) as error:  # not UTF-8, damaged data
+    except (ValueError, EOFError, zlib.error, csv.Error) as error:  # not UTF-8, damaged data
         raise CorpusError(f"{name}: cannot be read ({' '.join(str(error).split())})") from None
 
 
@@ -116,13 +116,15 @@ def read_parallel(source: Path, *summaries: Path) -> Lines:
 
     In Multi-News a line holds several articles between `|||||`, and `NEWLINE_CHAR` for line breaks.
     """
-    files = [open(path, encoding="utf-8-sig", newline="\n") for path in (source, *summaries)]  # noqa: SIM115
-    for number, lines in enumerate(zip_longest(*files), 1):
-        if None in lines:
-            raise ValueError(f"it has not as many lines as {' and '.join(path.name for path in summaries)}")
-        text, summary, *more = (line.strip() for line in lines)
-        articles = text.replace("NEWLINE_CHAR", "\n").split("|||||")
-        yield number, {**articles_of(articles), "abstract_text": summary, "more_summaries": more}
+    with ExitStack() as stack:
+        paths = (source, *summaries)
+        files = [stack.enter_context(open(path, encoding="utf-8-sig", newline="\n")) for path in paths]
+        for number, lines in enumerate(zip_longest(*files), 1):
+            if None in lines:
+                raise ValueError(f"it has not as many lines as {' and '.join(path.name for path in summaries)}")
+            text, summary, *more = (line.strip() for line in lines)
+            articles = text.replace("NEWLINE_CHAR", "\n").split("|||||")
+            yield number, {**articles_of(articles), "abstract_text": summary, "more_summaries": more}
 
 
 def articles_of(articles: list[str]) -> dict:
@@ -135,7 +137,7 @@ def articles_of(articles: list[str]) -> dict:
 def text_pairs(folder: Path) -> list[tuple[Path, Path]]:
     """`NAME.txt`, or another file that holds a text, each with its `NAME.summary.txt` or `.md`."""
     pairs = []
-    for summary in sorted([*folder.glob("*.summary.txt"), *folder.glob("*.summary.md")]):
+    for summary in sorted([*folder.glob("[!.]*.summary.txt"), *folder.glob("[!.]*.summary.md")]):
         name = summary.name.removesuffix(f".summary{summary.suffix}")
         pairs += [(text, summary) for ending in ENDINGS if (text := folder / f"{name}{ending}").is_file()][:1]
     return pairs

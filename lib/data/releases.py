@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from functools import cache, partial
 from hashlib import sha1
 from pathlib import Path
+from pickle import UnpicklingError
 from xml.etree import ElementTree
 
 from lib.data.documents import SPLITS, CorpusError
@@ -217,8 +218,10 @@ def _tidy(text: str) -> str:
 
 @corpus("scisummnet")
 def read_scisummnet(folder: Path, split_name: str) -> Records:
-    """The sections of a paper's XML; its abstract, cleaned by hand, is in a file. Left out: an abstract of fewer than 30
-    words, a body of fewer than 500."""
+    """The sections of a paper's XML; its abstract, cleaned by hand, is in a file.
+
+    Left out: an abstract of fewer than 30 words, a body of fewer than 500.
+    """
     splits = held_out("scisummnet")
     inside = folder / "data" / "Training-Set-2019" / "Task2" / "From-ScisummNet-2019"
     papers = inside if inside.is_dir() else folder
@@ -261,8 +264,8 @@ def read_jats(folder: Path, split_name: str) -> Records:
     Left out: an abstract of fewer than 30 words, a body of fewer than 500. Numbered citations, tables, figures and
     notes are removed; a formula is the word @formula.
     """
-    files = [p for p in folder.rglob("*") if re.search(r"\.n?xml(\.gz)?$", p.name)]
-    for path in sorted(p for p in files if len(p.relative_to(folder).parts) <= 2):
+    files = [*folder.glob("[!.]*"), *folder.glob("[!.]*/[!.]*")]
+    for path in sorted(p for p in files if re.search(r"\.n?xml(\.gz)?$", p.name)):
         stem = path.name.removesuffix(".gz").rpartition(".")[0]
         try:
             for article in jats_articles(path.read_bytes(), stem):
@@ -301,22 +304,23 @@ def read_wikihow(folder: Path, split_name: str) -> Records:
     The bold line of each step, ended by `.,`, is a sentence of the summary. Left out: articles whose headlines are at
     least 0.75 times as long as their text (Koupaee and Wang 2018), and those that no list names.
     """
-    path, splits = folder / "wikihowAll.csv", {}
+    path, titles = folder / "wikihowAll.csv", {}
     for name in SPLITS:
-        titles = (folder / f"all_{name}.txt").read_text(encoding="utf-8-sig").splitlines()
-        splits.update(dict.fromkeys(map(_title_key, titles), name))
+        lines = (folder / f"all_{name}.txt").read_text(encoding="utf-8-sig").splitlines()
+        titles[name] = set(map(_title_key, lines))
+    listed = set.union(*titles.values())
     for _, number, row in read_file(path, read_csv):
         if isinstance(row, InputError):
             yield path, number, row
             continue
         headline, text, title = (row[key] for key in ("headline", "text", "title"))
-        named = splits.get(_title_key(title))
-        if named is None and split_name == "train":
-            yield path, number, LeftOut("title that no list names")
-        elif named == split_name and len(headline) >= 0.75 * len(text):
+        if _title_key(title) not in titles[split_name]:
+            if split_name == "train" and _title_key(title) not in listed:
+                yield path, number, LeftOut("title that no list names")
+        elif len(headline) >= 0.75 * len(text):
             reason = "headline at least 0.75 times as long as the text" if text.strip() else "no text"
             yield path, number, LeftOut(reason)
-        elif named == split_name:
+        else:
             steps = (line.strip().rstrip(",").strip() for line in headline.splitlines())
             body = text.replace(";\n,", "\n").replace("\n,", "\n").replace(" .", ".")
             summary = "\n".join(step for step in steps if step)
@@ -367,8 +371,11 @@ def read_wikisum(folder: Path, split_name: str) -> Records:
     names = ("valid", "val") if split_name == "val" else (split_name,)
     shards = [path for name in names for path in folder.glob(f"*.{name}.*.pt")]
     for path in sorted(shards, key=lambda p: (len(p.name), p.name)):
-        # Only plain lists and numbers are loaded, never code.
-        for number, record in enumerate(torch.load(path, weights_only=True), 1):
+        try:
+            records = torch.load(path, weights_only=True)  # plain lists and numbers, never code
+        except (UnpicklingError, RuntimeError):
+            raise CorpusError(f"{path}: not a shard of plain lists and numbers. Download it again") from None
+        for number, record in enumerate(records, 1):
             yield path, number, _wikisum_cluster(record, pieces)
 
 

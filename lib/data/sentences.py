@@ -71,13 +71,13 @@ def split_sentences(text: str) -> list[str]:
     no capitals), unless the word before is an abbreviation or an initial. A blank line ends a sentence. Joining the
     result by spaces gives the text back, up to white space.
     """
-    return [sentence for unit in _units(text) for a, b in _spans(unit) if (sentence := unit[a:b].strip())]
+    return [sentence for unit in _units(text) for a, b in sentence_spans(unit) if (sentence := unit[a:b].strip())]
 
 
 def group_words(words: Sequence[str]) -> list[list[int]]:
     """Group the indices of words by sentence, for words that spaces join to a text."""
     starts = [0, *accumulate(len(word) + 1 for word in words)]
-    groups = (range(bisect_left(starts, a), bisect_left(starts, b)) for a, b in _spans(" ".join(words)))
+    groups = (range(bisect_left(starts, a), bisect_left(starts, b)) for a, b in sentence_spans(" ".join(words)))
     return [list(group) for group in groups if group]
 
 
@@ -89,8 +89,8 @@ def _units(text: str) -> Iterator[str]:
         yield from [" ".join(lines)] if is_prose else lines
 
 
-def _spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each sentence in a text without line ends."""
+def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the start and the end of each sentence in a text without line ends, the space after it included."""
     start = 0
     has_case = any(match[1].isupper() for match in _BEGIN.finditer(text))
     for match in _MARK.finditer(text):

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from pathlib import Path
 
 from pydantic import Field
 
 from lib.data.sentences import group_words
 from lib.system.errors import InputError
-from lib.system.files import check_file, write_whole
+from lib.system.files import write_whole
 
 PAD, UNK, BOS, EOS = range(4)
 SPECIALS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]")
@@ -19,9 +20,6 @@ SLIDE, SLIDE_SYMBOL = len(SPECIALS), "[SLIDE]"
 # Symbols of clusters of paragraphs: after the title, between paragraphs of a flat sequence, between sentences.
 CLUSTER_SYMBOLS = ("<T>", "<P>", "<Q>")
 TITLE_END, PARAGRAPH_END, SENTENCE_END = range(len(SPECIALS), len(SPECIALS) + 3)
-
-
-MOST_WORDS, MOST_BYTES = 2_000_000, 2**26  # of a file; the papers' largest vocabulary has 110,000 words
 
 
 class Vocabulary:
@@ -35,8 +33,7 @@ class Vocabulary:
         self.words = [*SPECIALS, *words]
         self._ids = {word: i for i, word in enumerate(self.words)}
         if len(self._ids) != len(self.words):
-            repeated = next(w for w, n in Counter(self.words).items() if n > 1)
-            raise ValueError(f"the word {repeated!r} is twice in the vocabulary")
+            raise InputError("a word is twice in the vocabulary")
 
     @classmethod
     def from_counts(cls, counts: Counter, size: int, symbols: tuple[str, ...] = ()) -> "Vocabulary":
@@ -61,10 +58,7 @@ class Vocabulary:
         """Extended ids of a document's words, and its unknown words in the order of their ids."""
         unknown: dict[str, int] = {}
         size, ids = len(self), self._ids
-        extended = [
-            ids[t] if t in ids else unknown.setdefault(t, size + len(unknown))
-            for t in tokens
-        ]  # fmt: skip
+        extended = [ids[t] if t in ids else unknown.setdefault(t, size + len(unknown)) for t in tokens]
         return extended, list(unknown)
 
     def encode_target(self, tokens: Iterable[str], unknown: list[str]) -> list[int]:
@@ -74,12 +68,10 @@ class Vocabulary:
 
     def decode(self, ids: Iterable[int], unknown: Sequence[str]) -> list[str]:
         """Words of extended ids, up to the first [EOS]."""
-        words = []
-        for i in ids:
-            if i == EOS:
-                break
-            words.append(self.words[i] if i < len(self) else unknown[i - len(self)])
-        return words
+        return [self._word(i, unknown) for i in takewhile(lambda i: i != EOS, ids)]
+
+    def _word(self, i: int, unknown: Sequence[str]) -> str:
+        return self.words[i] if i < len(self) else unknown[i - len(self)]
 
     def text(self, ids: Iterable[int], unknown: Sequence[str] = ()) -> str:
         """Words up to the first [EOS], set apart by spaces."""
@@ -87,7 +79,7 @@ class Vocabulary:
 
     def tokens(self, ids: Iterable[int], unknown: Sequence[str] = ()) -> list[str]:
         """Texts of the ids, each with the space before it: joined, they are the text."""
-        return [f" {self.words[i] if i < len(self) else unknown[i - len(self)]}" for i in ids]
+        return [f" {self._word(i, unknown)}" for i in ids]
 
     def by_sentence(self, ids: Iterable[int], unknown: Sequence[str] = ()) -> list[list[int]]:
         """Places of the words of each sentence (`split_sentences`)."""
@@ -104,14 +96,4 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: str | Path) -> "Vocabulary":
-        """Read what `save` wrote. Raises ValueError for a line that is no word, or too many of them."""
-        path = Path(path)
-        check_file(path, MOST_BYTES)
-        data = path.read_bytes()
-        if (lines := data.count(b"\n")) > MOST_WORDS:
-            raise InputError(f"{path}: {lines:,} lines: a vocabulary has at most {MOST_WORDS:,} words")
-        words = data.decode("utf-8").splitlines()
-        for number, word in enumerate(words, 1):
-            if word.split() != [word]:
-                raise InputError(f"{path}, line {number}: {word[:40]!r} is no word")
-        return cls(words)
+        return cls(Path(path).read_text(encoding="utf-8").splitlines())

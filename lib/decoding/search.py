@@ -25,26 +25,19 @@ from lib.training.devices import ALONE, Process
 Score = TypeVar("Score", float, Tensor)
 
 
-Beam = Annotated[int, Field(ge=1, le=1_000)]  # a row of a batch each
-Length = Annotated[int, Field(ge=1, le=100_000)]
-Exponent = Annotated[float, Field(ge=-9, le=9)]
-
-
 @checked
 class DecodeConfig:
-    """Beam search, or sampling. Lengths count words without [EOS], and symbols that steer the model.
+    """Beam search, or sampling. Lengths count words without [EOS], and symbols that steer the model."""
 
-    Raises ValueError for numbers that no search can use.
-    """
-
-    beam: Beam = 4  # the paper's (appendix A.2)
+    beam: Annotated[int, Field(ge=1, le=1_000)] = 4  # the paper's (appendix A.2)
     min_length: int = 0
-    max_length: Length = 200
-    length_penalty: Exponent = 1.0  # p: hypotheses are ranked by log P / ((length + offset) / (1 + offset))^p
+    max_length: Annotated[int, Field(ge=1, le=100_000)] = 200
+    # p: hypotheses are ranked by log P / ((length + offset) / (1 + offset))^p
+    length_penalty: Annotated[float, Field(ge=-9, le=9)] = 1.0
     length_offset: Natural = 0  # 0 with p = 1: mean log P a symbol; 5: the rule of Wu et al. 2016
     block_ngrams: Natural = 0  # no n-gram of this size twice; 0: anything goes
     forbidden: tuple[Natural, ...] = (PAD, UNK, BOS)  # words that are never written; ids that no word has do nothing
-    sample: Natural = 0  # each word is drawn from so many of the most probable ones, in place of a beam; 0: none is
+    sample: Natural = 0  # draw each word from so many of the most probable ones, without a beam; 0: no draws
     temperature: Positive = 1.0  # of what is drawn: P^(1 / temperature)
 
     def __post_init__(self):
@@ -52,11 +45,11 @@ class DecodeConfig:
             raise InputError(f"min_length {self.min_length} must be at most max_length, {self.max_length}")
 
     def rank(self, log_prob: Score, length: int) -> Score:
-        """The score by which hypotheses of `length` symbols ([EOS] counted in) are compared."""
+        """Compute the score by which hypotheses of `length` symbols ([EOS] counted in) are compared."""
         return log_prob / ((length + self.length_offset) / (1 + self.length_offset)) ** self.length_penalty
 
     def among(self, words: int) -> "DecodeConfig":
-        """The configuration for so many words, copy ids counted in: without `forbidden` ids that none of them has."""
+        """Leave out `forbidden` ids that none of so many words has, copy ids counted in."""
         return replace(self, forbidden=tuple(i for i in self.forbidden if i < words))
 
 
@@ -71,12 +64,12 @@ class Hypothesis:
 
 @torch.no_grad()
 def beam_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[list[Hypothesis]]:
-    """The best hypotheses of every document of the batch, best first, at most `config.beam` each.
+    """Find the hypotheses of every document of the batch, best first, at most `config.beam` each.
 
     All hypotheses of all documents are one batch; what the encoder made is not copied for them; a document leaves
     when `beam` hypotheses have ended and no open one ranks higher than the worst of them.
 
-    Raises ValueError for a document of which no hypothesis ends: every word was barred before `min_length`.
+    Raises InputError for a document of which no hypothesis ends: every word was barred before `min_length`.
     """
     model.eval()
     search = _Search(model, batch, config)
@@ -233,16 +226,18 @@ def repeating(tokens: Tensor, n: int, control: Tensor) -> Tensor:
 
 
 def greedy_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[Hypothesis]:
-    """The most probable word at every step, for all documents at once.
+    """Write the most probable word at every step, for all documents at once.
 
-    Raises ValueError where every word is barred.
+    Raises InputError where every word is barred.
     """
     return _one_by_one(model, batch, config, 1, lambda log_p: torch.zeros_like(log_p, dtype=torch.long))
 
 
 def sample_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[Hypothesis]:
-    """Every word drawn from the `sample` most probable ones (Fan et al. 2018). A document's id determines its draws,
-    whatever else is in the batch. Raises ValueError where every word is barred."""
+    """Draw every word from the `sample` most probable ones (Fan et al. 2018).
+
+    A document's id determines its draws, whatever else is in the batch. Raises InputError where every word is barred.
+    """
     drawn_by = [torch.Generator().manual_seed(crc32(name.encode())) for name in batch.ids]
 
     def draw(log_p: Tensor) -> Tensor:
@@ -258,7 +253,7 @@ def sample_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list
 def _one_by_one(
     model: Summarizer, batch: Batch, config: DecodeConfig, k: int, pick: Callable[[Tensor], Tensor]
 ) -> list[Hypothesis]:
-    """One hypothesis of every document. pick: of log P [B, k] of the k best words, the place [B, 1] of the next."""
+    """Write one hypothesis of every document. pick: log P [B, k] of the k best words -> place [B, 1] of the next."""
     model.eval()
     state, extra = model.encode(batch), max(map(len, batch.unknown), default=0)
     config = config.among(model.config.vocab_size + extra)
@@ -282,22 +277,24 @@ def _one_by_one(
 def extract(
     model: Extractor, split, vocabulary: Vocabulary, batch_size: int = 16, process: Process = ALONE
 ) -> list[list[str]]:
-    """The sentences that a model chooses of every document of a split (`choose`). process: one of those that share
-    the batches; each has the sentences of all."""
+    """Extract the sentences that a model chooses from every document of a split.
+
+    process: one of those that share the batches; each has the sentences of all.
+    """
     numbers = by_length(partial(choices, model, process=process), model, split, vocabulary, batch_size)
     texts = (source_sentences(document, vocabulary) for document in split)
     return [[sentences[i] for i in chosen] for sentences, chosen in zip(texts, numbers)]
 
 
 def choices(model: Extractor, batches: Iterable[Batch], process: Process = ALONE) -> list[list[int]]:
-    """Numbers of the sentences that a model chooses of every document of some batches, which processes may share."""
+    """List the numbers of the sentences that a model chooses from every document; processes may share batches."""
     model.eval()
     choose = torch.no_grad()(model.choose)
     return _of_every_document(choose, next(model.parameters()).device, batches, process)
 
 
 def _of_every_document(function: Callable[[Batch], list], device, batches: Iterable[Batch], process: Process) -> list:
-    """What `function` gives of the documents of some batches, one for each."""
+    """Collect the results of `function`, which gives one for each document of a batch."""
     results = in_threads(lambda batch: function(batch.to(device)), process.share(batches), threads_on(device))
     return [result for of_batch in process.gather(results) for result in of_batch]
 
@@ -310,22 +307,24 @@ def by_length(
     batch_size: int = 16,
     progress: Callable[[list], Iterable] = iter,
 ) -> list:
-    """What `work` gives of the documents of a split, in their order. In a batch are documents of similar length, the
-    longest come first: little is padded, and processes that share the batches end together. Batches are the same
-    with any number of processes, and so is every number."""
+    """Collect the results of `work` for the documents of a split, in their order.
+
+    A batch has documents of similar length, the longest first: little is padded, and processes that share the batches
+    end together. Batches are the same with any number of processes, and so is every number.
+    """
     order = sorted(range(len(split)), key=lambda i: -len(split[i].source))
     found = work(progress(list(batches(model, [split[i] for i in order], batch_size, vocabulary))))
     return [result for _, result in sorted(zip(order, found), key=itemgetter(0))]
 
 
 def batches(model: Summarizer | Extractor, split, batch_size: int, vocabulary: Vocabulary) -> Iterator[Batch]:
-    """A split in batches, at least one for every thread."""
+    """Cut a split into batches, at least one for every thread."""
     threads = threads_on(next(model.parameters()).device)
     return in_order(split, max(1, min(batch_size, -(-len(split) // threads))), len(vocabulary))
 
 
 def source_sentences(document: EncodedDocument, vocabulary: Vocabulary) -> list[str]:
-    """Sentences (paragraphs) of an encoded document, its words set apart by spaces."""
+    """List the sentences (paragraphs) of an encoded document, with spaces between words."""
     return [vocabulary.text(row.tolist(), document.unknown) for row in rows_of(document)]
 
 
@@ -337,8 +336,10 @@ def summarize(
     batch_size: int = 16,
     process: Process = ALONE,
 ) -> list[list[str]]:
-    """The best summary of every document of a split, in sentences; copied words are the source's own. process: one
-    of those that share the batches; each has the summaries of all."""
+    """Write the best summary of every document of a split, in sentences; copied words are the source's own.
+
+    process: one of those that share the batches; each has the summaries of all.
+    """
     write, summaries = partial(written, model, config=config, process=process), []
     for document, best in zip(split, by_length(write, model, split, vocabulary, batch_size)):
         words = [i for i in best.ids if i not in model.control_symbols]
@@ -349,7 +350,7 @@ def summarize(
 def written(
     model: Summarizer, batches: Iterable[Batch], config: DecodeConfig, process: Process = ALONE
 ) -> list[Hypothesis]:
-    """The best hypothesis of every document of some batches, which processes may share: each has those of all."""
+    """Find the best hypothesis of every document of some batches, which processes may share."""
 
     def search(batch: Batch) -> list[Hypothesis]:
         if config.sample:

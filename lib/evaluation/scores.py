@@ -4,10 +4,7 @@ A file of scores has the ROUGE, copied n-grams and support of every document, so
 (`companion.make_tables`) need no model.
 """
 
-import gzip
-import json
 import time
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
@@ -38,9 +35,7 @@ from lib.evaluation.metrics import (
 from lib.evaluation.support import names_of, source_of, support_counts
 from lib.models.summarizer import Extractor
 from lib.papers.paper import Setup
-from lib.papers.tables import DECODINGS, Table
-from lib.system.errors import InputError
-from lib.system.files import write_whole
+from lib.papers.tables import DECODINGS
 from lib.training.devices import ALONE, Process
 
 ALL_LETTERS = "all letters, without stems"  # what scores and tables note where ROUGE's words are not only ASCII
@@ -231,28 +226,3 @@ def intervals(measure: str, part: dict) -> dict[str, Interval]:
     """Compute the mean over documents, with its interval, of each column of a measure for one system's scores."""
     columns = {c: column_values(measure, [part], c) for c in MEASURES[measure].columns}
     return {column: interval(values, weights=weights) for column, (values, weights) in columns.items()}
-
-
-SCORES = ".scores.json.gz"  # the end of the name of a table's scores
-
-
-def write_table_scores(path: Path, table: Table, scored: Mapping[str, Sequence[dict]]) -> Path:
-    """Write the scores of each row, by label, of all its seeds: only the parts that the row is made of."""
-    scores_by_label = {}
-    for row in table.rows:
-        if row.label in scored:
-            parts = {row.part, *(DECODINGS if table.decodings and row.part == "summaries" else ())}
-            scores_by_label[row.label] = [
-                scores | {"parts": {name: part for name, part in scores["parts"].items() if name in parts}}
-                for scores in scored[row.label]
-            ]
-    text = json.dumps(scores_by_label, ensure_ascii=False, separators=(",", ":"))
-    return write_whole(path, gzip.compress(text.encode(), mtime=0))
-
-
-def read_table_scores(path: Path) -> dict[str, list[dict]]:
-    """Read what `write_table_scores` wrote."""
-    try:
-        return json.loads(gzip.decompress(path.read_bytes()))
-    except (gzip.BadGzipFile, EOFError, zlib.error, ValueError) as error:
-        raise InputError(f"{path}: no scores of a table ({error})") from None

@@ -164,7 +164,7 @@ def locked(path: str | Path, what: str = "") -> Iterator[None]:
     """Let one process at a time into a block with the same `path`, a file that is made."""
     from filelock import FileLock  # here, because models need no locks
 
-    with FileLock(path):
+    with FileLock(path, mode=0o666):  # whoever may write in the folder may hold it
         yield
 
 

@@ -126,9 +126,11 @@ def load_weights(model: nn.Module, folder: str | Path, which: str = "best") -> n
         names = kept_checkpoints(folder)
         if not names:
             raise RunError(f"{folder} holds no best-STEP weights to average: train with keep_best above 1")
-        states = [load_weights(model, folder, name).state_dict() for name in names]
-        states = [{name: value.double() for name, value in state.items()} for state in states]
-        model.load_state_dict({name: sum(s[name] for s in states) / len(states) for name in states[0]})
+        sums: dict[str, Tensor] = {}
+        for name in names:
+            for key, value in load_weights(model, folder, name).state_dict().items():
+                sums[key] = sums.get(key, 0) + value.double()
+        model.load_state_dict({key: total / len(names) for key, total in sums.items()})
         return model
     names = checkpoints(folder)
     if which == "best" and names == ["last.safetensors"]:

@@ -308,19 +308,16 @@ class _Loop:
         if self.world > 1:
             ids = [self.device.index] if self.device.type == "cuda" else None
             model = DistributedDataParallel(model, device_ids=ids)
-        first = " (the first step may compile)" if self.device.type == "cpu" else ""
-        bar = tqdm(
-            total=self.total, initial=self.step, desc=f"training{first}", mininterval=5, delay=5, ncols=80,
-            file=sys.stdout, disable=not self.progress,
-        )  # fmt: skip
         started = time.perf_counter()
         ahead = batches_ahead(self.device)
-        update = partial(self._update, made=ahead > 0)
-        with closing(made_ahead(update, range(self.step, self.total), ahead)) as updates:
-            for parts in updates:
+        make_update = partial(self._update, made=ahead > 0)
+        with closing(made_ahead(make_update, range(self.step, self.total), ahead)) as updates:
+            bar = tqdm(
+                updates, "training", self.total, initial=self.step, mininterval=5, delay=5, ncols=80, file=sys.stdout,
+                disable=not self.progress,
+            )  # fmt: skip
+            for parts in bar:
                 losses = self._step(model, parts)
-                bar.set_description("training", refresh=False)
-                bar.update()
                 logs, validates, saves = (
                     self.step == self.total or self.step % every == 0
                     for every in (self.config.log_every, self.validate_every, self.config.save_every)
@@ -336,7 +333,6 @@ class _Loop:
                     self._validate()
                 if validates or saves:
                     self._save("last")
-        bar.close()
 
     def _update(self, step: int, made: bool = False) -> list[_Part]:
         """Choose what this process computes of an update, with its batches where they are to be `made`."""

@@ -3,12 +3,11 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import repeat
 from typing import Literal
 
 import numpy as np
 import torch
-from safetensors.numpy import load_file, save
 
 from lib.data.batch import EncodedDocument, rows_of
 from lib.data.batching import in_order
@@ -28,7 +27,6 @@ from lib.papers.hierarchical_transformer.graphs import (
 )
 from lib.system.errors import InputError
 from lib.system.fields import Count, as_kind, checked
-from lib.system.files import write_whole
 from lib.training.config import TrainConfig
 from lib.training.devices import device_named
 from lib.training.folder import chooser_model
@@ -135,23 +133,10 @@ def learned_scores(model: ParagraphRanker, split: Sequence[EncodedDocument], bat
 def learned_ranking(
     wide: PreparedCorpus, options: ClusterOptions, progress: bool = True
 ) -> tuple[dict[str, list[np.ndarray]], dict[str, np.ndarray]]:
-    """Scores of every split by a ranker that is trained on the first, saved beside it, and the ranker's weights."""
-    model, run = train_ranker(wide, options, progress)
-    path = run.folder / "scores.safetensors"
-    if not path.exists():
-        flat = {
-            name: np.concatenate([np.zeros(0, np.float32), *learned_scores(model, split)])
-            for name, split in wide.splits.items()
-        }
-        write_whole(path, save(flat))
-    flat = load_file(path)
-    scores = {name: _by_document(flat[name], split) for name, split in wide.splits.items()}
+    """Scores of every split by a ranker that is trained on "train", and the ranker's weights."""
+    model, _ = train_ranker(wide, options, progress)
+    scores = {name: learned_scores(model, split) for name, split in wide.splits.items()}
     return scores, {name: value.cpu().numpy() for name, value in model.state_dict().items()}
-
-
-def _by_document(flat: np.ndarray, split: Sequence[EncodedDocument]) -> list[np.ndarray]:
-    counts = [len(document.sentence_lengths) - 1 for document in split]
-    return np.split(flat, np.cumsum(counts)[:-1]) if counts else []
 
 
 def best_paragraphs(split: Sequence[EncodedDocument], scores: list[np.ndarray], vocabulary, count: int) -> list[str]:
@@ -200,8 +185,14 @@ def choose_rows(
 
     scores: of each document's paragraphs. texts: the documents before they were encoded, for a discourse graph.
     """
-    graphs = _graphs(documents, options, pieces, texts)
-    return (_choose(d, s, g, options) for d, s, g in zip(documents, scores, graphs, strict=True))
+    clusters = map(options.example, texts) if options.graph == "discourse" else repeat(None)  # type: ignore[arg-type]
+    for document, own_scores, cluster in zip(documents, scores, clusters):
+        graph = None
+        if options.graph == "similarity":
+            graph = similarity_graph(words_of_rows(document, pieces))
+        elif cluster is not None:
+            graph = discourse_graph([cluster.title, *cluster.paragraphs], [None, *cluster.sources])
+        yield _choose(document, own_scores, graph, options)
 
 
 def _choose(
@@ -223,21 +214,3 @@ def _choose(
         graph = graph[np.ix_(places, places)].ravel().astype(np.float32)
     lengths = np.array(lengths, dtype=np.int32)
     return replace(document, source=source, sentence_lengths=lengths, graph=graph, labels=None)
-
-
-def _graphs(
-    documents: Sequence[EncodedDocument],
-    options: ClusterOptions,
-    pieces: Vocabulary,
-    texts: Iterable[Document] | None,
-) -> Iterable[np.ndarray | None]:
-    """A graph over title and all paragraphs, in their own order, for each document; None where none is wanted."""
-    if not options.graph:
-        return [None] * len(documents)
-    if options.graph == "similarity":
-        return (similarity_graph(words_of_rows(document, pieces)) for document in documents)
-    entities, _ = entity_finder()
-    if texts is None:
-        raise InputError("a discourse graph is made of the documents' texts, and there are none")
-    clusters = map(options.example, islice(texts, len(documents)))
-    return (discourse_graph([c.title, *c.paragraphs], [None, *c.sources], entities) for c in clusters)
