@@ -52,7 +52,7 @@ from lib.data.corpora import anthology_year, load_corpus
 from lib.evaluation.baselines import lexrank, oracle
 from companion.pages.figures import interval_bars
 from lib.decoding.search import summarize
-from companion.human.sheets import write_summaries
+from lib.evaluation.summaries import write_summaries
 from companion.results.kept import render
 from companion.pages.runs import measured, unseen_papers
 from companion.pages.shown import (

@@ -55,7 +55,7 @@ from lib.data.words import bigram_recall
 from lib.evaluation.baselines import lexrank
 from lib.evaluation.bootstrap import paired_bootstrap
 from lib.evaluation.metrics import longest_common_recall, rouge
-from companion.human.sheets import write_summaries
+from lib.evaluation.summaries import write_summaries
 from lib.models.hierarchical_transformer import (
     HierarchicalTransformer,
     HierarchicalTransformerConfig,

@@ -53,7 +53,7 @@ def folder(tmp_path):
 
 
 def content(form):
-    return json.loads(re.search(r'id="sheets">(.*?)</script>', form.read_text(encoding="utf-8"), re.DOTALL)[1])
+    return json.loads(re.search(r'id="data">(.*?)</script>', form.read_text(encoding="utf-8"), re.DOTALL)[1])
 
 
 def key(folder):
