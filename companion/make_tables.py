@@ -63,7 +63,7 @@ def _table(args: Namespace) -> None:
         scores = _read_scores(path, row.part, needed)
         of_row = scored.setdefault(label, [])
         if any(other.get("seed") == scores.get("seed") for other in of_row):
-            raise InputError(f"{path}: there are scores of {label} with seed {scores.get('seed')} already")
+            raise InputError(f"{path}: there are scores of {label} with this seed already")
         of_row.append(scores)
     numbers = make_table(args.name, scored, args.corpus, args.preset, args.made_by)
     _write_table(args.output, numbers)

@@ -170,7 +170,8 @@ def _show(args: Namespace) -> None:
     labels, runs = [row.label for row in shown.rows if row.run], {}
     for pair in args.runs:
         label, _, folder = pair.partition("=")
-        runs[one_of(label, labels, f"row of {args.name}")] = lib.load(folder, device="cpu")
+        one_of(label, labels, f"row of {args.name}")
+        runs[label] = lib.load(folder, device="cpu")
     trained_on = [run.config["corpus"] for run in runs.values()]
     count = shown.documents if args.documents is None else args.documents
     documents = unseen(load_corpus(args.dataset), "test", trained_on, count)

@@ -2,17 +2,13 @@
 
 import json
 
-import numpy as np
 import pytest
-from lib.decoding.reading import Reading
 
 from companion import show_runs
 from companion.show_runs import samples, samples_text
 from lib.data.corpora import load_corpus
 from lib.data.registry import CORPORA, is_private
-from lib.decoding.readable import Readable
-from lib.decoding.run import Summary
-from lib.papers import PAPERS, made_of_runs_named
+from lib.papers import PAPERS
 from lib.system.files import project_root
 from lib.train import main as train_main
 
@@ -99,14 +95,6 @@ def test_the_memory_of_runs(runs, tmp_path, name, kind):
     )
 
 
-def test_a_row_of_a_panel_is_a_slot():
-    """Its columns are the words of the summary."""
-    slots = {"slots": np.array([[0.1, 0.9], [0.2, 0.8], [0.3, 0.7]])}
-    reading = Reading([], [], 0, 0, [], 0.0)
-    found = Summary([], 0.0, [], [], [], slots, readable=Readable([], []), reading=reading)
-    assert show_runs._slots(found, "")["weights"].tolist() == [[0.1, 0.2, 0.3], [0.9, 0.8, 0.7]]
-
-
 @pytest.mark.parametrize(("name", "label"), [("windowed_figure1", "standard"), ("windowed_figure2", "windows")])
 def test_the_largest_weights(runs, tmp_path, name, label):
     found = shown("attention", name, f"{label}={runs / label}", output=tmp_path / "f.png")
@@ -133,30 +121,17 @@ def test_the_importance_of_words(runs, tmp_path):
         assert panel["weights"] == pytest.approx(summary.attention["importance"], abs=1e-4)
 
 
-def test_the_kept_importance_is_what_the_page_says():
-    """What happened is more important than the names, articles and marks."""
-    kept = project_root() / "figures" / "read_again_figure4.json"
-    panels = json.loads(kept.read_text(encoding="utf-8"))["panels"]
-    order = [[word for _, word in sorted(zip(panel["weights"], panel["words"]))] for panel in panels]
-    assert (order[0][0], order[2][0]) == ("norbalt", "kestrel"), "the companies that begin a sentence"
-    assert [set(words[-2:]) for words in order[1:5]] == [
-        {"discount", "rate"}, {"price", "pays"}, {"cocoa", "delayed"}, {"strike", "talks"},
-    ]  # fmt: skip
-    for panel in panels:
-        light = [w for word, w in zip(panel["words"], panel["weights"]) if word in ("the", "a", "of", ".")]
-        assert max(light) < np.mean(panel["weights"])
-    every = [weight for panel in panels for weight in panel["weights"]]
-    assert (round(min(every), 2), round(max(every), 2)) == (0.59, 0.70)
-    assert sum(panel["title"].startswith("u . s .") for panel in panels) == 4
-
-
 def test_what_cannot_be_shown(runs, tmp_path):
     where = ["--dataset", "aclsum", "--output", str(tmp_path / "x.png")]
     cases = {
         ("attention", "mem2mem_figure9", "a=b"): "unknown table 'mem2mem_figure9', did you mean 'mem2mem_figure",
-        ("attention", "mem2mem_figure3", "Mem2Mum=b"): "'Mem2Mum=b': a run is LABEL=FOLDER.*did you mean 'Mem2Mem'",
-        ("samples", "mem2mem_figure3", "Mem2Mem=b"): "mem2mem_figure3 is a figure of attention",
-        ("attention", "mem2mem_table6", "Mem2Mem=b"): "mem2mem_table6 is a table of samples",
+        (
+            "attention",
+            "mem2mem_figure3",
+            "Mem2Mum=b",
+        ): "unknown row of mem2mem_figure3 'Mem2Mum', did you mean 'Mem2Mem'",
+        ("samples", "mem2mem_figure3", "Mem2Mem=b"): "mem2mem_figure3 is of another kind: .* attention",
+        ("attention", "mem2mem_table6", "Mem2Mem=b"): "mem2mem_table6 is of another kind: .* samples",
         ("attention", "mem2mem_figure3", f"Mem2Mem={runs / 'hred'}"): "hred.*has no heads to draw",
         ("attention", "mem2mem_figure3", f"Mem2Mem={tmp_path}"): "holds no run",
     }
@@ -164,53 +139,6 @@ def test_what_cannot_be_shown(runs, tmp_path):
         with pytest.raises(SystemExit, match=message):
             show_runs.main([*given, *where])
     assert not (tmp_path / "x.png").exists()
-
-
-def test_what_is_shown_replaces_no_other_file(tmp_path):
-    """Before a run is loaded."""
-    (tmp_path / "config.json").write_text('{"paper": "mem2mem"}', encoding="utf-8")
-    for name in ("README.md", "photo.png"):
-        (tmp_path / name).write_bytes(b"another")
-    (tmp_path / "folder.png").mkdir()
-    samples, attention = ("samples", "mem2mem_table6"), ("attention", "mem2mem_figure3")
-    cases = [
-        (samples, "config.json", "config.json: no table of samples: it has no 'samples', 'documents'"),
-        (samples, "README.json", "--output would replace .*README.md: it is of no table of samples"),
-        (samples, "README.md", "the same file is written beside the table of samples"),
-        (attention, "config.png", "config.json: no figure: it has no 'plot'"),
-        (attention, "photo.png", "--output would replace .*photo.png: it is of no figure"),
-        (attention, "folder.png", "folder.png: Is a directory"),
-    ]
-    before = sorted((path.name, path.is_file() and path.read_bytes()) for path in tmp_path.iterdir())
-    for command, name, message in cases:
-        with pytest.raises(SystemExit, match=message):
-            show_runs.main([*command, "Mem2Mem=nowhere", "--dataset", "aclsum", "--output", str(tmp_path / name)])
-    assert sorted((path.name, path.is_file() and path.read_bytes()) for path in tmp_path.iterdir()) == before
-
-
-def test_which_rows_are_of_a_kept_run():
-    """Of the paper's own model."""
-    kept = {
-        name: [row.label for row in made_of_runs_named(name)[1].rows if row.run and of.is_kept(row.run)]
-        for name in NAMES
-        for of in [made_of_runs_named(name)[0]]
-    }
-    assert kept["mem2mem_figure3"] == kept["mem2mem_table6"] == ["Mem2Mem"]
-    assert kept["windowed_figure1"] == [] and kept["windowed_figure2"] == kept["windowed_text"] == ["windows"]
-    assert kept["read_again_table5"] == ["with copying"]
-
-
-def test_the_kept_figures_are_of_the_trained_run():
-    """Ten heads, each on one sentence: in every paper the first three, and three in a row that are others in each."""
-    kept = project_root() / "figures" / "mem2mem_trained_figure3.json"
-    panels = json.loads(kept.read_text(encoding="utf-8"))["panels"]
-    assert len(panels) == 4
-    chosen = [[row.index(max(row)) for row in panel["weights"]] for panel in panels]
-    assert all([heads[slot] for slot in (0, 2, 6)] == [0, 1, 2] for heads in chosen)
-    seams = [[heads[slot] for slot in (9, 3, 5)] for heads in chosen]
-    assert all(seam == [seam[0], seam[0] + 1, seam[0] + 2] for seam in seams) and len({seam[0] for seam in seams}) > 2
-    weights = [max(row) for panel in panels for row in panel["weights"]]
-    assert sum(weight > 0.9 for weight in weights) >= len(weights) - 1
 
 
 def test_papers_that_a_run_has_learned_from_are_not_shown(tmp_path, monkeypatch, capsys):

@@ -11,10 +11,8 @@ from safetensors.torch import load_file
 
 import lib
 from companion import trained
-from lib import summarize
 from lib.data.documents import Document
 from lib.decoding.run import Run
-from lib.evaluation.metrics import repeated_ngrams
 from lib.evaluation.scores import cut, score_systems
 from lib.papers import PAPERS
 from lib.papers.tables import Kept
@@ -60,7 +58,7 @@ def test_a_kept_run_is_the_run_in_half_the_bits(runs, kept_in, name):
 
 
 def test_what_is_too_large_for_the_repository_is_refused(runs, kept_in, monkeypatch, capsys):
-    monkeypatch.setattr(trained, "MOST_BYTES", 1000)
+    monkeypatch.setattr(trained, "MAX_BYTES", 1000)
     with pytest.raises(SystemExit, match="MB of weights in 16 bits"):
         trained.main(["keep", str(runs / "windowed")])
     assert not any(kept_in.iterdir())
@@ -96,32 +94,8 @@ def test_the_table_of_a_kept_run(runs, kept_in, monkeypatch):
     assert rows["Lead (20 words)"]["words"] == 20 and rows["LexRank (sentences, 20 words)"]["words"] <= 20
     assert set(rows["References"]["scores"]) == {"repeated", "distinct"}
     assert {"Lead (20 words)", "Windowed, trigram blocking"} in [{p["first"], p["second"]} for p in numbers["pairs"]]
-    with pytest.raises(SystemExit, match=r"would replace .*config\.json: no table: it has no 'table'"):
-        trained.main(["score", "windowed", "--output", str(kept_in / "windowed" / "config.json")])
-
-
-def test_scores_need_a_paper_of_which_a_run_is_kept(kept_in, monkeypatch):
-    monkeypatch.setitem(PAPERS, "windowed", replace(PAPERS["windowed"], kept=None))
-    with pytest.raises(SystemExit, match=r"unknown trained run 'windowed'.*There are: mem2mem, read_again"):
-        trained.main(["score", "windowed"])
-
-
-def test_runs_of_other_variants_have_names_of_their_own(runs, kept_in, monkeypatch):
-    of = PAPERS["windowed"]
-    monkeypatch.setitem(PAPERS, of.name, replace(of, kept=replace(of.kept, also={"windowed_standard": "standard"})))
-    config, now = json.loads((runs / "windowed" / "config.json").read_text(encoding="utf-8")), [""]
-    monkeypatch.setattr(lib, "load", lambda folder, load=lib.load, **how: _renamed(load(folder, **how), now[0]))
-    for variant, name in ((config["variant"], "windowed"), ("standard", "windowed_standard")):
-        now[0] = variant
-        trained.main(["keep", str(runs / "windowed")])
-        assert (kept_in / name / "config.json").is_file()
-    monkeypatch.setitem(PAPERS, of.name, of)
-    with pytest.raises(SystemExit, match=f"a run of standard; the project keeps those of {config['variant']}"):
-        trained.main(["keep", str(runs / "windowed")])
-
-
-def _renamed(run, variant):
-    return replace(run, config={**run.config, "variant": variant})
+    with pytest.raises(SystemExit, match=r"unknown trained run 'window', did you mean 'windowed'"):
+        trained.main(["score", "window"])
 
 
 def test_hours_do_not_count_pauses(tmp_path):
@@ -132,11 +106,6 @@ def test_hours_do_not_count_pauses(tmp_path):
     (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(m) + "\n" for m in lines), encoding="utf-8")
     assert Run(tmp_path, {}, None, None).hours == pytest.approx(7 * 36 / 3600)
     assert Run(tmp_path / "none", {}, None, None).hours == 0
-
-
-def test_repetition():
-    assert repeated_ngrams(["a", "b", "c", "a", "b", "c", "a", "b"]) == (3, 6)
-    assert repeated_ngrams(["a", "b"]) == (0, 0)
 
 
 def test_cut_and_distinct():
@@ -159,30 +128,15 @@ def test_a_run_of_the_project(folder):
     of = PAPERS[run.config["paper"]]
     assert of.kept_runs[folder.name] == run.config["variant"] and run.config["preset"] == "medium"
     assert sum(p.stat().st_size for p in folder.iterdir()) < 13_500_000
-    assert (folder / "best.safetensors").stat().st_size <= trained.MOST_BYTES
+    assert (folder / "best.safetensors").stat().st_size <= trained.MAX_BYTES
     losses = [m["nll"] for m in run.metrics if m["split"] == "val"]
     assert losses[-1] < 0.9 * losses[0] and np.isfinite(losses).all()
     card = (folder / "README.md").read_text(encoding="utf-8")
     parts = ("Sample", "What it is bad at", "How to use it", "Scores", "How it was made", "Corpus and licence")
     assert tuple(re.findall("^## (.*)$", card, re.MULTILINE)) == parts
-    prose = re.sub(r"\A---.*?^---$|<!-- table.*?<!-- end -->", "", card, flags=re.MULTILINE | re.DOTALL)
+    prose = re.sub(r"<!-- table.*?<!-- end -->", "", card, flags=re.DOTALL)
     assert len(prose.split()) <= 700
     assert f"python -m lib.train {of.name} --dataset {run.config['corpus']} --preset medium" in card
     table = json.loads((folder / "table.json").read_text(encoding="utf-8"))
     own = next(row for row in table["rows"] if row["label"].endswith("trigram blocking"))
     assert own["steps"] == run.step and own["scores"]["distinct"]["mean"] > 93
-
-
-@pytest.mark.parametrize("folder", KEPT, ids=lambda path: path.name)
-def test_the_page_of_a_run_of_the_project(folder, tmp_path, capsys):
-    """What every kept run looks at can be drawn."""
-    (tmp_path / "a.txt").write_text(
-        "Norbalt said it will buy Tessera. The mine holds copper. It is in the north.", encoding="utf-8"
-    )
-    summarize.main([str(folder), str(tmp_path / "a.txt"), "--html", str(tmp_path / "a.html")])
-    assert "1 summaries, and where the model looked" in capsys.readouterr().err
-    assert (tmp_path / "a.html").stat().st_size > 10_000
-
-
-def test_kept_runs_are_small():
-    assert sum(p.stat().st_size for folder in KEPT for p in folder.iterdir()) < 40_000_000

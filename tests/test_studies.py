@@ -1,0 +1,257 @@
+"""Studies: how papers are read through windows, models that learn on after a change, what states depend on."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from companion.studies import retrain, windows
+from companion.studies.links import MEASURES, SentenceLists, copied_from, rank_of
+from companion.studies.repetition import log_prob_after
+from companion.studies.word_dependence import embeddings_of, encoder_states, interaction, reach
+from lib.data.batch import EncodedDocument
+from lib.data.documents import Document
+from lib.data.vocabulary import EOS, SLIDE
+from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
+from lib.models.read_again import ReadAgain, ReadAgainConfig
+from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
+from lib.system.files import trained_folder
+from tests.conftest import RAGGED, VOCAB, double
+from tests.test_interventions import SIZES, transformer
+
+# ------------------------------------------------------------------------------------------- papers through windows
+
+WINDOWED = str(trained_folder("windowed"))
+
+
+def test_papers_are_read_in_every_part_once(tmp_path, capsys):
+    output = tmp_path / "papers.json"
+    arguments = [WINDOWED, "--dataset", "pmc-sample", "--documents", "2", "--output", str(output)]
+    windows.main([*arguments[:1], "orders", *arguments[1:]])
+    first = json.loads(output.read_text("utf-8"))
+    assert set(first) == {"run", "corpus", "documents", "orders"}
+    first["orders"] = {"not": "measured again"}
+    output.write_text(json.dumps(first), encoding="utf-8")
+    windows.main(arguments)
+    held = json.loads(output.read_text("utf-8"))
+    assert held["orders"] == {"not": "measured again"} and set(windows.PARTS) < set(held)
+    assert set(held["chunks"]) == {"windows", *windows.CHUNKS}
+    assert all(len(row["values"]) == 2 for row in held["chunks"].values())
+    slides = held["slides"]
+    assert [sum(jumps) for jumps in slides["slides"]] == slides["windows moved on by"]
+    assert all(moved < count for moved, count in zip(slides["windows moved on by"], slides["windows"]))
+    assert {*held["links"]} >= {"word counts", "tf-idf", "first paper", "sums, embeddings of the run"}
+    with pytest.raises(SystemExit, match=r"papers\.json is of documents 2, not 3: name another file"):
+        windows.main([WINDOWED, "--dataset", "pmc-sample", "--documents", "3", "--output", str(output)])
+
+
+def test_symbols_in_a_row_are_one_slide():
+    assert windows.jumps_of([7, SLIDE, SLIDE, SLIDE, 8, 9, SLIDE, 7]) == [3, 1]
+    assert windows.jumps_of([SLIDE, 7, SLIDE, SLIDE]) == [1, 2] and windows.jumps_of([7, 8]) == []
+
+
+TEXT = EncodedDocument.of("a", np.arange(10, 20), [3, 5, 2], [10, 11, EOS], ["zebra"])
+
+
+@pytest.mark.parametrize(
+    ("cuts", "lengths"),
+    [
+        (windows.equal_cuts(TEXT, 2), [[3, 2], [3, 2]]),  # a sentence that a cut goes through is in both parts
+        (windows.equal_cuts(TEXT, 4), [[2], [1, 2], [2], [1, 2]]),
+        (windows.sentence_cuts(TEXT, 2), [[3], [5, 2]]),  # of the ends 3 and 8 the nearest, of equals the first
+        (windows.sentence_cuts(TEXT, 3), [[3], [5], [2]]),
+        ([], [[3, 5, 2]]),
+    ],
+)
+def test_chunks_are_the_text(cuts, lengths):
+    parts = windows.chunks_of(TEXT, cuts)
+    assert np.concatenate([part.source for part in parts]).tolist() == TEXT.source.tolist()
+    assert [part.sentence_lengths.tolist() for part in parts] == lengths
+    assert all(part.unknown == ["zebra"] for part in parts)
+
+
+@pytest.mark.parametrize(("count", "first_words"), [(1, [10]), (2, [10, 15]), (4, [10, 17])])
+def test_the_first_and_the_last_chunk(count, first_words):
+    assert [part.source[0] for part in windows.CHUNKS["first and last chunk"](TEXT, count)] == first_words
+
+
+def test_three_sections_in_another_order():
+    names = ["intro", "methods", "results", "conclusion"]
+    paper = Document("p", "", names, [[f"{name[0]} ."] for name in names], ["s ."])
+    orders = {name: windows.reordered(paper, order).section_names for name, order in windows.ORDERS.items()}
+    assert orders == {
+        "conclusion first": ["conclusion", "intro", "methods"],
+        "conclusion in the middle": ["intro", "conclusion", "methods"],
+        "conclusion last": ["intro", "methods", "conclusion"],
+    }
+
+
+def test_a_copied_sentence_has_one_source():
+    source = [[1, 2, 3, 4, 5, 6], [9, 1, 2, 3, 4, 5], [7, 7, 7]]
+    assert copied_from([0, 1, 2, 3, 4, 5, 6], source) == 0, "the longest run of words"
+    assert copied_from([0, 1, 2, 3, 4, 5, 0], source) is None, "two sentences share it"
+    assert copied_from([0, 9, 1, 2, 3, 0], source) is None, "four words are too few"
+    assert copied_from([1, 2, 0, 3, 4, 5, 6], source) is None, "a run has no gap"
+
+
+@pytest.fixture
+def sentences():
+    """A reference sentence that was copied from the short sentence 1; sentence 0 is long and of common words."""
+    source = [[6, 7, 6, 7, 8, 6, 7, 9, 6, 7], [10, 6, 11, 7, 12], [6, 7, 6, 13]]
+    return SentenceLists([np.array([10, 6, 11, 7, 12])], [np.array(s) for s in source])
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_a_copy_is_most_similar_where_vectors_distinguish_words(sentences, name):
+    similar = MEASURES[name](sentences, np.eye(20))
+    assert similar.shape == (1, 3) and rank_of(similar[0], 1) == 1
+    row = windows.ranks(MEASURES[name], [sentences] * 12, np.eye(20))
+    assert row["sentences"] == row["papers"] == 12 and row["first"] == "100.00" and row["words, true"] == 5
+
+
+def test_what_similarities_correct(sentences):
+    common = np.eye(20) + 100.0  # what all words have in common
+    assert MEASURES["sums"](sentences, common).min() > 0.99 > 0.5 > MEASURES["sums, centred"](sentences, common).min()
+    words = SentenceLists([np.array([6, 6, 6, 8])], [np.array([6, 6, 6, 7]), np.array([6, 8])])
+    assert MEASURES["sums"](words, np.eye(9))[0].argmax() == 0
+    assert MEASURES["sums, by rarity"](words, np.eye(9))[0] == pytest.approx([0, 1]), "every sentence has word 6"
+
+
+def test_ranks_and_their_differences():
+    """Of five sentences of 1 to 5 words, the second is most similar to each of four that were copied."""
+    assert [rank_of(np.array([0.2, 0.9, 0.2]), place) for place in range(3)] == [2, 1, 3]
+    text = type("Text", (), {"source": [[0] * n for n in range(1, 6)], "copies": [(0, 1), (1, 0), (2, 3), (3, 4)]})
+    row = windows.ranks(lambda *_: np.array([[4, 5, 3, 2, 1]] * 4), [text] * 10, np.eye(1))
+    assert row["by paper"] == [[1, 2, 1 + 2 + 4 + 5, 4]] * 10
+    assert (row["words, linked"], row["words, true"], row["words, all"]) == (2, 3, 3)
+    assert row["similarity and length"] == -0.9, "ranks 4 5 3 2 1 and 1 2 3 4 5: 1 - 6 * 38 / (5 * 24)"
+    right, wrong = ({"by paper": [[hits, 0, 0, 2]] * 12} for hits in (2, 1))
+    rows = windows.with_differences({"a": right, "b": wrong})
+    assert [row["difference"] for row in rows.values()] == ["", "-50.00 [-50.00, -50.00], p < 0.01"]
+
+
+# ---------------------------------------------------------------------------------------- models that learn on
+
+SHIPPED = str(trained_folder("hierarchical_transformer_copying"))
+QUICK = ["--dataset", "pmc-sample", "--set", "paragraphs=2", "summary_tokens=8", "--steps", "1", "--documents", "2"]
+
+
+def moved(model, change):
+    """Names of the weights that learning moves."""
+    before = {name: p.clone() for name, p in model.named_parameters()}
+    retrain.train_on(model, RAGGED, change, steps=3, batch_size=2, learning_rate=0.01, seed=0)
+    return {name for name, p in model.named_parameters() if not p.equal(before[name])}
+
+
+def test_a_paragraph_that_attends_only_to_itself_learns_no_queries_and_keys():
+    model = transformer(copying=True)
+    still = {f"global_layers.{i}.between.{j}.{kind}" for i in (0, 1) for j in (0, 1) for kind in ("weight", "bias")}
+    changes = [retrain.change_of(model, name) for name in ("nothing", "layers cut")]
+    whole, cut = (moved(transformer(copying=True), change) for change in changes)
+    assert whole - cut == still and cut and cut < whole
+
+
+def test_the_same_seed_learns_the_same():
+    sizes = HierarchicalTransformerConfig(VOCAB, **{**SIZES, "dropout": 0.5})
+    first, second = (double(HierarchicalTransformer, sizes) for _ in range(2))
+    assert moved(first, retrain.NOTHING) == moved(second, retrain.NOTHING)
+    assert all(a.equal(b) for a, b in zip(first.parameters(), second.parameters()))
+
+
+def test_differences_are_from_the_unchanged_model_with_the_same_seed():
+    results = [
+        {"row": row, "seed": seed, "before": [-5.0 - less] * 12, "after": [-4.0 + seed - less / 2] * 12}
+        for row, less in (("nothing", 0.0), ("cut", 0.5))
+        for seed in (0, 1)
+    ]
+    found = retrain.differences(results)
+    after = found["cut"]["after"]
+    assert found["nothing"]["after"].mean == 0 and found["cut"]["before"].mean == pytest.approx(-0.5)
+    assert (after.mean, after.low, after.high) == pytest.approx((-0.25, -0.25, -0.25)), "seeds stay in pairs"
+
+
+def test_training_on_goes_on_where_it_stopped(tmp_path, capsys):
+    path = tmp_path / "r.json"
+    arguments = [SHIPPED, "layers cut", "graph=similarity", *QUICK, "--seeds", "0", "--output", str(path)]
+    retrain.main(arguments)
+    assert "| nothing | +0.000" in capsys.readouterr().out
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    assert [r["row"] for r in saved["results"]] == ["nothing", "layers cut", "graph=similarity"]
+    assert saved["results"][0]["before"] != saved["results"][1]["before"]
+    saved["results"][2]["after"] = [-1.0, -1.0]
+    path.write_text(json.dumps(saved), encoding="utf-8")
+    retrain.main(arguments)
+    assert json.loads(path.read_text(encoding="utf-8")) == saved, "nothing is trained twice"
+    with pytest.raises(SystemExit, match="name another file"):
+        retrain.main([*arguments, "--learning-rate", "0.1"])
+
+
+REFUSED = {
+    "unknown part 'pages'": (windows, [WINDOWED, "pages"]),
+    "this run has no windows": (windows, [str(trained_folder("mem2mem"))]),
+    "did you mean 'layers cut'": (retrain, [SHIPPED, "layers ct"]),
+    "did you mean 'graph'": (retrain, [SHIPPED, "grph=similarity"]),
+    "paragraphs=two: a value such as": (retrain, [SHIPPED, "paragraphs=two"]),
+    "'sections backwards' changes no part": (retrain, [SHIPPED, "sections backwards"]),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_cannot_be_studied(message):
+    study, arguments = REFUSED[message]
+    with pytest.raises(SystemExit, match=f"^error: .*{message}"):
+        study.main([*arguments, "--dataset", "pmc-sample"])
+
+
+# ------------------------------------------------------------------------------------------ states and repetition
+
+NINE = EncodedDocument.of("nine", range(4, 13), [9], [EOS])
+
+
+def reader(encoder):
+    sizes = {"embedding": 3, "hidden": 4, "dropout": 0.0, "importance": "sigmoid"}
+    return double(ReadAgain, ReadAgainConfig(13, 13, encoder=encoder, **sizes))
+
+
+@pytest.mark.parametrize(
+    ("encoder", "all_words", "together"),
+    [
+        ("gru", False, False),
+        ("lstm", False, False),
+        ("bidirectional gru", True, False),
+        ("read-again gru", True, True),
+        ("read-again lstm", True, True),
+    ],
+)
+def test_what_states_depend_on(encoder, all_words, together):
+    """One read: the words before. Words on both sides of a word act on its state together only in a second read."""
+    model = reader(encoder)
+    reached = reach(model, NINE) > 0
+    assert torch.equal(reached, torch.ones(9, 9).bool() if all_words else torch.ones(9, 9).tril().bool())
+    both_sides = interaction(model, NINE, 4, 2, 7)
+    assert both_sides > 1e-4 if together else both_sides == 0
+    assert interaction(model, NINE, 4, 1, 2) > 1e-4, "words on the same side do"
+
+
+def test_an_interaction_is_the_mixed_second_derivative():
+    """Of a first read by PyTorch's own GRU, twice differentiated."""
+    model = reader("gru")
+    plain = torch.nn.GRU(3, 4, batch_first=True).double()
+    plain.load_state_dict(model.first_read.state_dict())
+    words = embeddings_of(model, NINE)
+    assert torch.allclose(encoder_states(model, NINE, words), plain(words[None])[0][0], rtol=0, atol=1e-12)
+    mixed = [
+        torch.autograd.functional.hessian(lambda x, k=k: plain(x[None])[0][0, 4, k], words)[1, :, 2, :]
+        for k in range(4)
+    ]
+    assert interaction(model, NINE, 4, 1, 2) == pytest.approx(torch.stack(mixed).abs().max().item(), rel=1e-3)
+
+
+def test_a_sentence_is_scored_after_those_before_it():
+    torch.manual_seed(0)
+    model = Seq2Seq(Seq2SeqConfig(20, embedding=4, hidden=6, bottleneck=4)).eval()
+    document = EncodedDocument.of("a", [7, 8, 9, 7], [4], [8, 9, EOS])
+    after, both = log_prob_after(model, document, [8, 9], [[7, 7]]), log_prob_after(model, document, [7, 7, 8, 9])
+    assert both == pytest.approx((log_prob_after(model, document, [7, 7]) + after) / 2, abs=1e-5)
+    assert after != log_prob_after(model, document, [8, 9])
