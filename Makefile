@@ -8,7 +8,7 @@ PAGES := $(wildcard notebooks/*.py)
 TALKS := $(filter-out notebooks/baselines.ipynb notebooks/compare.ipynb,$(PAGES:.py=.ipynb))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lock torture lab notebooks figures workflow bench gpu book class slides publish lint clean
+.PHONY: help run test check lock lab notebooks figures workflow bench gpu book class slides publish lint clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -39,12 +39,6 @@ lock: $(READY)  ## check that all pins can be installed, and write requirements.
 	$(BIN)/python -m tests.tools.locks
 	$(BIN)/python -m tests.tools.locks make
 
-torture: $(READY)  ## 25 minutes of damaged files and folders, kills, full disks and generated examples: counts of what became of them
-	$(BIN)/python -m tests.tools.torture --minutes 10
-	$(BIN)/python -m tests.tools.torture_runs --minutes 5
-	$(BIN)/python -m tests.tools.untrusted --minutes 5
-	$(BIN)/python -m tests.tools.torture_properties --minutes 5
-
 lab: $(READY)  ## open the pages in JupyterLab
 	$(BIN)/jupyter lab --notebook-dir=. notebooks/start_here.ipynb
 
@@ -53,9 +47,7 @@ notebooks: $(READY)  ## build the pages from their .py sources and execute them:
 	COMPANION_FIGURES=$(CURDIR)/figures $(BIN)/jupyter nbconvert --to notebook --execute --inplace \
 	  --ExecutePreprocessor.record_timing=False $(PAGES:.py=.ipynb)
 
-figures: $(READY)  ## draw the models and ideas, every committed figure again from its numbers, and the tables in docs and the cards
-	$(BIN)/python -m companion.pages.diagrams
-	$(BIN)/python -m companion.pages.four_ideas
+figures: $(READY)  ## draw every committed figure again from its numbers, and the tables in docs and the cards
 	$(BIN)/python -m companion.pages.figures
 	$(BIN)/python -m companion.make_tables render
 

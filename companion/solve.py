@@ -1,4 +1,4 @@
-"""Train small models on a made-up task whose answer is known, with several seeds, and print what they got right.
+"""Train small models on a synthetic task whose answer is known, with several seeds, and print what they got right.
 
     python -m companion.solve --list
     python -m companion.solve memory
@@ -12,13 +12,12 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
+from companion.results.text import markdown_table
+from companion.stored import open_store
 from companion.tasks import tasks
-from companion.tasks.task import Task, by_row
+from companion.tasks.task import by_row
 from lib.system.command_line import command_parser, plain_errors
-from lib.system.errors import InputError, one_of
-from lib.system.files import check_replaces, read_numbers, write_json
-
-NEEDED = ("task", "results")
+from lib.system.errors import one_of
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -34,46 +33,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for name, task in tasks().items():
                 print(f"{name}: {task.what}", *task.rows, sep="\n    ")
         else:
-            _solve(args)
+            print(_solve(args))
 
 
-def _solve(args: Namespace) -> None:
+def _solve(args: Namespace) -> str:
     known = tasks()
     task = known[one_of(args.task, known, "task")]
-    rows = [one_of(name, task.rows, "row") for name in args.rows] or list(task.rows)
-    if args.output:
-        check_replaces(args.output, "results of a task", NEEDED)
-    results = _earlier(args)
-    solved = {(result["row"], result["seed"]) for result in results}
-    for row in rows:
-        for seed in args.seeds or task.seeds:
-            if (row, seed) not in solved:
-                results.append({"row": row, "seed": seed, **task.rows[row](seed)})
-                if args.output:
-                    write_json(args.output, {"task": args.task, "results": _in_order(results, task)})
-    print(_table(_in_order(results, task)))
-
-
-def _earlier(args: Namespace) -> list[dict]:
-    if not (args.output and args.output.exists()):
-        return []
-    numbers = read_numbers(args.output, "results of a task", NEEDED)
-    if numbers["task"] != args.task:
-        raise InputError(f"{args.output} has results of {numbers['task']!r}, not of {args.task!r}: name another file")
-    return numbers["results"]
-
-
-def _in_order(results: list[dict], task: Task) -> list[dict]:
-    order = list(task.rows)
-    return sorted(results, key=lambda r: (order.index(r["row"]) if r["row"] in order else len(order), r["seed"]))
-
-
-def _table(results: list[dict]) -> str:
-    table = by_row(results)
+    rows = {name: task.rows[one_of(name, task.rows, "row")] for name in args.rows or task.rows}
+    store = open_store(args.output, "results of a task", {"task": args.task})
+    table = by_row(store.results(rows, args.seeds or task.seeds, list(task.rows)))
     names = list(dict.fromkeys(name for measures in table.values() for name in measures))
-    lines = [["row", *names], *([row, *(_cell(m.get(name, [])) for name in names)] for row, m in table.items())]
-    lines.insert(1, ["---"] * (len(names) + 1))
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return markdown_table(
+        ["row", *names], [[row, *(_cell(of_row.get(name, [])) for name in names)] for row, of_row in table.items()]
+    )
 
 
 def _cell(values: list) -> str:

@@ -1,59 +1,59 @@
 """Trained runs that the project keeps, in `trained`: weights in 16 bits, losses, vocabulary, scores, a card.
 
     python -m companion.trained keep runs/mem2mem              # into trained/mem2mem: all that lib.load needs
-    python -m companion.trained score mem2mem                  # into trained/mem2mem/table.json, and where it is shown
+    python -m companion.trained score mem2mem                  # into trained/mem2mem/table.json, and its card
 
-The run that stands there is replaced, if it is of the same corpus and preset; another one with --replace alone.
-
-A run is scored twice, with plain beam search and with trigram blocking, beside Lead and LexRank of as many words.
+`keep` replaces a run of the same corpus and preset; another one only with --replace. A run is scored twice, with
+plain beam search and with trigram blocking, beside Lead and LexRank of as many words.
 """
 
 import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-import torch
 from safetensors.torch import save
 
 import lib
 from companion.results.kept import render
-from companion.results.numbers import ANY_TABLE, table_numbers
+from companion.results.numbers import table_numbers
 from companion.results.text import markdown
 from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
 from lib.decoding.run import Run
-from lib.decoding.search import DecodeConfig, summarize
+from lib.decoding.search import summarize
 from lib.evaluation.baselines import counted_in, lexrank
 from lib.evaluation.scores import about, cut, score_systems
 from lib.papers import PAPERS
 from lib.papers.tables import DECODINGS, Kept, Row, RunSpec, Table
 from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import RunError, one_of
-from lib.system.files import check_replaces, trained_folder, write_json, write_whole
+from lib.system.files import trained_folder, write_json, write_whole
 from lib.training.folder import read_config, weights_of
 
-MOST_BYTES = 12_000_000  # of a run's weights
+MAX_BYTES = 12_000_000  # of a run's weights
 
 
 def keep_run(folder: Path, any_run: bool = False) -> Path:
     """Copy what using a run takes, its weights in 16 bits (float16).
 
-    any_run: replace a run of another corpus or preset too. Raises RunError where one would be replaced, for a folder
-    without a run, a run of a variant that is not kept, or weights that are too large for the repository.
+    any_run: replace a run of another corpus or preset too. Raises RunError where one would be replaced, and for a run
+    that is not kept or is too large for the repository.
     """
     run = lib.load(folder, device="cpu")
     names = {variant: name for name, variant in PAPERS[run.config["paper"]].kept_runs.items()}
-    if run.config["variant"] not in names:
-        raise RunError(
-            f"{folder}: a run of {run.config['variant']}; the project keeps those of {', '.join(names) or 'none'}"
-        )
-    weights = weights_of(run.model)
-    content = save({name: _half(value) for name, value in weights.items()}, {"meta": json.dumps({"step": run.step})})
-    if len(content) > MOST_BYTES:
-        raise RunError(f"{folder}: {len(content) / 1e6:.1f} MB of weights in 16 bits, {MOST_BYTES / 1e6:.0f} at most")
-    to = trained_folder(names[run.config["variant"]])
+    variant = run.config["variant"]
+    if variant not in names:
+        raise RunError(f"{folder}: a run of {variant}; the project keeps those of {', '.join(names) or 'none'}")
+    weights = {
+        name: (value.half() if value.is_floating_point() else value).contiguous()
+        for name, value in weights_of(run.model).items()
+    }
+    content = save(weights, {"meta": json.dumps({"step": run.step})})
+    if len(content) > MAX_BYTES:
+        raise RunError(f"{folder}: {len(content) / 1e6:.1f} MB of weights in 16 bits, {MAX_BYTES / 1e6:.0f} at most")
+    to = trained_folder(names[variant])
     if (to / "config.json").exists() and not any_run:
         here, there = (f"preset {c['preset']} on {c['corpus']}" for c in (run.config, read_config(to)))
         if here != there:
@@ -65,45 +65,33 @@ def keep_run(folder: Path, any_run: bool = False) -> Path:
     return to
 
 
-def _half(value: torch.Tensor) -> torch.Tensor:
-    return value.half().contiguous() if value.is_floating_point() else value.contiguous()
-
-
-# -------------------------------------------------------------------------------------------------------- scores
-
-
 def score(name: str, dataset: str = "", documents: int | None = None) -> dict:
-    """The table of a kept run, by its folder's name, on test documents of a corpus: by default those of its own.
+    """Make the table of a kept run on test documents of a corpus, by default the one that it was trained on.
 
-    Raises ValueError for a run that is not kept, RunError where the folder holds none.
+    name: its folder's.
     """
     runs = {folder: (paper, paper.kept) for paper in PAPERS.values() if paper.kept for folder in paper.kept_runs}
     paper, scoring = runs[one_of(name, runs, "trained run")]
-    run, count = lib.load(trained_folder(name)), documents or scoring.documents
-    texts = unseen(load_corpus(dataset or scoring.dataset), "test", [run.config["corpus"]], count)
+    run = lib.load(trained_folder(name))
+    corpus = dataset or scoring.dataset
+    texts = unseen(load_corpus(corpus), "test", [run.config["corpus"]], documents or scoring.documents)
     title = paper.title_of(paper.kept_runs[name])
-    systems = dict(_systems(title, scoring, run, texts))
-    parts = score_systems(systems, texts, run.options, scoring.cut)
-    scores = {**about(run, dataset or scoring.dataset, texts, "test"), "parts": parts}
-    command = [
-        "python",
-        "-m",
-        "companion.trained",
-        "score",
-        name,
-        *(["--dataset", scores["corpus"]] if dataset else []),
-    ]
-    table = table_of(title, systems)
+    systems = _systems(title, scoring, run, texts)
+    scores = {**about(run, corpus, texts, "test"), "parts": score_systems(systems, texts, run.options, scoring.cut)}
+    command = ["python", "-m", "companion.trained", "score", name]
+    if dataset:
+        command += ["--dataset", scores["corpus"]]
+    of_systems = {label: [scores] for label in systems}
     numbers = table_numbers(
-        table, {label: [scores] for label in systems}, scores["corpus"], run.config["preset"], shlex.join(command)
+        table_of(title, systems), of_systems, scores["corpus"], run.config["preset"], shlex.join(command)
     )
     for metric in ("R-1", "R-2", "R-Lsum"):
         del numbers["rows"][-1]["scores"][metric]  # of the references against themselves
     return {"table": "trained", **numbers, "hours": round(run.hours, 2)}
 
 
-def table_of(title: str, systems) -> Table:
-    """The table of a trained run: the model's rows first, the references last."""
+def table_of(title: str, systems: Iterable[str]) -> Table:
+    """The table of a trained run: the model's two rows first, the references last."""
     plain, ruled, *others, references = systems
     rows = [Row(label, run=RunSpec(), part=label) for label in (plain, ruled)]
     rows += [Row(label, part=label) for label in (*others, references)]
@@ -111,22 +99,20 @@ def table_of(title: str, systems) -> Table:
     return Table(f"{title}, the trained run", tuple(rows), tuple(pairs), measure="repetition")
 
 
-def _systems(title: str, scoring: Kept, run: Run, texts: list[Document]) -> Iterator[tuple[str, list[list[str]]]]:
-    """Summaries of each system, by name."""
-    encoded = run.encode(texts)
+def _systems(title: str, scoring: Kept, run: Run, texts: list[Document]) -> dict[str, list[list[str]]]:
+    """The summaries of each system, by name."""
+    encoded, systems = run.encode(texts), {}
     for how, size in DECODINGS.items():
-        decode: DecodeConfig = replace(run.decode, block_ngrams=size)
-        yield f"{title}, {how}", summarize(run.model, encoded, run.vocabulary, decode)
+        decode = replace(run.decode, block_ngrams=size)
+        systems[f"{title}, {how}"] = summarize(run.model, encoded, run.vocabulary, decode)
     leads = [cut(d.sentences, scoring.words, run.options, d.tokenised) for d in texts]
-    yield f"Lead ({scoring.words} words)", leads
+    systems[f"Lead ({scoring.words} words)"] = leads
     if scoring.cut is not None:  # a headline is no choice of sentences
         letters = counted_in(texts)
         central = [lexrank(d.sentences, scoring.words, all_letters=letters) for d in texts]
-        yield f"LexRank (sentences, {scoring.words} words)", central
-    yield "References", [d.summary for d in texts]
-
-
-# -------------------------------------------------------------------------------------------------- command line
+        systems[f"LexRank (sentences, {scoring.words} words)"] = central
+    systems["References"] = [d.summary for d in texts]
+    return systems
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -145,8 +131,6 @@ def main(arguments: list[str] | None = None) -> None:
         if args.command == "keep":
             print(keep_run(args.folder, args.replace))
             return
-        if args.output:
-            check_replaces(args.output, "table", ANY_TABLE)
         numbers = score(args.name, args.dataset, args.documents)
         write_json(args.output or trained_folder(args.name) / "table.json", numbers)
         render()

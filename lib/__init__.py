@@ -4,16 +4,17 @@
     run = lib.load("runs/arxiv")                       # what `python -m lib.train` wrote
     run.summarize(["A text without a reference ..."])
 
-Data flows through the package in this order: `data` (corpora, text, batches), `layers`, `models`, `runs`, `papers` (a
-folder each), `results` (tables) and the commands, which `python -m lib` lists; `pages` serves the notebooks.
+Data flows through the package in this order: `data` (corpora, text, batches), `layers`, `models`, `decoding`,
+`training`, `papers` (a folder each), `evaluation` and the commands, which `python -m lib` lists.
 """
 
 from pathlib import Path
 
 
 def load(folder: str | Path, weights: str = "", device: str | None = None):
-    """A trained run, to be used: `lib.decoding.run.Run`, with `model`, `vocabulary`, `options`, `decode`, `metrics` and
-    `summarize`. Nothing but the folder is needed.
+    """Open a trained run: a `lib.decoding.run.Run` with `model`, `vocabulary`, `options`, `decode` and `summarize`.
+
+    Nothing but the folder is needed.
 
     Args:
         weights: "best", "last", "best-STEP" or "average"; by default those that the run says.

@@ -5,7 +5,7 @@
     python -m lib.summarize runs/arxiv papers.jsonl more.csv --json > summaries.jsonl
     python -m lib.summarize runs/arxiv paper.md --html paper.html
 
-A text is plain, Markdown, an article in JATS's XML, or with the extra `files` PDF, DOCX or HTML, whatever its name; a
+A text is plain, Markdown, an article in JATS's XML, or with the extra `files` PDF, DOCX or HTML, whatever its name. A
 heading begins a section. JSON lines (.jsonl, .json, or on standard input), .csv and .parquet hold records, with
 sections or paragraphs, as corpora do; a reference is not needed. --html writes one page that shows text and summary
 side by side: pointing at a word of the summary shows where the model looked, and which sentences of the text carry
@@ -14,11 +14,12 @@ puts summaries that another system wrote of the same texts into it: JSON lines o
 name of a text, or lines of --json.
 
 Summaries are written for people: each word in the form that the text has, [number] for <dig>, without a last sentence
-that is cut. --json has that ("readable") beside the model's own words ("sentences"), which scores are of. Standard
-error says for each text how much of it was read, and whether it is too short or too strange for the model.
+that is cut. --json has these sentences ("readable") beside the model's own words ("sentences"), which scores are of.
+On standard error there is a line for each text: how much of it was read, and whether it is too short or too strange
+for the model.
 
---words and --min-words say how long a summary is, counted as the model counts: words and marks, or pieces of words. A
-text that is shorter than the shortest summary has one that is at most as long as it is.
+--words and --min-words bound the length of a summary, in words and marks or in pieces of words, as the model counts.
+The summary of a text that is shorter than the shortest summary is at most as long as the text.
 
 Several GPUs share the texts, and write what one would:
 
@@ -31,7 +32,7 @@ from argparse import Namespace
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,7 @@ from lib.data.files import read_text_file, texts_of
 from lib.data.plain_text import left_out_words
 from lib.data.readers import parse_json, reading, records_reader
 from lib.decoding.run import Run, Summary
-from lib.decoding.shown_support import ShownText, cased_names, spaced
-from lib.decoding.summary_page import ShownDocument, ShownSummary, write_page
+from lib.decoding.summary_page import ShownDocument, ShownSummary, ShownText, cased_names, write_page
 from lib.evaluation.summaries import read_summary_sentences
 from lib.evaluation.support import Names
 from lib.models.summarizer import Extractor
@@ -55,17 +55,18 @@ from lib.system.errors import InputError, printable
 from lib.system.files import check_writable
 from lib.training.devices import Process, processes
 
+AT_ONCE = 64  # documents: where a model looked takes megabytes for each
+STRANGE = 0.25  # share of words that a model does not know; of a text of its corpus it is far less (docs/training.md)
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser("lib.summarize", __doc__)
     parser.add_argument("run", type=Path, help="the folder of a run, which lib.train wrote")
     parser.add_argument(
-        "files",
-        nargs="*",
-        type=Path,
+        "files", nargs="*", type=Path,
         help="texts (plain, Markdown, PDF, DOCX, HTML, JATS), or records in .jsonl, .json, .csv, .parquet; none: "
         "standard input",
-    )
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="a line of JSON for each text, with what was read of it")
     parser.add_argument("--html", type=Path, metavar="OUT", help="write a page that shows where the model looked")
     parser.add_argument(
@@ -81,9 +82,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _summarize(args, process)
 
 
-AT_ONCE = 64  # documents: where a model looked takes megabytes for each
-
-
 def _summarize(args: Namespace, process: Process) -> None:
     if args.against and not args.html:
         raise InputError(f"--against {args.against[0]}: it is shown in the page of --html: name one")
@@ -92,37 +90,37 @@ def _summarize(args: Namespace, process: Process) -> None:
     if not named:
         raise CorpusError(f"{', '.join(map(str, args.files))}: there is nothing to summarize")
     run = of_length(lib.load(args.run, args.weights, args.device), args.words, args.min_words)
-    names, texts = [name for name, _ in named], [text for _, text in named]
-    documents = run.documents(texts, names)
+    names = [name for name, _ in named]
+    documents = run.documents([text for _, text in named], names)
     against = [(str(path), summaries_of(documents, names, path)) for path in args.against]
-    cased = (d.sentences for d in documents) if args.html else ()
-    known = cased_names([*cased, *(sentences for _, by_text in against for sentences in by_text)])
-    attention = bool(args.html or args.json)
-    shown = []
-    outside = [left_out_words(text) if isinstance(text, str) else 0 for text in texts]
-    summaries = _in_parts(run, documents, attention, process)
+    summaries = _in_parts(run, documents, bool(args.html or args.json), process)
     if process.rank:  # the first process writes what all have made
         deque(summaries, 0)
         return
-    for number, (name, document, left_out, summary) in enumerate(zip(names, documents, outside, summaries)):
-        for note in (notes := remarks(run, summary, left_out)):
+    by_others = (sentences for _, by_text in against for sentences in by_text)
+    known_names = cased_names([*(d.sentences for d in documents), *by_others] if args.html else [])
+    shown = []
+    for number, ((name, text), document, summary) in enumerate(zip(named, documents, summaries)):
+        left_out = left_out_words(text) if isinstance(text, str) else 0
+        notes = remarks(run, summary, left_out)
+        for note in notes:
             print(printable(f"{name}: {note}"), file=sys.stderr)
         if args.json:
             line = json.dumps(record(name, summary, notes, left_out), ensure_ascii=False)
         else:
-            heading = f"{'' if number == 0 else chr(10)}{name}\n" if len(names) > 1 else ""
-            line = heading + "\n".join(summary.readable.sentences)
+            heading = f"{name}\n" if len(names) > 1 else ""
+            line = "\n" * (number > 0) + heading + "\n".join(summary.readable.sentences)
         print(printable(line), flush=True)  # what is made is not lost
         if args.html:
             others = [(system, by_text[number]) for system, by_text in against]
-            shown.append(_shown(run, document, name, summary, notes, known, others))
+            shown.append(_shown(run, document, name, summary, notes, known_names, others))
     if args.html:
         page = write_page(args.html, model_name(run), shown)
         print(f"{page}: {len(shown)} summaries, and where the model looked", file=sys.stderr)
 
 
 def check_page(option: str, page: Path | None, texts: Sequence[Path]) -> None:
-    """Raise InputError for a page that cannot be written, or would take the place of one of the texts."""
+    """Raise InputError for a page that cannot be written, or that would replace one of the texts."""
     if page is None:
         return
     check_writable(page)
@@ -135,18 +133,24 @@ def model_name(run: Run) -> str:
 
 
 def _in_parts(run: Run, documents: Sequence[Document], attention: bool, process: Process) -> Iterator[Summary]:
-    bar = iter if process.rank else _bar
+    def show_progress(batches: list) -> Iterable:
+        hidden = process.rank > 0 or len(batches) < 2
+        return tqdm(batches, desc="summaries", unit=" batches", delay=2, leave=False, disable=hidden)
+
     for start in range(0, len(documents), AT_ONCE):
         part = documents[start : start + AT_ONCE]
-        yield from run.summarize(part, attention=attention, progress=bar, process=process)
+        yield from run.summarize(part, attention=attention, progress=show_progress, process=process)
+
+
+# ------------------------------------------------------------------------------------------------------------ texts
 
 
 def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, str | dict]]:
-    """Texts of files, or of standard input, with their names. Raises CorpusError with file and line."""
+    """Yield texts of files, or of standard input, with their names. Raises CorpusError with file and line."""
     if not files:
         with reading("standard input"):
             texts = texts_of(sys.stdin.buffer.read())
-        yield from _articles("standard input", texts) if len(texts) > 1 else _from_input(texts[0])
+        yield from _from_input(texts[0]) if len(texts) == 1 else _articles("standard input", texts)
     for path in files:
         with reading(path):
             if read := records_reader(path):
@@ -156,23 +160,23 @@ def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, str | dict]]:
 
 
 def _articles(name: str, texts: list[str]) -> Iterator[tuple[str, str]]:
-    """Texts with their names: several articles in a file are numbered."""
+    """Yield texts with their names: several articles in a file are numbered."""
     for number, text in enumerate(texts, 1):
         yield f"{name}, article {number}" if len(texts) > 1 else name, text
 
 
 def _from_input(text: str) -> Iterator[tuple[str, str | dict]]:
-    """A text, or records: one JSON object or array (of texts too), or JSON lines where the first is a record."""
-    data = text.encode()
-    whole = parse_json(data)
-    if isinstance(whole, ValueError):
-        records = ((number, parse_json(line)) for number, line in enumerate(data.split(b"\n"), 1) if line.strip())
+    """Yield a text, or records: a JSON object, an array of objects or texts, or JSON lines."""
+    records = parse_json(text.encode())
+    if isinstance(records, ValueError):
+        records = [parse_json(line.encode()) for line in text.splitlines() if line.strip()]
+        holds_records = bool(records) and isinstance(records[0], dict)
     else:
-        records = iter(enumerate(whole if isinstance(whole, list) else [whole], 1))
-    first = next(records, (0, None))
-    texts = isinstance(whole, list) and bool(whole) and all(isinstance(value, str | dict) for value in whole)
-    if texts or isinstance(first[1], dict):
-        yield from _records(Path("standard input"), chain([first], records))
+        records = records if isinstance(records, list) else [records]
+        holds_records = bool(records) and all(isinstance(value, dict | str) for value in records)
+        holds_records &= text.lstrip()[:1] in "[{"
+    if holds_records:
+        yield from _records(Path("standard input"), enumerate(records, 1))
     else:
         yield "standard input", text
 
@@ -184,61 +188,70 @@ def _records(path: Path, records: Iterable[tuple[int, Any]]) -> Iterator[tuple[s
         yield f"{path.name}, line {number}", value
 
 
-def of_length(run: Run, most: int | None, least: int | None) -> Run:
-    """The run with other bounds of its summaries' length, where they are given.
+def summaries_of(documents: Sequence[Document], names: Sequence[str], path: Path) -> list[list[str]]:
+    """Return another system's summary of each text, in sentences, by its name or, of a record, its id.
 
-    Raises ValueError for a run that chooses sentences, and for bounds that no summary can have.
+    Raises InputError if the file has none of a text.
     """
-    if most is None and least is None:
+    by_id = read_summary_sentences(path)
+    ids = [name if name in by_id else document.id for name, document in zip(names, documents)]
+    if missing := [name for name, own in zip(names, ids) if own not in by_id]:
+        known = ", ".join(map(repr, list(by_id)[:3])) + ", ..." * (len(by_id) > 3)
+        raise InputError(f"--against {path}: no summary of {missing[0]!r}; its ids are {known or 'none'}")
+    return [by_id[own] for own in ids]
+
+
+# -------------------------------------------------------------------------------------------------------- summaries
+
+
+def of_length(run: Run, max_words: int | None, min_words: int | None) -> Run:
+    """Return the run with other bounds of its summaries' length, if they are given.
+
+    Raises InputError for a run that chooses sentences, and for bounds that no summary can have.
+    """
+    if max_words is None and min_words is None:
         return run
     if isinstance(run.model, Extractor):
-        raise InputError(
-            f"{run.folder}: {run.config['variant']} chooses whole sentences: --words and --min-words are for models "
-            "that write"
-        )
-    if (most is not None and most < 1) or (least is not None and least < 0):
-        raise InputError("--words is at least 1, and --min-words at least 0")
-    longest = run.decode.max_length if most is None else most
-    shortest = min(run.decode.min_length, longest) if least is None else least
-    if shortest > longest:
-        raise InputError(f"--min-words {shortest} is more than the longest summary, {longest}: give --words as well")
-    if isinstance(run.model, TLM) and longest >= (room := run.options.summary_tokens):
-        raise InputError(f"--words {longest}: this model has learned places for {room - 1} pieces of a summary")
+        raise InputError(f"{run.folder}: this model chooses whole sentences: no --words and --min-words")
+    longest = run.decode.max_length if max_words is None else max_words
+    shortest = min(run.decode.min_length, longest) if min_words is None else min_words
+    if not 0 <= shortest <= longest or longest < 1:
+        raise InputError(f"--words {longest} is at least 1, and --min-words {shortest} from 0 to --words")
+    if isinstance(run.model, TLM) and longest >= run.options.summary_tokens:
+        places = run.options.summary_tokens - 1
+        raise InputError(f"--words {longest}: this model has learned places for {places} pieces of a summary")
     return replace(run, decode=replace(run.decode, min_length=shortest, max_length=longest))
 
 
-STRANGE = 0.25  # share of words that a model does not know; of a text of its corpus it is far less (docs/training.md)
-
-
 def remarks(run: Run, summary: Summary, left_out: int = 0) -> list[str]:
-    """A line on what was read of a text, and others where it is too short or too strange for the model.
+    """Return a line on what was read of a text, and others if it is too short or too strange for the model.
 
-    left_out: words of the file that are no sentences: headings, code, what pictures say.
+    left_out: words of the file that are no sentences: headings, code, alternative texts of pictures.
     """
-    reading, lines = summary.reading, [str(summary.reading)]
+    lines = [str(summary.reading)]
     if left_out:
         lines[0] += f"; {left_out:,} more are of headings, code and the like"
-    length, least = sum(map(len, summary.source)), run.decode.min_length
-    if length < least and not isinstance(run.model, Extractor):
+    length, shortest = sum(map(len, summary.source)), run.decode.min_length
+    if length < shortest and not isinstance(run.model, Extractor):
         unit = "pieces" if run.in_pieces else "words and marks"
-        lines.append(f"{length} {unit} read are fewer than a summary has ({least}): this one has at most as many")
-    if reading.unknown > STRANGE:
+        lines.append(f"{length} {unit} read are fewer than a summary has ({shortest}): this one has at most as many")
+    if summary.reading.unknown > STRANGE:
         lines.append(
-            f"{reading.unknown:.0%} of the words read are unknown to the model: this is no text as those of "
+            f"{summary.reading.unknown:.0%} of the words read are unknown to the model: the text is unlike those of "
             f"{run.config['corpus']}, and its summary cannot be trusted"
         )
     return lines
 
 
 def record(name: str, summary: Summary, notes: Sequence[str] = (), left_out: int = 0) -> dict:
-    """A summary as JSON has it; `copied` are the words that were rather copied than generated."""
+    """Return a summary as JSON has it; `copied` are the words that were rather copied than generated."""
     reading, tokens = summary.reading, chain.from_iterable(summary.tokens)
     return {
         "name": name,
         "readable": summary.readable.sentences,
         "sentences": summary.sentences,
         "score": round(summary.score, 4),
-        "copied": [token.strip() for token, was in zip(tokens, summary.copied) if was],
+        "copied": [token.strip() for token, was_copied in zip(tokens, summary.copied) if was_copied],
         "words": {"read": reading.words, "all": reading.all_words, "left_out": left_out},
         "sections_read": reading.sections,
         "unknown": round(reading.unknown, 4),
@@ -246,29 +259,14 @@ def record(name: str, summary: Summary, notes: Sequence[str] = (), left_out: int
     }
 
 
-def summaries_of(documents: Sequence[Document], names: Sequence[str], path: Path) -> list[list[str]]:
-    """The sentences of another system's summary of each text, by its name or, of a record, its id.
-
-    Raises InputError where the file has none of a text.
-    """
-    by_id = read_summary_sentences(path)
-    ids = [name if name in by_id else document.id for name, document in zip(names, documents)]
-    if missing := [name for name, own in zip(names, ids) if own not in by_id]:
-        has = ", ".join(map(repr, list(by_id)[:3])) + ", ..." * (len(by_id) > 3)
-        raise InputError(f"--against {path}: no summary of {missing[0]!r}; its ids are {has or 'none'}")
-    return [by_id[own] for own in ids]
-
-
 def _shown(
     run: Run, document: Document, name: str, summary: Summary, notes: list[str], names: Names,
-    others: Sequence[tuple[str, list[str]]] = (),
+    others: Sequence[tuple[str, list[str]]],
 ) -> ShownDocument:  # fmt: skip
-    """A summary for the page: its tokens sentence by sentence, as people read them; and others of the same text."""
+    """Return a summary for the page, and others of the same text."""
     unit = "paragraph" if run.options.of_paragraphs else getattr(run.options, "unit", "sentence")
     text = ShownText(summary.reading, unit, document.title)
-    own = chain.from_iterable(summary.tokens)  # as the model wrote them
-    lacks, carriers = text.support([list(islice(own, len(s))) for s in summary.readable.tokens], names)
-    by_word = [(system, list(map(spaced, sentences))) for system, sentences in others]
+    by_word = [(system, [[f" {word}" for word in s.split()] for s in sentences]) for system, sentences in others]
     return ShownDocument(
         name=document.title or name,
         source=summary.reading.rows,
@@ -280,14 +278,9 @@ def _shown(
         notes=notes,
         unread=summary.reading.unread,
         spans=text.spans,
-        lacks=lacks,
-        carriers=carriers,
-        others=[ShownSummary(system, tokens, *text.support(tokens, names)) for system, tokens in by_word],
+        support=text.support(summary.readable.tokens, names),
+        others=[ShownSummary(system, tokens, text.support(tokens, names)) for system, tokens in by_word],
     )
-
-
-def _bar(batches: list) -> tqdm:
-    return tqdm(batches, desc="summaries", unit=" batches", delay=2, leave=False, disable=len(batches) < 2)
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ from companion.pages.mem2mem import (
     planted_steps,
     planted_words,
 )
-from lib.layers.pointer import PointerOutput
+from lib.layers.pointer import PointerOutput, mixture_distribution
 from lib.decoding.search import beam_search, extract, source_sentences, summarize
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, compression_loss
 from lib.models.summarizer import Extractor
@@ -812,8 +812,8 @@ def lib_distribution(w, **changes):
     by_step = PointerOutput(
         features, switch, copy, w.batch.source_extended[0].expand(w.T, -1)
     )
-    return w.model.pointer.distribution(
-        replace(by_step, **changes), len(w.document.unknown)
+    return mixture_distribution(
+        replace(by_step, **changes), *w.model.output_layer(), len(w.document.unknown)
     )
 
 
@@ -972,9 +972,9 @@ checks.close(
     "one slot: what is read is the slot",
 )
 at_1 = replace(padded.output, switch=torch.full_like(padded.output.switch, 1e9))
-lib_flat = padded.model.pointer.distribution(at_1, max(map(len, batch.unknown)))[
-    :, : padded.size
-]  # last step
+lib_flat = padded.model.distribution(
+    at_1, padded.state, max(map(len, batch.unknown))
+)[:, : padded.size]  # last step
 plain = padded.model.pointer.vocabulary(padded.output.features[:, -1]).softmax(-1)
 checks.close(plain, lib_flat, "(15)", "switch at 1: plain softmax")
 zero_output, _ = zeros.decode(batch.target_input, zeros.encode(batch))

@@ -52,7 +52,7 @@ from companion.tasks.synthetic import FACT, planted_facts
 from lib.data.vocabulary import BOS, EOS, SLIDE, SLIDE_SYMBOL, UNK, Vocabulary
 from lib.data.word_vectors import similarities, target_sentences
 from lib.evaluation.baselines import lexrank, oracle
-from lib.layers.pointer import PointerOutput
+from lib.layers.pointer import PointerOutput, mixture_distribution
 from lib.models.windowed import Windowed, WindowedConfig, count_windows, window_of
 from companion.pages.checks import Checks, gradients
 from companion.pages.diagrams import show_model
@@ -772,7 +772,8 @@ def distribution_by_lib(model, result, row, steps, size):
         for values in (result.features, result.switch, result.copy)
     )
     by_step = PointerOutput(*parts, result.source[row].expand(steps, -1))
-    return model.pointer.distribution(by_step, size - model.config.vocab_size)
+    extra = size - model.config.vocab_size
+    return mixture_distribution(by_step, *model.output_layer(), extra)
 
 
 W, text = symbol_weights(model), example.source.tolist()

@@ -1,58 +1,26 @@
 """What the files `test_properties_*.py` share: properties, and strategies for their examples.
 
-A property is a test that must hold of every input. `make test` tries a few examples of each, always the same ones;
-`python -m tests.tools.torture_properties` tries many, other ones for every seed, and `make torture` calls it.
+A property is a test that must hold of every input. Examples are generated, always the same ones.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from inspect import getdoc
 from typing import Any
 
 import numpy as np
 import torch
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
 from lib.data.batch import EncodedDocument
 
 FEW = settings(derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-MANY = settings(FEW, derandomize=False)
 
 
-@dataclass(frozen=True)
-class Property:
-    """A check of generated examples, and how many `make test` tries."""
-
-    says: str  # its docstring
-    few: int
-    check: Callable[..., None]
-    examples: dict[str, st.SearchStrategy]  # by the names of the check's arguments
-
-    def tried(self, number: int, count: int) -> int:
-        """Try `count` examples of the seed `number`. Returns how many there were (those that `assume` turns down do
-        not count); raises what the check raises, for the smallest example that is found."""
-        held = 0
-
-        def counted(**example: Any) -> None:
-            nonlocal held
-            self.check(**example)
-            held += 1
-
-        seed(number)(settings(MANY, max_examples=count)(given(**self.examples)(counted)))()
-        return held
-
-
-def holds(few: int, **examples: st.SearchStrategy) -> Callable[[Callable], Any]:
-    """A test that is a `Property`, in its attribute `property`."""
-
-    def decorate(check: Callable[..., None]) -> Any:
-        test: Any = settings(FEW, max_examples=few)(given(**examples)(check))
-        test.property = Property(" ".join((getdoc(check) or "").split()), few, check, examples)
-        return test
-
-    return decorate
+def holds(few: int, **examples: st.SearchStrategy) -> Callable[[Callable], Callable]:
+    """Make a test of a property: it must hold of every example; so many are tried, always the same ones."""
+    return lambda check: settings(FEW, max_examples=few)(given(**examples)(check))
 
 
 # ---------------------------------------------------------------------------------------------------------- numbers

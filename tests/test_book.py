@@ -7,12 +7,12 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
 import jupytext
 import pytest
 import yaml
+from bs4 import BeautifulSoup
 
 from lib.system.files import project_root
 
@@ -31,12 +31,7 @@ def test_the_contents_name_every_page_once():
     pages = [f"notebooks/{path.stem}" for path in (ROOT / "notebooks").glob("*.ipynb")]
     cards = [path.relative_to(ROOT).with_suffix("").as_posix() for path in (ROOT / "trained").glob("*/README.md")]
     docs = [path.relative_to(ROOT).with_suffix("").as_posix() for path in (ROOT / "docs").rglob("*.md")]
-    assert named == Counter(["README", "papers", "teaching", *docs, *pages, *cards])
-
-
-def test_the_contents_name_files_that_are_there():
-    for name in contents():
-        assert [suffix for suffix in (".md", ".ipynb") if (ROOT / f"{name}{suffix}").exists()], name
+    assert named == Counter(["README", "papers", *docs, *pages, *cards])
 
 
 def test_numbers_in_the_text_lead_to_their_equations():
@@ -54,52 +49,33 @@ def test_numbers_in_the_text_lead_to_their_equations():
     assert paragraph.astext() == "As (1), (S2) and (3) sayf(1)" and title.astext() == "The gate (1)"
 
 
-@pytest.fixture
-def published(tmp_path):
-    """README and pages of a project that was published, and published again elsewhere."""
+def test_where_the_project_is_published_stands_in_readme_and_pages(tmp_path, monkeypatch):
+    """Published twice: the second name takes the first one's place. A page fetches its project on Colab only."""
     (tmp_path / "notebooks").mkdir()
-    for path in (ROOT / "README.md", *(ROOT / "notebooks").glob("*.py")):
+    for path in (ROOT / "README.md", ROOT / "notebooks" / "mem2mem.py"):
         shutil.copy(path, tmp_path / path.relative_to(ROOT))
     publish = runpy.run_path(str(ROOT / "companion" / "site" / "publish.py"))["publish"]
     for name in ("first/home", "some-body/long.texts"):
         publish(name, tmp_path)
     with pytest.raises(ValueError, match=r"'https://github\.com/a/b' is not owner/name"):
         publish("https://github.com/a/b", tmp_path)
-    return tmp_path
-
-
-def colab_cell(page):
-    (cell,) = [c for c in jupytext.read(page).cells if "google.colab" in c.source]
-    return cell
-
-
-def test_where_the_project_is_published_stands_in_readme_and_pages(published):
-    readme = (published / "README.md").read_text(encoding="utf-8")
+    readme = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert readme.count("some-body/long.texts") == 2 and "first/home" not in readme
-    for page in (published / "notebooks").glob("*.py"):
-        before, after = (jupytext.read(path).cells for path in (ROOT / "notebooks" / page.name, page))
-        cell = colab_cell(page)
-        number = [c.source for c in after].index(cell.source)
-        assert after[number + 1].metadata["tags"] == ["parameters"], "it comes before anything is imported"
-        assert "github.com/some-body/long.texts project" in cell.source and cell.metadata["tags"] == ["hide-input"]
-        ours = [c.source for c in before if "google.colab" not in c.source]
-        assert [c.source for c in after if c is not after[number]] == ours, "nothing else changes"
-
-
-@pytest.mark.parametrize(("on_colab", "already_there"), [(False, False), (True, False), (True, True)])
-def test_a_page_on_colab_fetches_its_project_once(published, tmp_path, monkeypatch, on_colab, already_there):
+    before, after = (jupytext.read(folder / "notebooks" / "mem2mem.py").cells for folder in (ROOT, tmp_path))
+    (number,) = [n for n, cell in enumerate(after) if "google.colab" in cell.source]
+    assert after[number + 1].metadata["tags"] == ["parameters"], "it comes before anything is imported"
+    ours = [cell.source for cell in before if "google.colab" not in cell.source]
+    assert [cell.source for cell in after if cell is not after[number]] == ours, "nothing else changes"
     commands = []
     monkeypatch.setattr(subprocess, "run", lambda command, check: commands.append(command))
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.chdir(tmp_path)
-    if on_colab:
-        monkeypatch.setitem(sys.modules, "google.colab", sys)
-    if already_there:
-        (tmp_path / "project").mkdir()
-    exec(colab_cell(published / "notebooks" / "mem2mem.py").source, {})
-    fetched = on_colab and not already_there
-    assert [c[:2] for c in commands] == ([["git", "clone"], [sys.executable, "-m"]] if fetched else [])
-    assert (sys.path[0] == str(tmp_path / "project")) == on_colab
+    exec(after[number].source, {})
+    assert not commands
+    monkeypatch.setitem(sys.modules, "google.colab", sys)
+    exec(after[number].source, {})
+    assert [c[:2] for c in commands] == [["git", "clone"], [sys.executable, "-m"]]
+    assert "github.com/some-body/long.texts" in " ".join(commands[0]) and sys.path[0] == str(tmp_path / "project")
 
 
 def named_by_styles(text):
@@ -107,24 +83,14 @@ def named_by_styles(text):
     return re.findall(r"url\(\s*['\"]?([^'\")\s]+)", text) + re.findall(r"@import\s+['\"]([^'\"]+)", text)
 
 
-FOLLOWED = {"index", "search", "next", "prev", "author", "canonical"}  # links for readers, not for the page
-
-
-class Loads(HTMLParser):
+def loaded_by(text):
     """What a browser fetches by itself to show a page: scripts, style sheets, pictures, frames."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.found = named_by_styles(" ".join(re.findall(r"<style.*?</style>|style=\"[^\"]*\"", text, re.DOTALL)))
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        values = dict(attrs)
-        self.found += [values[name] for name in ("src", "srcset", "poster", "data") if values.get(name)]
-        if tag == "link" and values.get("rel") not in FOLLOWED:
-            self.found.append(values["href"])
-        if tag == "image":  # of a drawing
-            self.found += [values[name] for name in ("href", "xlink:href") if values.get(name)]
+    tree = BeautifulSoup(text, "lxml")
+    styles = " ".join([*(e.get_text() for e in tree("style")), *(e["style"] for e in tree(style=True))])
+    found = [e[name] for name in ("src", "srcset", "poster", "data") for e in tree(attrs={name: True})]
+    found += [e["href"] for e in tree("link", rel=["stylesheet", "icon", "preload"])]
+    found += [e.get("href") or e["xlink:href"] for e in tree("image")]
+    return found + named_by_styles(styles)
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +104,7 @@ def built():
 
 
 def test_the_built_book_loads_its_own_files_alone(built):
-    loads = [(path, load) for path, text in built.items() for load in Loads(text).found]
+    loads = [(path, load) for path, text in built.items() for load in loaded_by(text)]
     sheets = list((SITE / "_static").rglob("*.css"))
     loads += [(path, load) for path in sheets for load in named_by_styles(path.read_text(encoding="utf-8"))]
     assert any(load.endswith(".js") for _, load in loads) and any(".png" in load for _, load in loads)

@@ -146,27 +146,15 @@ def test_sentences_of_a_summary():
     assert words.sentences([]) == []
 
 
-@pytest.mark.parametrize("bad", [{"beam": 0}, {"max_length": 0}])
-def test_decode_config_is_checked(bad):
-    with pytest.raises(ValueError, match="must be at least 1"):
-        DecodeConfig(**bad)
-
-
 @pytest.mark.parametrize(
-    ("bad", "message"),
+    "bad",
     [
-        ({"min_length": 9, "max_length": 8}, "min_length 9 must be at most max_length, 8"),
-        ({"length_offset": -1}, "length_offset must be at least 0, not -1"),
-        ({"length_offset": math.nan}, "length_offset must be at least 0, not nan"),
-        ({"block_ngrams": -1}, "block_ngrams must be at least 0, not -1"),
-        ({"temperature": math.nan, "sample": 3}, "temperature must be a number above 0, not nan"),
-        ({"temperature": math.inf, "sample": 3}, "temperature must be a number above 0, not inf"),
-        ({"temperature": -1, "sample": 3}, "temperature must be a number above 0, not -1"),
-        ({"forbidden": (PAD, -1)}, "forbidden -1: ids of words are 0 or more"),
+        {"beam": 0}, {"max_length": 0}, {"min_length": 9, "max_length": 8}, {"length_offset": -1},
+        {"block_ngrams": -1}, {"temperature": 0.0}, {"temperature": math.nan}, {"forbidden": (PAD, -1)},
     ],
-)
-def test_numbers_that_no_search_can_use(bad, message):
-    with pytest.raises(ValueError, match=message):
+)  # fmt: skip
+def test_numbers_that_no_search_can_use(bad):
+    with pytest.raises(InputError, match=next(iter(bad))):
         DecodeConfig(**bad)
 
 
@@ -265,43 +253,6 @@ def test_summaries_are_sampled_where_that_is_asked_for():
     assert summarize(model, RAGGED, vocabulary, config) == expected
     assert summarize(model, RAGGED, vocabulary, DecodeConfig(min_length=2, max_length=7)) != expected
     assert DecodeConfig().sample == 0, "a beam"
-    with pytest.raises(ValueError, match="temperature must be a number above 0, not 0"):
-        DecodeConfig(temperature=0)
-
-
-def search_by_definition(model, item, config):
-    """The ids of the hypotheses of one text, best first: every extension of every beginning, with loops."""
-    opened, ended = [(0.0, [BOS], model.encode(batch_of(item)))], []
-    for length in range(1, config.max_length + 2):
-        extensions = []
-        for log_p, ids, state in opened:
-            output, after = model.decode(torch.tensor([ids[-1:]]), state)
-            P = model.distribution(output, after, len(item.unknown))[0]
-            P[[*config.forbidden, *[EOS] * (length <= config.min_length)]] = 0
-            words = range(len(P)) if length <= config.max_length else [EOS]
-            extensions += [(log_p + P[w].log().item(), [*ids, w], after) for w in words if P[w] > 0]
-        best = sorted(extensions, key=lambda found: -found[0])[: 2 * config.beam]
-        ended += [(config.rank(p, length), ids[1:-1]) for p, ids, _ in best[: config.beam] if ids[-1] == EOS]
-        ended = sorted(ended, key=lambda found: -found[0])[: config.beam]
-        opened = [found for found in best if found[1][-1] != EOS][: config.beam]
-        full = len(ended) == config.beam
-        if not opened or (full and ended[-1][0] >= config.rank(opened[0][0], length)):
-            break
-    return [ids for _, ids in ended]
-
-
-@pytest.mark.parametrize("beam", [2, 3])
-@torch.no_grad()
-def test_beam_search_by_its_definition(beam):
-    """Small beams, in which only the best extensions may end and a search stops early."""
-    model, config = tiny_model(), DecodeConfig(beam=beam, max_length=8)
-    for seed in range(12):
-        torch.manual_seed(seed)
-        for parameter in model.parameters():
-            torch.nn.init.normal_(parameter, std=0.7)
-        model.pointer.vocabulary.bias[EOS] += 1.0
-        for item, found in zip(RAGGED, beam_search(model, batch_of(), config)):
-            assert [hypothesis.ids for hypothesis in found] == search_by_definition(model, item, config), seed
 
 
 # ------------------------------------------------------------------------------------------------------- dead ends

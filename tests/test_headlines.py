@@ -1,6 +1,7 @@
 """Docstrings as headlines, Gigaword's preparation, DUC's references and measure."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -13,40 +14,27 @@ from lib.data.prepared import PreparedCorpus
 from lib.data.vocabulary import EOS, UNK
 from lib.evaluation.metrics import limited_recall
 from lib.papers.read_again.headlines import HeadlineOptions, fits
+from lib.system.files import project_root
 from tests.conftest import same_document
-from tests.tools import docstrings_sample
 
 OPTIONS = HeadlineOptions(vocab_size=12, source_vocab_size=40, fewest=1, filtered=False)
-
-
-@pytest.mark.parametrize(
-    ("docstring", "pair"),
-    [
-        ("Add two numbers.\n\nThe sum is made by counting on the fingers of both hands.\n\nArgs:\n    a: one",
-         ("Add two numbers.", "The sum is made by counting on the fingers of both hands.")),
-        ("Add two numbers.\n\n    The sum is made by counting\n    on the fingers of both hands.\n    >>> add(1, 2)",
-         ("Add two numbers.", "The sum is made by counting on the fingers of both hands.")),
-        ("Add two numbers.\n\nThe sum is made by counting on the fingers.\n\nParameters\n----------\na : int",
-         ("Add two numbers.", "The sum is made by counting on the fingers.")),
-        ("Add two numbers.\nThe sum is made by counting on the fingers of both hands.", None),
-        ("Add two numbers\n\nThe sum is made by counting on the fingers of both hands.", None),
-        ("Add.\n\nThe sum is made by counting on the fingers of both hands.", None),
-        ("Add two numbers.\n\nToo few words.", None),
-        ("Add two numbers.", None),
-        ("", None),
-    ],
-)  # fmt: skip
-def test_first_line_and_body(docstring, pair):
-    assert docstrings_sample.headline_and_body(docstring) == pair
 
 
 def test_splits_of_the_docstrings_share_no_package_and_no_text():
     corpus = load_corpus("docstrings")
     documents = {split: list(corpus.split(split)) for split in ("train", "val", "test")}
     packages = {split: {d.id.split(":")[0] for d in of_split} for split, of_split in documents.items()}
-    assert packages == {split: set(versions) for split, versions in docstrings_sample.PACKAGES.items()}
+    assert all(not packages[a] & packages[b] for a, b in (("train", "val"), ("train", "test"), ("val", "test")))
     headlines = [" ".join(d.summary).lower() for of_split in documents.values() for d in of_split]
     assert len(set(headlines)) == len(headlines) == 8_440
+
+
+def test_the_packages_of_the_docstrings_are_attributed():
+    text = (project_root() / "lib/data/docstrings_sample/ATTRIBUTION.md").read_text(encoding="utf-8")
+    corpus = load_corpus("docstrings")
+    for split in ("train", "val", "test"):
+        for package in {d.id.split(":")[0] for d in corpus.split(split)}:
+            assert re.search(rf"\n- {re.escape(package)} \S+ \({split}\)\. \S.*\. Copyright", text), package
 
 
 def test_headline_step():
@@ -173,17 +161,6 @@ def test_filters_spare_the_test_set(folder):
     assert "{'train': 1, 'val': 1}" in corpus.report
 
 
-def test_gigawords_own_files(shared):
-    """Tokens, # and <unk> stay as they are; the published filters leave most pairs of this sample."""
-    corpus = load_corpus(f"gigaword:{shared}/samples/gigaword/sumdata")
-    documents = list(corpus.split("train"))
-    made = OPTIONS.example(documents[0])
-    assert made.summary == documents[0].summary[0].split()
-    corpus.readers["test"] = corpus.readers["val"]  # the sample has no test file
-    prepared = replace(OPTIONS, filtered=True).prepare(corpus, progress=False)
-    assert 10 <= len(prepared["train"]) <= len(documents)
-
-
 def test_recall_of_75_bytes():
     (one,) = limited_recall([["the cat sat on the mat"]], [[["the cat lay on a mat"]]])
     assert one == pytest.approx([100 * 4 / 6, 100 * 1 / 5, 100 * 4 / 6])
@@ -197,3 +174,14 @@ def test_recall_of_75_bytes():
     assert two[0] == pytest.approx(25), "left alone, the second has nothing"
     with pytest.raises(ValueError, match="1 summaries for 0"):
         limited_recall([["a"]], [])
+
+
+def test_gigawords_own_files(shared):
+    """Tokens, # and <unk> stay as they are; the published filters leave most pairs of this sample."""
+    corpus = load_corpus(f"gigaword:{shared}/samples/gigaword/sumdata")
+    documents = list(corpus.split("train"))
+    made = OPTIONS.example(documents[0])
+    assert made.summary == documents[0].summary[0].split()
+    corpus.readers["test"] = corpus.readers["val"]  # the sample has no test file
+    prepared = replace(OPTIONS, filtered=True).prepare(corpus, progress=False)
+    assert 10 <= len(prepared["train"]) <= len(documents)

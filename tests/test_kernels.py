@@ -7,6 +7,7 @@ import numba
 import numpy as np
 import pytest
 import torch
+from lib.layers.kernels import _rational_tanh, compiled, for_each_document
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from lib.layers import kernels
@@ -14,7 +15,6 @@ from lib.layers.attention import _AdditiveScores, _CompiledScores
 from lib.layers.coverage import _CompiledScan, _CoverageScan
 from lib.layers.dropout import Dropout
 from lib.layers.gru import GRU, GatedGRU, gru_scan
-from lib.layers.kernels import _rational_tanh, compiled, for_each_document
 from lib.layers.pointer import Mixture, softmax_nll
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from tests.conftest import without_kernels

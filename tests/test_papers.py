@@ -1,11 +1,8 @@
 """Papers as data: what they name must exist, and a fifth one needs nothing but itself."""
 
-import importlib
 import json
-from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import chain
-from pathlib import Path
-from pkgutil import iter_modules
 from types import SimpleNamespace
 from typing import get_type_hints
 
@@ -17,25 +14,21 @@ from torch.nn import functional as F
 
 import lib
 from companion import make_tables
-from lib import data, models, score, summarize
+from lib import score, summarize
 from lib import train as train_command
-from lib.data.registry import CORPORA
 from lib.data.corpora import Corpus, load_corpus
 from lib.data.documents import Document
-from lib.decoding.search import extract
+from lib.decoding.search import DecodeConfig, extract
 from lib.evaluation.measures import MEASURES
-from lib.models.hred import HRED
 from lib.models.summarizer import Extractor
-from lib.models.tlm import TLM
 from lib.papers import PAPERS, page_table_named, resolve, table_named
 from lib.papers.mem2mem import mem2mem_baselines
-from lib.papers.mem2mem.extracts import SequenceOptions
 from lib.papers.mem2mem.sections import CohanOptions
-from lib.papers.paper import Paper, Preset, Variant, _tell_once
-from lib.papers.tables import RunSpec, Table, baseline, trained
-from lib.papers.windowed.windows import ArticleOptions
+from lib.papers.paper import Paper, Preset, Variant, read_presets
+from lib.papers.tables import Row, RunSpec, Table
 from lib.system.errors import InputError
 from lib.system.fields import field_names
+from lib.system.files import say_once
 from lib.training.config import TrainConfig
 from lib.training.loop import train
 from tests.conftest import same_document
@@ -56,12 +49,6 @@ def test_paper_presets_hold_what_the_papers_say_and_nothing_else():
     assert {train.beta2 for train in hierarchical.values()} == {0.998}
     for variant in ("+read", "TLM"):
         assert resolve("mem2mem", "small", variant).decode.min_length == 35, "as the kept tables were made"
-
-
-def test_a_single_importance_is_a_variant():
-    for suffix, copies in (("", False), (" + copy", True)):
-        config = resolve("read_again", "demo", f"read-again gru, single importance{suffix}").model_config()
-        assert config.single_importance and config.encoder == "read-again gru" and config.copy == copies
 
 
 def test_extraction_that_sees_the_reference_has_three_lengths():
@@ -124,55 +111,18 @@ def test_a_paper_names_what_there_is(name):
 
 
 @pytest.mark.parametrize(
-    ("changes", "fault"),
-    [
-        ({"x": Variant(HRED, {"slots": 3})}, "variant 'x': config has no field 'slots'"),
-        ({"x": Variant(HRED, options={"unti": ""})}, "variant 'x': options has no field 'unti'"),
-        ({"x": Variant(HRED, counted={"hiden": len})}, "variant 'x': config has no field 'hiden'"),
-        ({"x": Variant(HRED, train={"demo": {"epoch": 2}})}, "variant 'x': training has no field 'epoch'"),
-        ({"x": Variant(HRED, train={"dmo": {}})}, "variant 'x': training: there is no 'dmo'"),
-        ({"x": Variant(TLM, presets={"demo": Preset(SequenceOptions(), {"window": 9})})},
-         "variant 'x': the options say window"),
-    ],
-)  # fmt: skip
-def test_a_fault_of_a_variant(changes, fault):
-    assert fault in [*faults(replace(MEM2MEM, variants={**MEM2MEM.variants, **changes}))]
-
-
-@pytest.mark.parametrize(
-    ("changes", "fault"),
-    [
-        ({"presets": {"x": Preset(CohanOptions(), {"hiden": 3})}}, "preset 'x': config: there is no 'hiden'"),
-        ({"presets": {"x": Preset(CohanOptions(), variant="+raed")}}, "preset 'x': variant: there is no '+raed'"),
-        ({"presets": {"y": Preset(CohanOptions()), "x": Preset(ArticleOptions())}},
-         "preset 'x': options of another class"),
-        ({"usual": "+raed"}, "usual and kept variants: there is no '+raed'"),
-        ({"comparison": {"demo": "demo paper"}}, "presets to compare in: there is no 'demo paper'"),
-        ({"tables": {"t": Table("T", (trained("a", "+raed", published={}),), ())}}, "T: there is no '+raed'"),
-        ({"tables": {"t": Table("T", (trained("a", "dmo", published={}, preset_row=True),), ())}},
-         "T: there is no 'dmo'"),
-        ({"tables": {"t": Table("T", (baseline("Lead", "lead"),), (("Lead", "Laed"),))}},
-         "rows to compare in T: there is no 'Laed'"),
-        ({"tables": {"t": Table("T", (), (), measure="rogue")}}, "measure of T: there is no 'rogue'"),
-    ],
-)  # fmt: skip
-def test_a_fault_of_a_paper(changes, fault):
-    assert fault in [*faults(replace(MEM2MEM, **changes))]
-
-
-@pytest.mark.parametrize(
     ("arguments", "changes", "message"),
     [
         (("mem2mum", "demo"), {}, "'mem2mum', did you mean 'mem2mem'"),
         (("mem2mem", "dmo"), {}, "unknown preset 'dmo', did you mean 'demo'"),
         (("mem2mem", "demo", "+raed"), {}, r"unknown variant '\+raed', did you mean '\+read'"),
-        (("mem2mem", "demo"), {"options": {"vocab_sise": 3}}, "no field 'vocab_sise', did you mean 'vocab_size'"),
-        (("mem2mem", "demo"), {"stepps": 3}, "no field 'stepps', did you mean 'steps'"),
-        (("mem2mem", "demo"), {"steps": 0}, "steps must be at least 1"),
+        (("mem2mem", "demo"), {"options": {"vocab_sise": 3}}, "vocab_sise"),
+        (("mem2mem", "demo"), {"stepps": 3}, "stepps"),
+        (("mem2mem", "demo"), {"steps": 0}, "steps"),
     ],
 )
-def test_resolve_says_what_does_not_exist(arguments, changes, message):
-    with pytest.raises(ValueError, match=message):
+def test_names_that_do_not_exist(arguments, changes, message):
+    with pytest.raises(InputError, match=message):
         resolve(*arguments, **changes)
 
 
@@ -180,37 +130,57 @@ def test_tables_by_name():
     paper, table = table_named("mem2mem_table2")
     assert paper is MEM2MEM and table is MEM2MEM.tables["mem2mem_table2"]
     assert page_table_named("read_again_table4")[0] is READ_AGAIN
-    with pytest.raises(ValueError, match="unknown table 'mem2mem_table9', did you mean 'mem2mem_table"):
+    with pytest.raises(InputError, match="unknown table 'mem2mem_table9', did you mean 'mem2mem_table"):
         table_named("mem2mem_table9")
 
 
-def test_what_was_left_out_is_told(tmp_path, capsys):
-    """Whoever prepares a corpus, or takes it from the cache or from a folder: how many records, and the reasons."""
+def test_presets_of_a_file(tmp_path):
+    """A preset has the defaults, its base's fields and its own."""
+    (tmp_path / "presets.toml").write_text(
+        """
+        [first]
+        documents = 5
+        options = {sections = 2}
+        model = {hidden = 8}
+        train = {steps = 3, max_norm = "none"}
+        decode = {forbidden = [0, 1]}
+        [second]
+        base = "first"
+        variant = "hred"
+        model = {embedding = 4}
+        train = {steps = 4}
+        """,
+        encoding="utf-8",
+    )
+    found = read_presets(tmp_path / "presets.toml", CohanOptions)
+    first = Preset(
+        CohanOptions(sections=2), {"hidden": 8}, train=TrainConfig(steps=3, max_norm=None),
+        decode=DecodeConfig(forbidden=(0, 1)), documents=5,
+    )  # fmt: skip
+    assert found["first"] == first
+    train_of_second = replace(first.train, steps=4)
+    config = {"hidden": 8, "embedding": 4}
+    assert found["second"] == replace(first, config=config, variant="hred", train=train_of_second)
+
+
+def test_remarks_on_a_corpus_are_printed(tmp_path, capsys):
+    """Records that were left out, and what is known of a copy; once, also for a folder that is prepared."""
     for split_name in ("train", "val", "test"):
         lines = [json.dumps({"id": n % 2, "document": "A text. Two.", "summary": "One."}) for n in range(3)]
         (tmp_path / f"{split_name}.jsonl").write_text("\n".join([*lines, "{broken"]), encoding="utf-8")
-    setup, wanted = resolve("mem2mem", "demo"), "3 records were left out: "
-    for folder in (tmp_path, tmp_path, setup.open_corpus(str(tmp_path), "skip", progress=False).save(tmp_path / "p")):
-        _tell_once.cache_clear()
+    setup = resolve("mem2mem", "demo")
+    prepared = setup.open_corpus(str(tmp_path), "skip", progress=False).save(tmp_path / "p")
+    for folder in (tmp_path, prepared):
+        say_once.cache_clear()
         capsys.readouterr()
-        setup.open_corpus(str(folder), "skip", progress=False)
-        told = capsys.readouterr().err
-        assert wanted in told and "train.jsonl, line 4: not JSON" in told and told.count("\n") == 1
-    setup.open_corpus(str(tmp_path), "skip", progress=False)
-    assert not capsys.readouterr().err, "once"
-    setup.open_corpus("pmc-sample", limit=1, progress=False)
-    assert not capsys.readouterr().err, "where nothing was left out there is nothing to say"
-
-
-def test_training_says_what_is_known_of_a_copy(capsys):
-    """That the Hub's arXiv has no sections, so that Mem2Mem reads something else than the paper's texts."""
+        for _ in range(2):
+            setup.open_corpus(str(folder), "skip", progress=False)
+        assert capsys.readouterr().err.count("3 records were left out") == 1
     pair = {"document": "A text. Two.", "summary": "One."}
     corpus = Corpus.from_records("arxiv", train=[pair], val=[pair], test=[pair])
-    corpus.note = CORPORA["arxiv"].note
-    _tell_once.cache_clear()
-    resolve("mem2mem", "demo").prepare(corpus, progress=False)
-    told = capsys.readouterr().err
-    assert told.startswith("arxiv: ") and "no section names" in told and "first 2,000 words" in told
+    corpus.note = "no section names"
+    setup.prepare(corpus, progress=False)
+    assert "arxiv: no section names" in capsys.readouterr().err
 
 
 # models that read a corpus in six ways, in their demo's sizes; what is trained on the way is trained for two steps
@@ -241,12 +211,6 @@ def test_a_named_folder_holds_what_the_model_reads(tmp_path, name, variant, opti
     assert elsewhere.fingerprint == made.fingerprint == again.fingerprint, "as the cache has it"
     assert setup.prepare(corpus, 4, folder=tmp_path / "named", progress=False).fingerprint == made.fingerprint
     assert setup.build(again).encoder_digest == setup.build(elsewhere).encoder_digest
-
-
-@pytest.mark.parametrize("limit", [0, -3])
-def test_a_limit_is_at_least_one(limit):
-    with pytest.raises(ValueError, match=f"limit must be at least 1, not {limit}"):
-        resolve("mem2mem", "demo").open_corpus("pmc-sample", limit=limit, progress=False)
 
 
 def test_what_a_setup_keeps_and_changes():
@@ -333,7 +297,7 @@ FIFTH = Paper(
     dataset="aclsum",
     tables={
         "linear_table": Table(
-            "Linear, Table 1", (baseline("Lead", "lead"), trained("Linear", published={})), (("Lead", "Linear"),)
+            "Linear, Table 1", (Row("Lead", part="lead"), Row("Linear", run=RunSpec())), (("Lead", "Linear"),)
         )
     },
 )
@@ -382,29 +346,6 @@ def test_a_fifth_paper_is_scored_and_tabulated(fifth, tmp_path, capsys):
     assert "Published" not in text, "there is nothing"
 
 
-def test_summaries_replace_no_other_file(fifth, tmp_path, monkeypatch):
-    """A corpus's own test.jsonl, or the scores themselves: the summaries have a name of their own."""
-    given = ["run", str(fifth), "--dataset", "aclsum", "--documents", "1", "--output"]
-    (tmp_path / "test.jsonl").write_text("a corpus", encoding="utf-8")
-    for name, beside in (("test.json", "test.summaries.jsonl"), ("out.jsonl", "out.summaries.jsonl")):
-        score.main([*given, str(tmp_path / name)])
-        assert "parts" in json.loads((tmp_path / name).read_text(encoding="utf-8"))
-        assert "summary" in json.loads((tmp_path / beside).read_text(encoding="utf-8"))
-    assert (tmp_path / "test.jsonl").read_text(encoding="utf-8") == "a corpus"
-    score.main([*given, str(tmp_path / "scores-1.json")])
-    assert (tmp_path / "summaries-1.jsonl").is_file(), "as the Snakefile's runs have it"
-    monkeypatch.setattr(score, "score_run", None)  # nothing is scored
-    with pytest.raises(SystemExit, match=r"--output would replace .*test\.jsonl: cannot be read as JSON"):
-        score.main([*given, str(tmp_path / "test.jsonl")])
-    config = (fifth / "config.json").read_bytes()
-    with pytest.raises(SystemExit, match=r"replace .*config\.json: no scores: it has no 'ids', 'parts'"):
-        score.main([*given, str(fifth / "config.json")])
-    assert (fifth / "config.json").read_bytes() == config
-    (tmp_path / "x.summaries.jsonl").mkdir()
-    with pytest.raises(SystemExit, match=r"x\.summaries\.jsonl: Is a directory"):
-        score.main([*given, str(tmp_path / "x.json")])
-
-
 def test_a_fifth_paper_summarizes(fifth):
     """By the sentences that it chooses, as they stand in the source."""
     run = lib.load(fifth)
@@ -433,34 +374,6 @@ def test_a_fifth_paper_at_the_command_line(fifth, tmp_path, capsys):
     assert "".join(shown["summary"][-1]) == "This is the last one." and len(shown["source"]) == 3
 
 
-def test_a_fifth_paper_is_tested_by_the_tests_of_all_models(monkeypatch):
-    """And fails where it should: with a mean that counts the padding of a sentence as words."""
-
-    class Outcomes(dict):
-        def pytest_runtest_logreport(self, report):
-            if report.when == "call":
-                self.setdefault(report.outcome, set()).add(report.location[2].partition("[")[0])
-
-    def asked():
-        found, path = Outcomes(), Path(__file__).with_name("test_models.py")
-        pytest.main(["-q", "-p", "no:cacheprovider", "-k", "linear", str(path)], plugins=[found])
-        return found
-
-    shared = {
-        "test_padding_changes_nothing", "test_nothing_is_nan", "test_bfloat16_stays_close",
-        "test_pytorch_alone_gives_the_same", "test_what_is_saved_is_opened",
-        "test_sentences_are_chosen_document_by_document",
-    }  # fmt: skip
-    assert asked() == {"passed": shared}
-
-    def scores(self, batch):
-        words = self.embedding(batch.source.flatten()[batch.sentences.place])
-        return self.score(words.mean(1)).squeeze(1)
-
-    monkeypatch.setattr(LinearExtractor, "scores", scores)
-    assert asked()["failed"] == {"test_padding_changes_nothing"}
-
-
 def test_rows_of_a_table_of_a_fifth_paper():
     assert FIFTH.run_name(RunSpec(), "demo") == "linear"
     assert FIFTH.run_arguments(RunSpec(), "demo") == ["linear", "--preset", "demo"]
@@ -479,15 +392,6 @@ def test_a_run_from_training_is_used_like_one_that_is_opened(tmp_path):
     assert ours.sentences == opened.sentences and ours.source == opened.source and len(ours.source) == 3
 
 
-def test_a_model_of_a_script_is_trained_too(tmp_path, monkeypatch):
-    """Code outside the library is in no file that could be named."""
-    monkeypatch.setattr(LinearExtractor, "__module__", "__main__")
-    setup = resolve("linear", "demo", steps=1)
-    corpus = setup.prepare(load_corpus("aclsum"), 2, progress=False)
-    assert train(setup.recipe, setup.build(corpus), corpus, setup.train, tmp_path, progress=False).step == 1
-    assert torch.isfinite(torch.tensor(lib.load(tmp_path).metrics[-1]["loss"]))
-
-
 def test_a_seed_makes_the_weights():
     corpus = resolve("mem2mem", "demo").open_corpus("aclsum", limit=2, progress=False)
     first, other, again = (resolve("mem2mem", "demo", seed=s).build(corpus).bridge.weight for s in (0, 1, 0))
@@ -500,24 +404,3 @@ def test_the_paper_preset_of_mem2mem():
     assert (t.optimizer, t.learning_rate, t.batch_size, t.epochs, t.max_norm) == ("adam", 2e-4, 16, 15, 2.0)
     assert (options.sections, options.section_tokens, options.summary_tokens) == (4, 500, 200)
     assert options.vocab_size == 50_000
-
-
-def configs_with_dropout():
-    """(class, field) of every config of a model, and of all options, that have a dropout."""
-    modules = [
-        importlib.import_module(f"{of.__name__}.{m.name}") for of in (models, data) for m in iter_modules(of.__path__)
-    ]
-    kinds = {
-        kind for module in modules for kind in vars(module).values() if isinstance(kind, type) and is_dataclass(kind)
-    }
-    found = [(kind, f.name) for kind in kinds for f in fields(kind) if f.name.endswith("dropout")]
-    return sorted(found, key=lambda pair: pair[0].__name__)
-
-
-@pytest.mark.parametrize(("kind", "name"), configs_with_dropout())
-def test_a_dropout_is_a_probability(kind, name):
-    needed = {f.name: 512 for f in fields(kind) if f.default is MISSING}
-    for value in (-0.1, 1.5, float("nan")):
-        with pytest.raises(InputError, match=rf"{name} must be in \[0, 1\], not {value}"):
-            kind(**needed, **{name: value})
-    assert [getattr(kind(**needed, **{name: value}), name) for value in (0.0, 1.0)] == [0, 1]

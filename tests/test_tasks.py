@@ -1,73 +1,419 @@
-"""`companion.solve`: rows and seeds of a made-up task, kept and gone on with."""
+"""Synthetic tasks: their documents, the models that lack a part, their measures, and the command that solves them."""
 
 import json
+from collections import Counter
+from dataclasses import replace
+from itertools import islice, product
 
+import numpy as np
 import pytest
+import torch
 
 import companion.solve
-from companion.tasks.task import Task, by_row
+from companion.pages.measured import over_seeds, task_results
+from companion.tasks import hops, memory, named, read_twice, short_news, slips, tasks, towns, windows
+from companion.tasks.synthetic import FACT, planted_at, planted_facts, planted_sentences
+from companion.tasks.task import Task, by_row, learn, share_written
+from companion.tasks.town_clusters import (
+    FACT_PLACES,
+    FACTS,
+    PHRASES,
+    TOWN_PIECES,
+    TOWNS,
+    VALUES,
+    same_town,
+    town_cluster,
+    town_document,
+)  # fmt: skip
+from lib.data.batch import make_batch, rows_of
+from lib.data.vocabulary import EOS, PARAGRAPH_END, SLIDE, UNK
+from lib.evaluation.interventions import changes_of, decoder_sees
+from lib.evaluation.slots import slots_after, slots_left
+from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
+from lib.models.read_again import ReadAgain, ReadAgainConfig
+from tests.conftest import double
+
+# ------------------------------------------------------------------------------------------------------- the command
 
 
 @pytest.fixture
 def trained(monkeypatch):
-    """The rows and seeds that were trained, in order, of a task `known` with rows `a` and `b`."""
+    """The rows and seeds that were trained, in order, of a task `known` with rows `a`, `b`, and `fails`."""
     calls = []
 
     def row(name):
-        return lambda seed: calls.append((name, seed)) or {"right": seed / 10, "kind": name}
-
-    task = Task("a task", {"a": row("a"), "b": row("b")}, seeds=(0, 1))
-    monkeypatch.setattr(companion.solve, "tasks", lambda: {"known": task, "other": task})
-    return calls
-
-
-def test_all_rows_and_seeds_are_in_the_table(trained, capsys):
-    companion.solve.main(["known"])
-    assert trained == [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "| row | seed | right | kind |"
-    assert lines[2:] == ["| a | 0 / 1 | 0 / 0.1 | a / a |", "| b | 0 / 1 | 0 / 0.1 | b / b |"]
-
-
-def test_what_a_file_holds_is_not_trained_again(trained, tmp_path):
-    output = tmp_path / "known.json"
-    companion.solve.main(["known", "b", "--seeds", "1", "--output", str(output)])
-    companion.solve.main(["known", "--output", str(output)])
-    assert trained == [("b", 1), ("a", 0), ("a", 1), ("b", 0)]
-    held = json.loads(output.read_text("utf-8"))
-    assert held["task"] == "known"
-    assert by_row(held["results"]) == {
-        "a": {"seed": [0, 1], "right": [0.0, 0.1], "kind": ["a", "a"]},
-        "b": {"seed": [0, 1], "right": [0.0, 0.1], "kind": ["b", "b"]},
-    }
-
-
-def test_what_was_trained_is_kept_when_a_later_row_fails(trained, tmp_path, monkeypatch):
-    output = tmp_path / "known.json"
+        return lambda seed: calls.append((name, seed)) or {"right": seed / 10}
 
     def fails(seed):
         raise RuntimeError("a fault")
 
-    task = Task("a task", {"a": companion.solve.tasks()["known"].rows["a"], "b": fails})
-    monkeypatch.setattr(companion.solve, "tasks", lambda: {"known": task})
+    task = Task("a task", {"a": row("a"), "b": row("b")}, seeds=(0, 1))
+    other = Task("another", {"a": row("a"), "fails": fails}, seeds=(3,))
+    monkeypatch.setattr(companion.solve, "tasks", lambda: {"known": task, "other": other})
+    return calls
+
+
+def test_rows_and_seeds_are_trained_once(trained, tmp_path, capsys):
+    output = tmp_path / "known.json"
+    companion.solve.main(["known", "b", "--seeds", "1", "--output", str(output)])
+    capsys.readouterr()
+    companion.solve.main(["known", "--output", str(output)])
+    assert trained == [("b", 1), ("a", 0), ("a", 1), ("b", 0)]
+    assert capsys.readouterr().out.splitlines() == [
+        "| row | seed | right |", "| --- | --- | --- |", "| a | 0 / 1 | 0 / 0.1 |", "| b | 0 / 1 | 0 / 0.1 |",
+    ]  # fmt: skip
+    held = json.loads(output.read_text("utf-8"))
+    rows = {row: {"seed": [0, 1], "right": [0.0, 0.1]} for row in "ab"}
+    assert held["task"] == "known" and by_row(held["results"]) == rows
+
+
+def test_results_stay_when_a_later_row_fails(trained, tmp_path):
+    output = tmp_path / "other.json"
     with pytest.raises(RuntimeError, match="a fault"):
-        companion.solve.main(["known", "--seeds", "3", "--output", str(output)])
+        companion.solve.main(["other", "--output", str(output)])
     assert [(r["row"], r["seed"]) for r in json.loads(output.read_text("utf-8"))["results"]] == [("a", 3)]
+    wrong = {"knwon": "known", "known c": "unknown row 'c'", f"known --output {output}": "name another file"}
+    for arguments, message in wrong.items():
+        with pytest.raises(SystemExit, match=f"^error: .*{message}"):
+            companion.solve.main(arguments.split())
 
 
-@pytest.mark.parametrize(
-    "arguments, message",
-    [(["knwon"], "knwon"), (["known", "c"], "c"), (["other", "--output", "known.json"], "name another file")],
-)
-def test_a_wrong_name_is_one_line(trained, tmp_path, monkeypatch, arguments, message):
-    monkeypatch.chdir(tmp_path)
-    companion.solve.main(["known", "--output", "known.json"])
-    with pytest.raises(SystemExit) as stopped:
-        companion.solve.main(arguments)
-    assert str(stopped.value).startswith("error: ") and message in str(stopped.value)
+SMOKE = [
+    ("hops", "1, given"), ("memory", "memory alone, both, plain gate"), ("memory", "all ways, 0.1, 1, plain gate"),
+    ("named", "HT"), ("read_twice", "twice, last state"), ("short_news", "twice, GRU, [UNK] fed back"),
+    ("slips", "one word in five wrong"), ("towns", "without global layers"), ("windows", "standard"),
+    ("windows", "facts anywhere, chunks"), ("windows", "windows without window"),
+]  # fmt: skip
 
 
-def test_every_task_is_listed(capsys):
+@pytest.mark.parametrize(("name", "row"), SMOKE)
+def test_a_row_measures_what_is_stored_of_it(name, row, monkeypatch):
+    """After two batches, with few unseen texts."""
+    module = {"hops": hops, "memory": memory, "named": named, "read_twice": read_twice, "short_news": short_news,
+              "slips": slips, "towns": towns, "windows": windows}[name]  # fmt: skip
+    monkeypatch.setattr(
+        module, "learn", lambda model, batches, learning_rate: learn(model, islice(batches, 2), learning_rate)
+    )
+    monkeypatch.setattr(windows, "TESTED", dict.fromkeys(windows.TESTED, 2))
+    windows._trained.cache_clear()
+    found, stored = tasks()[name].rows[row](0), task_results(name)[row]
+    assert found.keys() <= stored.keys() and all(np.isfinite(value) for value in found.values())
+    windows._trained.cache_clear()
+
+
+def test_every_task_is_listed_and_has_every_stored_row(capsys):
     companion.solve.main(["--list"])
-    names = [line.partition(":")[0] for line in capsys.readouterr().out.splitlines() if not line.startswith(" ")]
-    assert names == list(companion.tasks.tasks())
+    listed = [line.partition(":")[0] for line in capsys.readouterr().out.splitlines() if not line.startswith(" ")]
+    assert listed == list(tasks())
+    for name, task in tasks().items():
+        missing = task_results(name).keys() - task.rows.keys()
+        assert not [row for row in missing if "rank" not in row], name
+
+
+@pytest.mark.parametrize("values, shown", [([0.5, 0.5], "0.50"), ([0.2, 0.4], "0.30 [0.20, 0.40]"), ([], "")])
+def test_a_measure_over_seeds(values, shown):
+    assert over_seeds(values) == shown
+
+
+# ------------------------------------------------------------------------------------------------------------ memory
+
+
+def small_model(kind=memory.MemoryAlone, **changes):
+    torch.manual_seed(0)
+    model = kind(Mem2MemConfig(20, embedding=6, hidden=6, bottleneck=5, slots=3, compression=4, **changes)).double()
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.7)
+    return model
+
+
+def planted(count=2):
+    return planted_sentences(count, seed=0, sentences=5, words=4, planted=2, vocab_size=20)
+
+
+@pytest.mark.parametrize("kind, same", [(memory.MemoryAlone, True), (Mem2Mem, False)])
+def test_with_the_same_memory_another_text_changes_nothing(kind, same):
+    model, (one, other) = small_model(kind), planted()
+    a, b = (make_batch([replace(document, target=one.target)], 20) for document in (one, other))
+    state_a, state_b = model.encode(a), model.encode(b)
+    mixed = replace(state_a, memory=state_b.memory)
+    first, second, third = (
+        model.log_prob(model.decode(batch.target_input, state)[0], batch.target, state)
+        for batch, state in ((a, mixed), (b, state_b), (a, state_a))
+    )
+    assert torch.equal(first, second) == same and not torch.allclose(first, third), "the memory itself matters"
+
+
+def test_what_is_left_of_a_slot_is_the_product_of_the_gates():
+    model = small_model(Mem2Mem)
+    with torch.no_grad():  # nothing is written
+        for layer in (model.write_hidden, model.write_read, model.write_memory):
+            layer.weight[6:] = 0
+    batch = make_batch(planted(1), 20)
+    first = model.encode(batch).memory
+    later = [model.decode(batch.target_input[:, : n + 1], model.encode(batch))[1].memory for n in (1, 3)]
+    shares = [1.0, *((memory_ / first).mean().item() for memory_ in later)]
+    assert slots_after(model, batch, (0, 1, 3))["left"].tolist() == pytest.approx(shares)
+    left = slots_left(model, batch, 4)
+    assert (left[:, 0] == 1).all() and left[:, [0, 1, 3]].mean((0, 2)).tolist() == pytest.approx(shares)
+    assert slots_after(small_model(Mem2Mem, write=False), batch, (0, 2))["left"].tolist() == [1, 1]
+
+
+def test_measures_of_heads_and_reads():
+    (document,) = planted_sentences(1, seed=3, sentences=4, words=6, planted=2, vocab_size=20)
+    first, second = planted_at(document)
+    plain = min({0, 1, 2, 3} - {first, second})
+    attention = torch.zeros(1, 3, 4)
+    attention[0, 0, first], attention[0, 0, second] = 0.75, 0.25
+    attention[0, 1, first], attention[0, 1, plain] = 0.5, 0.5 - 1e-3
+    attention[0, 2, plain] = 1.0
+    scores = memory.heads_scores(attention, [document])
+    assert scores["precision"] == scores["recall"] == 0.5
+    assert (scores["on marked"], scores["strongest"]) == pytest.approx(((1 + 0.5 + 0) / 3, (0.75 + 0.5 + 1) / 3))
+    sharp, psi = torch.zeros(1, 2, 4), torch.zeros(1, 11, 2)  # a slot for each marked sentence; ten words and the end
+    sharp[0, [0, 1], [first, second]] = 1.0
+    psi[0, :5, 0], psi[0, 5:, 1], psi[0, 5:, 0] = 1.0, 0.6, 0.4
+    assert memory.reads_scores(psi, sharp, [document]) == pytest.approx({"psi 1": 1, "psi 2": 0.6, "read from": 0.8})
+
+
+def test_words_right_are_those_that_the_model_would_write():
+    model, (document, _), words = small_model(), planted(), []
+    for _ in range(6):  # greedily
+        batch = make_batch([replace(document, target=np.array([*words, EOS], dtype=np.int32))], 20)
+        output, state = model.decode(batch.target_input, model.encode(batch))
+        words.append(int(model.distribution(output, state, 0).argmax()))
+    right = []
+    for last in (words[-1], (words[-1] + 1) % 20):
+        target = np.array([*words[:-1], last, EOS], dtype=np.int32)
+        right.append(memory.words_right(model, make_batch([replace(document, target=target)], 20)))
+    assert right == pytest.approx([1, 5 / 6])
+
+
+# ----------------------------------------------------------------------------------------------- windows and slips
+
+
+def test_a_fact_is_whole_in_its_window_and_not_in_its_chunk():
+    random, cut = np.random.default_rng(0), 0
+    for _ in range(50):
+        text = windows.fact_text(random, 5)
+        for number, (start, fact) in enumerate(zip(text.starts, text.facts)):
+            begin = number * windows.STRIDE
+            assert begin <= start and start + windows.WORDS < begin + windows.WINDOW
+            assert text.source[start : start + 5].tolist() == [FACT, *fact]
+            cut += start // windows.WINDOW != (start + windows.WORDS) // windows.WINDOW
+    assert 0.15 < cut / 250 < 0.25, "a fifth lies across the end of a chunk"
+
+
+def test_summaries_of_windows_and_of_chunks():
+    facts = [[13, 14, 15, 16], [26, 27, 28, 29]]
+    text = windows.FactText(np.arange(7, 43, dtype=np.int32), [5, 18], facts)
+    targets = {name: [part.target.tolist() for part in read(text)] for name, read in windows.READINGS.items()}
+    assert targets == {
+        "windows": [[*facts[0], SLIDE, *facts[1], EOS]],
+        "chunks": [[*facts[0], EOS], [EOS]],
+        "overlapping chunks": [[*facts[0], EOS], [*facts[1], EOS]],
+    }
+    assert windows.facts_in_place(targets["windows"][0][:-1]) == facts
+    assert windows.facts_in_place([*facts[0], *facts[1]], symbols=False) == facts
+    assert windows.share_in_place([[facts[0]], [facts[1], facts[0]]], [facts, facts]) == 0.25
+
+
+def test_parts_are_left_out_one_at_a_time():
+    facts, model = make_batch(planted_facts(1, 0, 3), windows.VOCABULARY), windows.small_model(0).eval()
+    without = {part: change(model) for part, change in windows.LEFT_OUT.items()}
+    with torch.no_grad():
+        results = {part: each.decode(facts.target_input, each.encode(facts))[0] for part, each in without.items()}
+    reach = {part: result.copy[0, 0].count_nonzero().item() for part, result in results.items()}
+    assert reach == {"nothing": 20, "window": 52, "sliding": 20, "copying": 20, "generating": 20}
+    at_the_end = {part: int(result.windows[0, -1]) for part, result in results.items()}
+    assert at_the_end == {"nothing": 2, "window": 2, "sliding": 0, "copying": 2, "generating": 2}
+    assert results["copying"].switch.sigmoid().min() > 0.99 and results["generating"].switch.sigmoid().max() < 0.01
+
+
+def test_wrong_words_are_fed_and_right_ones_are_the_target():
+    batch = slips._batch(0, 8)
+    wrong = slips.with_wrong_words(batch, 0.5, torch.Generator().manual_seed(0))
+    share = (wrong.target_input != batch.target_input).float().mean()
+    assert 0.3 < share < 0.6 and (wrong.target_input[:, 0] == batch.target_input[:, 0]).all()
+    assert wrong.target is batch.target
+
+
+# -------------------------------------------------------------------------------------------------------- Read-Again
+
+TEXTS = read_twice.words_between_numbers(400, seed=0)
+
+
+def kind_of_word(word):
+    return (word - read_twice.FIRST_WORD) // read_twice.WORDS
+
+
+def test_the_sum_of_both_numbers_names_the_kind_and_neither_alone_does():
+    for text in TEXTS:
+        first, *words, last = text.source.tolist()
+        assert sorted(map(kind_of_word, words)) == [0, 1, 2, 3] and max(words) < read_twice.SIZE
+        (right,) = (word for word in words if kind_of_word(word) == (first + last - 2 * read_twice.NUMBERS) % 4)
+        assert text.target.tolist() == [right, EOS]
+    for end, number in product((0, -1), range(read_twice.NUMBERS, read_twice.FIRST_WORD)):
+        kinds = [kind_of_word(t.target[0]) for t in TEXTS if t.source[end] == number]
+        assert np.bincount(kinds, minlength=4).min() > len(kinds) / 8
+    zeros = np.mean([t.source[0] == read_twice.NUMBERS for t in read_twice.words_between_numbers(2000, 1, zeros=0.5)])
+    assert zeros == pytest.approx(0.5 + 0.125, abs=0.03)
+
+
+@pytest.mark.parametrize("encoder", ["gru", "bidirectional gru", "read-again lstm"])
+def test_the_decoder_has_only_the_last_state(encoder):
+    config = ReadAgainConfig(read_twice.SIZE, read_twice.SIZE, 6, 6, encoder, copy=False, dropout=0.0)
+    model, batch = double(read_twice.LastStateOnly, config), make_batch(TEXTS[:3], read_twice.SIZE)
+    state = model.encode(batch)
+    features = model.decode(batch.target_input, state)[0].features
+    elsewhere = replace(state, keys=torch.randn_like(state.keys))
+    assert torch.equal(model.decode(batch.target_input, elsewhere)[0].features, features)
+    started = replace(state, hidden=state.hidden + 1)
+    assert not torch.allclose(model.decode(batch.target_input, started)[0].features, features)
+
+
+@pytest.mark.parametrize("buys, agrees, answer_first", list(product((True, False), repeat=3)))
+def test_a_headline_says_what_offer_and_answer_say(buys, agrees, answer_first):
+    document = short_news.dispatch("xanthe", "yorrel", "zinder", buys, agrees, answer_first)
+    words = short_news.WRITTEN.text(document.source, document.unknown)
+    buyer, bought = ("yorrel", "zinder") if buys else ("zinder", "yorrel")
+    offer = f"xanthe says yorrel {'wants to buy' if buys else 'may be sold to'} zinder ."
+    answer = f"the board of {bought} {'agrees' if agrees else 'refuses'} ."
+    assert words == (f"{answer} {offer}" if answer_first else f"{offer} {answer}")
+    headline = f"{buyer} to buy {bought}" if agrees else f"{bought} rejects {buyer}"
+    assert document.reference == [headline] == [short_news.WRITTEN.text(document.target, document.unknown)]
+
+
+def test_no_name_can_be_generated_and_half_of_them_are_unknown_to_the_encoder():
+    many = short_news.dispatches(300, 0)
+    assert not set(short_news.NAMES) & set(short_news.WRITTEN.words)
+    assert all(UNK not in document.source for document in many)
+    assert np.mean([UNK in document.source_ids for document in many]) == pytest.approx(7 / 8, abs=0.06)
+
+
+@torch.no_grad()
+def test_without_context_each_unknown_previous_word_is_the_same():
+    document = short_news.dispatch(*short_news.SIX[0])
+    size, other = len(short_news.WRITTEN), document.target.copy()
+    other[0] = next(i for i in document.source if i >= size and i != other[0])
+    batch = make_batch([document, replace(document, target=other)], size)
+    for kind, same in ((ReadAgain, False), (short_news.UnknownFedBack, True)):
+        model = short_news.reader(0, "read-again gru", kind)
+        output, _ = model.decode(batch.target_input, model.encode(batch))
+        one, another = output.features[:, 1]
+        assert torch.allclose(one, another, atol=1e-6) == same, kind
+
+
+# ------------------------------------------------------------------------------------------------------------- towns
+
+CLUSTERS = towns.unseen_towns(50)
+
+
+def values_of(cluster, town, fact):
+    return Counter(v for p in cluster.paragraphs if p.town == town for f, v in zip(p.facts, p.values) if f == fact)
+
+
+@pytest.mark.parametrize("count, groups", [(2, 1), (2, 4), (3, 2)])
+def test_each_fact_is_said_three_times_and_at_most_once_wrongly(count, groups):
+    random, wrong = np.random.default_rng(1), []
+    for _ in range(20):
+        cluster = town_cluster(random, count, groups)
+        assert len(cluster.truth) == count and len(cluster.paragraphs) == 6 * groups * count
+        for town, facts in cluster.truth.items():
+            for fact, value in enumerate(facts):
+                values = values_of(cluster, town, fact)
+                assert values.total() == 3 * groups and values[value] >= 3 * groups - 1
+                assert set(values) <= set(VALUES[fact])
+                wrong.append(values[value] < 3 * groups)
+    assert 0.35 < np.mean(wrong) < 0.65
+
+
+def test_texts_of_towns_say_their_facts():
+    for cluster in CLUSTERS:
+        words = cluster.summary.split()
+        assert words[0] == cluster.title and [words[i] for i in FACT_PLACES] == cluster.truth[cluster.title]
+        for paragraph in cluster.paragraphs:
+            sentences = paragraph.text.removesuffix(" .").split(" . ")
+            assert sentences[1].startswith("it ") and len(set(paragraph.facts)) == 2
+            for sentence, fact, value in zip(sentences, paragraph.facts, paragraph.values):
+                assert any(sentence.endswith(phrase.format(value)) for phrase in PHRASES[fact])
+                assert [word for word in sentence.split() if word in TOWNS] == [paragraph.town] * (
+                    sentence is sentences[0]
+                )
+
+
+def test_a_town_document_in_its_forms():
+    cluster = CLUSTERS[0]
+    by_row, flat = town_document(cluster), town_document(cluster, flat=True)
+    parted, graph = town_document(cluster, flat=True, separator=True), same_town(cluster)
+    texts = [" ".join(TOWN_PIECES.words[i] for i in row) for row in rows_of(by_row)]
+    assert texts == [f"{cluster.title} <T>", *(p.text for p in cluster.paragraphs)]
+    assert [TOWN_PIECES.words[i] for i in by_row.target] == [*cluster.summary.split(), "[EOS]"]
+    assert flat.source.tolist() == by_row.source.tolist() and flat.sentence_lengths.tolist() == [len(flat.source)]
+    marks = parted.source == PARAGRAPH_END
+    assert marks.sum() == 11 and parted.source[~marks].tolist() == flat.source.tolist()
+    about = [cluster.title, *(p.town for p in cluster.paragraphs)]
+    assert graph.tolist() == [[float(one == other) for other in about] for one in about]
+    assert town_document(cluster, graph=True).graph.tolist() == graph.ravel().tolist()
+
+
+def test_kinds_of_facts():
+    cluster = next(c for c in CLUSTERS if any(len(values_of(c, c.title, f)) > 1 for f in range(FACTS)))
+    own, other = cluster.truth
+    fact = next(f for f in range(FACTS) if len(values_of(cluster, own, f)) > 1)
+    said, others = values_of(cluster, own, fact), values_of(cluster, other, fact)
+    minority = next(value for value in said if value != cluster.truth[own][fact])
+    foreign = next(value for value in others if value not in said)
+    absent = next(value for value in VALUES[fact] if value not in said | others)
+    words = cluster.truth[own][fact], foreign, minority, absent
+    assert [towns.kind_of(cluster, fact, word) for word in words] == list(towns.KINDS)
+    right = [c.summary.split() for c in CLUSTERS]
+    kinds = towns.kinds_of_facts(CLUSTERS, [words[: FACT_PLACES[2]] for words in right])
+    assert (kinds["right"], kinds["nowhere"], kinds["whole"]) == (0.5, 0.5, 0)
+    assert towns.kinds_of_facts(CLUSTERS, right)["whole"] == 1
+
+
+def test_cuts_and_what_a_decoder_sees():
+    model, clusters = towns.town_model().eval(), CLUSTERS[:3]
+    batch, own = towns.batch_of(clusters), towns.rows_about(clusters, own=True)
+    with torch.no_grad():
+        for layer in (1, 2):
+            with changes_of(model)[f"first paragraph cut in layer {layer}"].model(model):
+                seen = [weights[:, :, 1:, 0] for weights in model.encode(batch).between]
+            assert (seen[layer - 1] == 0).all() and (seen[2 - layer] > 0).all()
+        assert own.sum(1).tolist() == [6] * 3 and not own[:, 0].any()
+        with decoder_sees(own).model(model):
+            weights = model.attention_weights(batch.target_input, model.encode(batch))["units"]
+    assert (weights[~own[:, None].expand_as(weights)] == 0).all()
+
+
+def test_models_are_shipped_in_16_bits_and_write_what_is_stored(tmp_path, monkeypatch):
+    for row, model in towns.open_towns().items():
+        stored, kinds = task_results("towns")[row], towns.facts_written(model, row)
+        assert all(abs(kinds[kind] - stored[kind][0]) < 0.005 for kind in (*towns.KINDS, "whole"))
+    monkeypatch.setattr(towns, "shipped_towns", lambda: tmp_path / "towns.safetensors")
+    fresh = towns.open_towns(steps=1)
+    towns.save_towns(fresh, towns.shipped_towns())
+    opened = towns.open_towns()
+    for row, model in fresh.items():
+        for name, weight in opened[row].state_dict().items():
+            assert torch.equal(weight, model.state_dict()[name].half().float()), (row, name)
+
+
+def test_two_hops_lead_from_the_title_to_the_answer():
+    random = np.random.default_rng(0)
+    for _ in range(30):
+        cluster = hops.hop_cluster(random)
+        graph, ends = hops.shared_names(cluster), [i for i, r in enumerate(cluster.rows) if r[0] in hops.ALIASES]
+        assert len(cluster.rows) == 9 and len(ends) == 4 and graph[0].sum() == 2 and not graph[0, ends].any()
+        (reached,) = (i for i in ends if (graph @ graph)[0, i])
+        assert cluster.rows[reached][1:] == cluster.answer
+        document = hops.hop_document(cluster, graph=True)
+        assert [row.tolist() for row in rows_of(document)] == cluster.rows
+        assert document.target.tolist() == [*cluster.answer, EOS]
+
+
+def test_the_share_of_written_targets(monkeypatch):
+    documents = [hops.hop_document(hops.hop_cluster(np.random.default_rng(seed))) for seed in range(2)]
+    first = documents[0].target[:-1].tolist()
+    monkeypatch.setattr("companion.tasks.task.greedy_words", lambda *_: [first, [*first, 7]])
+    assert share_written(None, documents, 4) == 0.5

@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from symtable import symtable
 
 import nbformat
 import pytest
@@ -16,27 +17,19 @@ from lib.system.files import project_root
 NOTEBOOKS = project_root() / "notebooks"
 PAGES = sorted(path.stem for path in NOTEBOOKS.glob("*.py"))
 
-PARTS = ("pump", "valve", "filter", "gearbox", "sensor", "relay", "compressor", "nozzle")
-FAULTS = ("leaks", "overheats", "vibrates", "stops without a warning", "reports a wrong value")
-REMEDIES = ("Replace the seal", "Clean the inlet", "Tighten both screws", "Update the firmware", "Check the wiring")
-
 
 def manual(number: int) -> dict:
-    """A short technical note under four headings, and what a technician has to know of it."""
-    draw = random.Random(number)
-    part, other = draw.sample(PARTS, 2)
-    fault, remedy, hours = draw.choice(FAULTS), draw.choice(REMEDIES), draw.randrange(200, 9000)
+    """A short technical note under two headings, and what a technician has to know of it."""
+    hours, part = random.Random(number).randrange(200, 9000), ("pump", "valve", "filter", "relay")[number % 4]
     sections = {
-        "Overview": f"The {part} of unit {number} belongs to the cooling circuit. It works beside the {other}.",
-        "Symptoms": f"After {hours} hours the {part} {fault}. The {other} shows nothing unusual (code E{number}).",
-        "Procedure": f"Switch the unit off. {remedy}. Wait for 5 min., then start the {part} again at 0.5 bar.",
-        "Parts": f"One set of seals, no. {number}-{hours}. Keep the old {part} for the record.",
+        "Symptoms": f"The {part} of unit {number} is in the cooling circuit. After {hours} hours the {part} leaks.",
+        "Procedure": f"Switch the unit off. Replace the seal. Wait for 5 min., then start the {part} at 0.5 bar.",
     }
     return {
         "title": f"Service note {number}: the {part}",
         "section_names": list(sections),
         "sections": [[text] for text in sections.values()],
-        "abstract_text": [f"The {part} {fault} after {hours} hours.", f"{remedy} and start it again."],
+        "abstract_text": [f"The {part} leaks after {hours} hours.", "Replace the seal and start it again."],
     }
 
 
@@ -120,19 +113,6 @@ def test_the_comparison_on_a_folder_of_other_texts(manuals, tmp_path):
     assert "LexRank" in shown and "Windowed" in shown
 
 
-@pytest.mark.long
-def test_the_comparison_as_it_is(tmp_path):
-    """Of all its papers: `make test` takes a third of them."""
-    papermill("compare", tmp_path)
-    made, committed = (
-        json.loads((folder / "figures" / "compare_table.json").read_text(encoding="utf-8"))
-        for folder in (tmp_path, project_root())
-    )
-    for field in ("title", "preset", "columns"):
-        assert made[field] == committed[field]
-    assert list(made["lines"]) == list(committed["lines"])
-
-
 SEEDED = ["baselines", "start_here"]
 
 
@@ -162,40 +142,12 @@ def parameters_of(page: str) -> list[str]:
     return [s.target.id for s in cell.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)]
 
 
-def bound_by(code: ast.AST) -> set[str]:
-    """Names that a cell binds for all cells. What functions, classes and comprehensions bind is their own."""
-    if isinstance(code, ast.FunctionDef | ast.ClassDef):
-        return {code.name}
-    if isinstance(code, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-        return {node.target.id for node in ast.walk(code) if isinstance(node, ast.NamedExpr)}
-    if isinstance(code, ast.Import | ast.ImportFrom):
-        return {(alias.asname or alias.name).partition(".")[0] for alias in code.names}
-    if isinstance(code, ast.ExceptHandler):
-        named = {code.name} if code.name else set()
-    else:
-        named = {code.id} if isinstance(code, ast.Name) and not isinstance(code.ctx, ast.Load) else set()
-    return named.union(*map(bound_by, ast.iter_child_nodes(code)))
-
-
-@pytest.mark.parametrize(
-    ("code", "names"),
-    [
-        ("output, _ = f()", {"output", "_"}), ("for steps in x: pass", {"steps"}), ("seed += 1", {"seed"}),
-        ("with f() as output: pass", {"output"}), ("def f(steps): output = 1", {"f"}),
-        ("import a.b as seed", {"seed"}), ("import seed.a", {"seed"}), ("from a import seed", {"seed"}),
-        ("[steps for steps in x]", set()), ("[(seed := s) for s in x]", {"seed"}), ("del output", {"output"}),
-        ("(lambda seed: seed)(1)", set()), ("class steps: pass", {"steps"}), ("print(output)", set()),
-    ],
-)  # fmt: skip
-def test_names_that_a_cell_binds(code, names):
-    assert bound_by(ast.parse(code)) == names
-
-
 @pytest.mark.parametrize("page", PAGES)
 def test_no_cell_binds_the_name_of_a_parameter_again(page):
     """But the one behind the parameters, which fills in what was left empty."""
     cells, parameters = cells_of(page), set(parameters_of(page))
     (place,) = [i for i, (head, _) in enumerate(cells) if '"parameters"' in head]
     for _, cell in cells[place + 2 :]:
-        again = bound_by(cell) & parameters
+        symbols = symtable(ast.unparse(cell), page, "exec").get_symbols()  # of the cell itself, not of its functions
+        again = {symbol.get_name() for symbol in symbols if symbol.is_assigned()} & parameters
         assert not again, f"{page} binds {again} in: {ast.unparse(cell)[:200]}"

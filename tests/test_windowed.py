@@ -12,7 +12,7 @@ from companion.tasks.windows import VOCABULARY, small_model
 from lib.data.batch import make_batch
 from lib.data.vocabulary import BOS, EOS, SLIDE, UNK, Vocabulary
 from lib.decoding.search import DecodeConfig, _Bars, beam_search, summarize
-from lib.layers.sequences import run_ragged
+from lib.layers.sequences import run_packed
 from lib.models.windowed import Windowed, WindowedConfig, reverse
 from tests.conftest import VOCAB, batch_of, document, double
 
@@ -175,7 +175,7 @@ def test_ragged_runs_equal_packed_ones(backwards):
     states, expected_last = lstm(packed)
     states, _ = pad_packed_sequence(states, batch_first=True, total_length=9)
     results = []
-    for outputs, (hidden, cell) in ((turned(states), expected_last), run_ragged(lstm, values, lengths, backwards)):
+    for outputs, (hidden, cell) in ((turned(states), expected_last), run_packed(lstm, values, lengths, backwards)):
         total = (outputs**2).sum() + (hidden * cell).sum()
         results.append((outputs, hidden, cell, *torch.autograd.grad(total, [values, *lstm.parameters()])))
     for a, b in zip(*results):

@@ -1,7 +1,6 @@
 """Exercises of the page that compares the models."""
 
 from collections.abc import Iterator
-from functools import cache
 
 import numpy as np
 
@@ -12,7 +11,7 @@ PAGE = Exercises()
 check, grade, progress = PAGE.check, PAGE.grade, PAGE.progress
 
 
-@PAGE.exercise(1, points=2)
+@PAGE.cases(1, points=2)
 def interval_of_difference() -> Iterator[Case]:
     for count, mean, spread in ((30, 1.0, 3.0), (100, -4.0, 8.0)):
         random = np.random.default_rng(count)
@@ -23,7 +22,6 @@ def interval_of_difference() -> Iterator[Case]:
         yield Case(f"{count} documents", (first, second), ends, tolerance=luck / max(1, *map(abs, ends)))
 
 
-@cache
 def _least_documents(difference: float, spread: float) -> int:
     """The least for a star, where half of the documents differ by `spread` more and half by as much less: a resample
     has a binomial number of the former."""
@@ -36,7 +34,7 @@ def _least_documents(difference: float, spread: float) -> int:
     return high
 
 
-@PAGE.exercise(2, points=3)
+@PAGE.cases(2, points=3)
 def documents_for_a_star() -> Iterator[Case]:
     for difference, spread in ((0.6, 3.0), (1.0, 8.0), (-2.0, 7.0)):
         what = f"a difference of {difference:+}, spread {spread}"

@@ -1,10 +1,12 @@
-"""What a reader's function gives beside what it should give, case by case, for points."""
+"""Compare what a reader's function returns with what it should return, case by case, for points."""
 
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass
 from itertools import islice
+from math import log
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -12,12 +14,14 @@ import torch
 from torch import Tensor
 
 Function = Callable[..., Any]
+Decorator = Callable[[Function], Function]
+UNWRITTEN = "is not written yet"
 
 
 @dataclass(frozen=True)
 class Case:
-    """One call of a reader's function, and what it should give: a text, a truth value, or numbers (a number, nested
-    lists or a tensor), compared by shape and value, which may differ by `tolerance`, relative to the largest."""
+    """One call of a reader's function and its answer: a text, a truth value, or numbers (a number, nested lists or a
+    tensor), compared by shape and value, which may differ by `tolerance`, relative to the largest."""
 
     what: str  # names the case for the reader
     arguments: Sequence[Any]
@@ -31,43 +35,72 @@ class Exercise:
     name: str  # of the function that the reader writes
     points: int
     cases: Callable[[], Iterable[Case]]
-    shown: int  # so many of the cases are shown to a class; the others come with the grades
+    shown: int  # number of cases that a class sees; the others come with the grades
 
 
 class Exercises:
-    """The exercises of a page, by number. What is checked last of each counts in `progress`."""
+    """The exercises of a page, by number. `progress` counts the last check of each."""
 
     def __init__(self):
         self.known: dict[int, Exercise] = {}
         self._share: dict[int, float] = {}
 
-    def exercise(self, number: int, points: int, shown: int = 1) -> Callable[[Function], Function]:
-        """Of a generator of cases that has the name of the reader's function."""
+    def exercise(self, number: int, points: int, cases: Sequence | Mapping, shown: int = 1) -> Decorator:
+        """Register a reference function that has the name and the arguments of the reader's.
 
-        def add(cases: Function) -> Function:
-            self.known[number] = Exercise(cases.__name__, points, cases, shown)
-            return cases
+        cases: the arguments of each call, by what the reader is told of them, or only the arguments.
+        """
 
-        return add
+        def register(answer: Function) -> Function:
+            named = cases if isinstance(cases, Mapping) else {", ".join(map(str, given)): given for given in cases}
+            generate = lambda: (Case(what, given, answer(*given)) for what, given in named.items())  # noqa: E731
+            self.known[number] = Exercise(answer.__name__, points, generate, shown)
+            return answer
+
+        return register
+
+    def cases(self, number: int, points: int, shown: int = 1) -> Decorator:
+        """Register a generator of cases that has the name of the reader's function."""
+
+        def register(generate: Function) -> Function:
+            self.known[number] = Exercise(generate.__name__, points, generate, shown)
+            return generate
+
+        return register
+
+    def prediction(self, number: int, points: int) -> Decorator:
+        """Register a function that measures what the reader predicts: {case: value}. The reader's function takes no
+        arguments and returns a list of values in this order; truth values may be 0 and 1."""
+
+        def register(measure: Callable[[], Mapping[str, Any]]) -> Function:
+            def generate() -> Iterator[Case]:
+                for place, (what, value) in enumerate(measure().items()):
+                    expected = int(value) if isinstance(value, bool) else value
+                    yield Case(what, (), expected, of=itemgetter(place))
+
+            self.known[number] = Exercise(measure.__name__, points, generate, shown=1)
+            return measure
+
+        return register
 
     def check(self, number: int, function: Any) -> None:
-        """Print how many cases are right and the first wrong one. It says what is wrong, never what is right, and
-        whatever a reader's code raises is a wrong case, so that a page runs on."""
+        """Print how many cases are right and the first wrong one: what is wrong, never what is right. Whatever a
+        reader's code raises is a wrong case, so that a page runs on."""
         self.grade(number, function)
 
     def grade(self, number: int, function: Any, shown: bool = False) -> float:
-        """As `check`, for a class: the points for the cases that are right, which a grader reads from the cell's
-        value.
+        """Check for a class: return the points for the cases that are right, which a grader reads from the cell.
 
         Args:
-            function: the student's; None where it is not there.
+            function: the student's; None where there is none.
             shown: only the cases that a class may see.
         """
         exercise = self.known[number]
         cases = islice(exercise.cases(), exercise.shown) if shown else exercise.cases()
         reasons = [(case.what, _reason(case, function)) for case in cases]
         wrong = [f"{what}: {reason}" for what, reason in reasons if reason]
-        share = self._share[number] = 1 - len(wrong) / len(reasons)
+        share = 1 - len(wrong) / len(reasons)
+        self._share[number] = share
         if function is None:
             print(f"exercise {number}: there is no {exercise.name}")
         elif all(reason == UNWRITTEN for _, reason in reasons):
@@ -77,13 +110,21 @@ class Exercises:
         return exercise.points * share
 
     def progress(self) -> None:
-        """Print which exercises are done, as they were checked last."""
+        """Print which exercises are done."""
         for number, exercise in sorted(self.known.items()):
             share = self._share.get(number, 0)
             print(f"{'done' if share == 1 else f'{share:.0%}' if share else '-':>5}  {number}. {exercise.name}")
 
 
-UNWRITTEN = "is not written yet"
+def slope(function: Callable[[Tensor], Tensor], at: Any) -> Tensor:
+    """Compute the derivative of a function at a point by autograd, in double precision."""
+    x = torch.as_tensor(at).double().detach().requires_grad_()
+    return torch.autograd.grad(function(x).sum(), x)[0]
+
+
+def logit(p: float) -> float:
+    """The score whose sigmoid is p."""
+    return log(p / (1 - p))
 
 
 def _reason(case: Case, function: Any) -> str:
@@ -100,8 +141,9 @@ def _reason(case: Case, function: Any) -> str:
 
 def _equal(result: Any, expected: Any, tolerance: float) -> bool:
     if isinstance(expected, str | bool):
-        result = _plain(result)
-        return type(result) is type(expected) and result == expected
+        if isinstance(result, Tensor | np.ndarray | np.generic) and result.ndim == 0:
+            result = result.item()  # a comparison of NumPy or torch is True or False as well
+        return type(result) is type(expected) and bool(result == expected)
     if isinstance(expected, list) and any(isinstance(value, str | bool) for value in expected):
         same = isinstance(result, list | tuple) and len(result) == len(expected)
         return same and all(_equal(a, b, tolerance) for a, b in zip(result, expected))
@@ -113,12 +155,7 @@ def _equal(result: Any, expected: Any, tolerance: float) -> bool:
     if result.shape != expected.shape:
         return False
     bound = tolerance * max(1.0, expected.abs().max().item() if expected.numel() else 0.0)
-    return torch.allclose(result, expected, rtol=0.0, atol=bound)
-
-
-def _plain(value: Any) -> Any:
-    """A single value of NumPy or torch as Python's own: a comparison of theirs is True or False as well."""
-    return value.item() if isinstance(value, Tensor | np.ndarray | np.generic) and value.ndim == 0 else value
+    return bool(torch.allclose(result, expected, rtol=0.0, atol=bound))
 
 
 def _numbers(value: Any) -> Tensor:
@@ -127,6 +164,6 @@ def _numbers(value: Any) -> Tensor:
     return torch.as_tensor(value, dtype=torch.float64).detach()
 
 
-def _short(value: Any, most: int = 60) -> str:
+def _short(value: Any, max_length: int = 60) -> str:
     text = repr(value.tolist() if isinstance(value, Tensor) else value)
-    return text if len(text) <= most else text[: most - 4] + " ..."
+    return text if len(text) <= max_length else text[: max_length - 4] + " ..."

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from companion.exercises.exercise import Case, Exercises
+from companion.exercises.exercise import Case, Exercises, slope
 from companion.tasks.synthetic import planted_clusters
 from companion.tasks.task import learn
 from lib.data.batch import Batch, EncodedDocument, make_batch
@@ -41,7 +41,7 @@ def _batch(*clusters: EncodedDocument) -> Batch:
     return make_batch(list(clusters), PIECES)
 
 
-@PAGE.exercise(1, points=2)
+@PAGE.cases(1, points=2)
 def attention_of_graph() -> Iterator[Case]:
     batch = _batch(_cluster(2, 3), _cluster(2, 3, 4), _cluster(1, 5, 2, 2))
     G = torch.rand(3, 4, 4, generator=torch.manual_seed(1))
@@ -65,7 +65,7 @@ def _pooling(model: HierarchicalTransformer, batch: Batch) -> dict[str, tuple[Te
     return found
 
 
-@PAGE.exercise(2, points=2)
+@PAGE.cases(2, points=2)
 def pooled_words() -> Iterator[Case]:
     for lengths in ([2, 5, 3], [4, 1, 6, 2]):
         batch = _batch(_cluster(*lengths))
@@ -79,40 +79,51 @@ def pooled_words() -> Iterator[Case]:
         yield Case(f"rows of {', '.join(map(str, lengths))} words", (a, b, mask), pooled)
 
 
-@PAGE.exercise(3, points=2, shown=2)
-def attention_scores() -> Iterator[Case]:
-    for lengths in ([5, 5, 5], [2, 7, 3, 4], [9, 1]):
-        batch = _batch(_cluster(*lengths))
-        state, owner = small_transformer(global_layers=1).encode(batch), batch.sentence_of[0]
-        pairs, inside = owner[:, None] + owner, owner[:, None] == owner
-        levels = inside.sum() + state.pooling[0][0, :, 0].numel() + state.between[0][0, 0].numel()
-        yield Case(f"paragraphs of {', '.join(map(str, lengths))}", (lengths,), [pairs.numel(), levels.item()])
+@PAGE.exercise(3, points=2, shown=2, cases=[[[5, 5, 5]], [[2, 7, 3, 4]], [[9, 1]]])
+def attention_scores(lengths: list[int]) -> list[int]:
+    batch = _batch(_cluster(*lengths))
+    state, owner = small_transformer(global_layers=1).encode(batch), batch.sentence_of[0]
+    inside = int((owner[:, None] == owner).sum())
+    pooled, between = state.pooling[0][0, :, 0].numel(), state.between[0][0, 0].numel()
+    return [len(owner) ** 2, inside + pooled + between]
 
 
-@PAGE.exercise(4, points=3, shown=2)
-def score_without_knowing() -> Iterator[Case]:
-    for y in ([0.1, 0.3, 0.2], [0.9, 0.05, 0.4, 0.7], [0.02, 0.0, 0.0, 0.1, 0.0]):
-        labels, low, high = torch.tensor(y).double(), torch.tensor(-20.0).double(), torch.tensor(20.0).double()
-        for _ in range(60):  # halves the interval in which the slope is 0
-            q = ((low + high) / 2).requires_grad_()
-            loss = F.binary_cross_entropy_with_logits(q.expand_as(labels), labels)
-            (slope,) = torch.autograd.grad(loss, q)
-            low, high = (q.detach(), high) if slope < 0 else (low, q.detach())
-        yield Case(f"recalls {y}", (y,), low)
+@PAGE.exercise(4, points=3, shown=2, cases=[[[0.1, 0.3, 0.2]], [[0.9, 0.05, 0.4, 0.7]], [[0.02, 0.0, 0.0, 0.1, 0.0]]])
+def score_without_knowing(recalls: list[float]) -> float:
+    labels, low, high = torch.tensor(recalls).double(), -20.0, 20.0
+    for _ in range(60):  # halves the interval in which the slope is 0
+        middle = (low + high) / 2
+        push = slope(lambda q: F.binary_cross_entropy_with_logits(q.expand_as(labels), labels), middle)
+        low, high = (middle, high) if push < 0 else (low, middle)
+    return low
 
 
-@PAGE.exercise(5, points=3)
-def push_on_the_pooling() -> Iterator[Case]:
-    random = torch.manual_seed(0)
-    for n, s in ((4, 3), (7, 2), (2, 5)):
-        a, b, g = (torch.randn(*size, generator=random) for size in ((n,), (n, s), (s,)))
-        a.requires_grad_()
-        weights = a.softmax(0)
-        (slope,) = torch.autograd.grad(weights @ b @ g, a)
-        yield Case(f"{n} words", (weights.detach(), b, g), slope)
+def _weights_values_gradient(n: int, s: int) -> tuple[Tensor, Tensor, Tensor]:
+    random = torch.manual_seed(n)
+    a, b, g = (torch.randn(*size, generator=random) for size in ((n,), (n, s), (s,)))
+    return a.softmax(0), b, g
 
 
-def _depends(G: Tensor, layers: int) -> Tensor:
+@PAGE.exercise(5, points=3, cases={f"{n} words": _weights_values_gradient(n, s) for n, s in ((4, 3), (7, 2), (2, 5))})
+def push_on_the_pooling(weights: Tensor, b: Tensor, g: Tensor) -> Tensor:
+    return slope(lambda a: a.softmax(0) @ (b @ g).double(), weights.log())
+
+
+CHAIN, RING, STAR = torch.diag(torch.ones(4), 1), torch.eye(5).roll(1, 0), torch.eye(4)
+CHAIN[-1, -1] = 1
+STAR[0], STAR[:, 0] = 0.5, 0.2
+GRAPHS = {
+    "a chain, 1 layer": (CHAIN, 1),
+    "a chain, 2 layers": (CHAIN, 2),
+    "a chain, 3 layers": (CHAIN, 3),
+    "a ring, 2 layers": (RING, 2),
+    "a star, 1 layer": (STAR, 1),
+    "a star, 2 layers": (STAR, 2),
+}
+
+
+@PAGE.exercise(6, points=3, shown=2, cases=GRAPHS)
+def reached(G: Tensor, layers: int) -> Tensor:
     """[m, m]: whether the states of each paragraph's words depend on the words of each, as the library's only head
     takes G for its attention."""
     m, words = len(G), []
@@ -128,23 +139,6 @@ def _depends(G: Tensor, layers: int) -> Tensor:
     return found != 0
 
 
-@PAGE.exercise(6, points=3, shown=2)
-def reached() -> Iterator[Case]:
-    chain, ring = torch.diag(torch.ones(4), 1), torch.eye(5).roll(1, 0)
-    chain[-1, -1] = 1
-    star = torch.eye(4)
-    star[0], star[:, 0] = 0.5, 0.2
-    for what, G, layers in (
-        ("a chain, 1 layer", chain, 1),
-        ("a chain, 2 layers", chain, 2),
-        ("a chain, 3 layers", chain, 3),
-        ("a ring, 2 layers", ring, 2),
-        ("a star, 1 layer", star, 1),
-        ("a star, 2 layers", star, 2),
-    ):
-        yield Case(what, (G, layers), _depends(G, layers))
-
-
 def _reaches(global_layers: int, heads: int = 2, graph: Tensor | None = None) -> bool:
     """Whether a word of the last paragraph changes the states of the first one."""
     model = small_transformer(global_layers=global_layers, pooling_heads=heads)
@@ -154,17 +148,15 @@ def _reaches(global_layers: int, heads: int = 2, graph: Tensor | None = None) ->
     return not torch.allclose(first, second)
 
 
-@PAGE.exercise(7, points=3)
-def other_paragraphs_change() -> Iterator[Case]:
+@PAGE.prediction(7, points=3)
+def other_paragraphs_change() -> dict[str, bool]:
     alone = torch.eye(4)[None].double()
-    truth = {
+    return {
         "no global layer": _reaches(0),
         "one global layer": _reaches(1),
         "G = I, one head": _reaches(1, heads=1, graph=alone),
         "G = I, two heads": _reaches(1, graph=alone),
     }
-    for number, (what, value) in enumerate(truth.items()):
-        yield Case(what, (), int(value), of=itemgetter(number))
 
 
 def _order_matters(G: Tensor | None = None, moved: Tensor | None = None, positions: bool = True) -> bool:
@@ -178,18 +170,16 @@ def _order_matters(G: Tensor | None = None, moved: Tensor | None = None, positio
     return not torch.allclose(first[places], second)
 
 
-@PAGE.exercise(8, points=3)
-def order_matters() -> Iterator[Case]:
+@PAGE.prediction(8, points=3)
+def order_matters() -> dict[str, bool]:
     G = torch.rand(1, 4, 4, generator=torch.manual_seed(1)).double()
     moved = G[:, [0, 1, 3, 2]][..., [0, 1, 3, 2]]
-    truth = {
+    return {
         "both positions": _order_matters(),
         "without paragraph positions": _order_matters(positions=False),
         "and a graph that stays": _order_matters(G, G, positions=False),
         "and a graph that moves with them": _order_matters(G, moved, positions=False),
     }
-    for number, (what, value) in enumerate(truth.items()):
-        yield Case(what, (), int(value), of=itemgetter(number))
 
 
 def _title_is_known(*cuts: list[tuple[int, int]]) -> bool:
@@ -207,18 +197,16 @@ def _title_is_known(*cuts: list[tuple[int, int]]) -> bool:
     return not torch.allclose(first, second)
 
 
-@PAGE.exercise(9, points=3)
-def title_is_known() -> Iterator[Case]:
+@PAGE.prediction(9, points=3)
+def title_is_known() -> dict[str, bool]:
     title = [(i, 0) for i in (1, 2, 3)]  # no paragraph takes anything from the title
-    truth = {
+    return {
         "cut in layer 1": _title_is_known(title, []),
         "cut in layer 2": _title_is_known([], title),
         "cut in both layers": _title_is_known(title, title),
         "paragraph 1 may look, in layer 1": _title_is_known(title[1:], title),
         "paragraph 1 may look, in layer 2": _title_is_known(title, title[1:]),
     }
-    for number, (what, value) in enumerate(truth.items()):
-        yield Case(what, (), int(value), of=itemgetter(number))
 
 
 NAMES, CONTENT = 3, 12  # of the paragraphs; words that may stand behind a name
@@ -249,17 +237,16 @@ def _right(sees: str = "all", title_cut: bool = False) -> float:
     row = state.paragraph_of
     chosen = {"all": row >= 0, "the named": row == named, "the title": row == 0, "no title": row > 0}[sees]
     output, _ = model.decode(batch.target_input, replace(state, mask=state.mask & chosen))
-    best = model.scores(output.features)[:, 0].argmax(-1)
+    best = torch.nn.functional.linear(output.features[:, 0], *model.output_layer()).argmax(-1)
     return (best == batch.target[:, 0]).float().mean().item()
 
 
-@PAGE.exercise(10, points=3)
-def still_right() -> Iterator[Case]:
-    truth = {
+@PAGE.prediction(10, points=3)
+def still_right() -> dict[str, bool]:
+    shares = {
         "the decoder sees the named paragraph alone": _right("the named"),
         "it sees the title alone": _right("the title"),
         "it sees all but the title": _right("no title"),
         "it sees all, and no paragraph the title": _right(title_cut=True),
     }
-    for number, (what, share) in enumerate(truth.items()):
-        yield Case(what, (), int(share > 0.8), of=itemgetter(number))
+    return {what: share > 0.8 for what, share in shares.items()}

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
-from math import atanh, log
+from math import atanh
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from companion.exercises.exercise import Case, Exercises
+from companion.exercises.exercise import Case, Exercises, logit, slope
 from companion.tasks.synthetic import planted_sentences
 from companion.tasks.task import learn
 from lib.data.batch import make_batch
@@ -42,14 +42,14 @@ def _of_two_texts() -> tuple:
     return model, batch, state, model.decode(batch.target_input, state)[0]
 
 
-@PAGE.exercise(1, points=2)
+@PAGE.cases(1, points=2)
 def both_attentions() -> Iterator[Case]:
     _, batch, _, output = _of_two_texts()
     for b, what in ((1, "a text of 12 words, and 8 of padding"), (0, "a text of 20 words")):
         yield Case(what, (output.alpha[b], output.sentences[b], batch.sentence_of[b]), output.copy[b])
 
 
-@PAGE.exercise(2, points=2)
+@PAGE.cases(2, points=2)
 def reads_of_memory() -> Iterator[Case]:
     model, batch, state, _ = _of_two_texts()
     hidden, _ = model.decoder(model.embedding(batch.target_input), state.hidden[None])
@@ -70,54 +70,46 @@ def _parts(model: Mem2Mem) -> tuple[Callable, Callable]:
     return read, gate_and_update
 
 
-@PAGE.exercise(3, points=2, shown=3)
-def copied_share() -> Iterator[Case]:
-    letters = [*"azatcsaq"], [*"tcsazatzstc"]
-    words = ["the", "cat", "ran"], ["the", "cats", "sat", "and", "the", "cow", "ran"]
-    for n, (summary, source) in ((1, letters), (1, words), (2, letters), (2, words), (3, letters), (5, letters)):
-        case = f"{n}-grams of {len(summary)} words"
-        yield Case(case, (summary, source, n), copied_ngrams([summary], [source], (n,))[n])
+LETTERS = [*"azatcsaq"], [*"tcsazatzstc"]  # a summary and its source
+WORDS = ["the", "cat", "ran"], ["the", "cats", "sat", "and", "the", "cow", "ran"]
+COPIED = [(*LETTERS, 1), (*WORDS, 1), (*LETTERS, 2), (*WORDS, 2), (*LETTERS, 3), (*LETTERS, 5)]
 
 
-@PAGE.exercise(4, points=3)
-def loss_of_sharp_heads() -> Iterator[Case]:
-    for on in ([1, 1, 3, 3, 3], [4, 0, 2], [0] * 6, [7], [5, 2, 5, 2]):
-        A = F.one_hot(torch.tensor(on), 8).double()
-        yield Case(f"heads on {on}", (on,), compression_loss(A[None])[0])
+@PAGE.exercise(3, points=2, shown=3, cases=COPIED)
+def copied_share(summary: list[str], source: list[str], n: int) -> float:
+    return copied_ngrams([summary], [source], (n,))[n]
 
 
-@PAGE.exercise(5, points=3)
+@PAGE.exercise(4, points=3, cases=[[[1, 1, 3, 3, 3]], [[4, 0, 2]], [[0] * 6], [[7]], [[5, 2, 5, 2]]])
+def loss_of_sharp_heads(on: list[int]) -> Tensor:
+    return compression_loss(F.one_hot(torch.tensor(on), 8).double()[None])[0]
+
+
+@PAGE.cases(5, points=3)
 def gradient_of_compression() -> Iterator[Case]:
     generator = torch.manual_seed(0)
     for r, sentences in ((3, 5), (6, 2), (1, 4)):
-        A = torch.rand(r, sentences, generator=generator).double().requires_grad_()
-        (slope,) = torch.autograd.grad(compression_loss(A[None]).sum(), A)
-        yield Case(f"A of {r} x {sentences}", (A.detach(),), slope)
+        A = torch.rand(r, sentences, generator=generator).double()
+        yield Case(f"A of {r} x {sentences}", (A,), slope(lambda A: compression_loss(A[None]), A))
 
 
-@PAGE.exercise(6, points=3)
-def push_on_the_gate() -> Iterator[Case]:
-    for q, M, u in ((0.4, 1.5, -0.2), (-2.0, 0.3, 0.9), (20.0, 1.0, -1.0), (0.0, 0.5, 0.5)):
-        score = torch.tensor(q).double().requires_grad_()
-        z = score.sigmoid()
-        (slope,) = torch.autograd.grad(z * M + (1 - z) * u, score)
-        yield Case(f"a gate at {z.item():.2f}", (z.item(), M, u), slope)
+@PAGE.exercise(6, points=3, cases=[(0.6, 1.5, -0.2), (0.12, 0.3, 0.9), (1 - 2e-9, 1.0, -1.0), (0.5, 0.5, 0.5)])
+def push_on_the_gate(z: float, M: float, u: float) -> Tensor:
+    return slope(lambda q: q.sigmoid() * M + (1 - q.sigmoid()) * u, logit(z))
 
 
-@PAGE.exercise(7, points=3)
-def slot_after() -> Iterator[Case]:
-    for k, z, M, u in ((3, 0.5, 2.0, 0.4), (10, 0.9, -1.0, 0.7), (1, 0.2, 0.5, -0.5), (0, 0.3, 0.8, 0.1)):
-        yield Case(f"{k} words, gates at {z}", (k, z, M, u), _written(k, z, M, u))
+SLOTS = [(3, 0.5, 2.0, 0.4), (10, 0.9, -1.0, 0.7), (1, 0.2, 0.5, -0.5), (0, 0.3, 0.8, 0.1)]
 
 
+@PAGE.exercise(7, points=3, cases=SLOTS)
 @torch.no_grad()
-def _written(k: int, z: float, content: float, u: float) -> Tensor:
+def slot_after(k: int, z: float, M: float, u: float) -> Tensor:
     """A number of a slot after k words, by a model whose gates are at z and whose updates are u, whatever is read."""
-    model = small_mem2mem(gate_bias=log(z / (1 - z))).double()
+    model = small_mem2mem(gate_bias=logit(z)).double()
     for layer in (model.write_hidden, model.write_read, model.write_memory):
         layer.weight.zero_()
     model.write_hidden.bias[8:] = atanh(u)
-    memory, nothing = torch.full((1, 3, 8), content).double(), torch.zeros(1, 8).double()
+    memory, nothing = torch.full((1, 3, 8), M).double(), torch.zeros(1, 8).double()
     for _ in range(k):
         memory = model.write(memory, nothing, model.write_hidden(nothing))
     return memory[0, 0, 0]
@@ -140,22 +132,25 @@ def _weight_and_loss(comp: float, read: float) -> tuple[float, float]:
     return weights.max(2).values.mean().item(), model.loss(batch)["nll"].item()
 
 
-@PAGE.exercise(8, points=3)
-def with_heavy_regulariser() -> Iterator[Case]:
-    without = _weight_and_loss(0.0, 0.0)
-    for number, what, (comp, read) in ((0, "the weight", (1.0, 0.0)), (1, "the words", (0.0, 3.0))):
-        larger = "larger" if _weight_and_loss(comp, read)[number] > without[number] else "smaller"
-        yield Case(what, (), larger, of=lambda result, number=number: result[number])
+@PAGE.prediction(8, points=3)
+def with_heavy_regulariser() -> dict[str, str]:
+    weight, loss = _weight_and_loss(0.0, 0.0)
+    sharp, _ = _weight_and_loss(1.0, 0.0)
+    _, read = _weight_and_loss(0.0, 3.0)
+    larger = {True: "larger", False: "smaller"}
+    return {"the weight": larger[sharp > weight], "the words": larger[read > loss]}
 
 
-@PAGE.exercise(9, points=3)
-def more_than_half_a_nat() -> Iterator[Case]:
+@PAGE.prediction(9, points=3)
+def more_than_half_a_nat() -> dict[str, list[int]]:
     model, texts = _learned(60, 4, 1, 1e-2, 0.01, 0.1), planted_sentences(64, 60, 4, 4, 1, VOCABULARY)
     firsts = [replace(text, target=text.target[:1]) for text in texts]
-    for number, name in enumerate(("another memory", "never written", "no copying")):
+
+    def lost(name: str) -> list[int]:
         change = changes_of(model)[name]
-        lost = [(log_probs(model, t) - log_probs(model, t, change)).mean() > 0.5 for t in (firsts, texts)]
-        yield Case(name, (), [int(x) for x in lost], of=lambda result, number=number: result[number])
+        return [int((log_probs(model, t) - log_probs(model, t, change)).mean() > 0.5) for t in (firsts, texts)]
+
+    return {name: lost(name) for name in ("another memory", "never written", "no copying")}
 
 
 MEMORIES = {
@@ -166,12 +161,14 @@ MEMORIES = {
 }
 
 
-@PAGE.exercise(10, points=3)
-def same_probabilities() -> Iterator[Case]:
+@PAGE.prediction(10, points=3)
+def same_probabilities() -> dict[str, bool]:
     model, batch, state, output = _of_two_texts()
     own = model.log_prob(output, batch.target, state)
-    for number, (what, change) in enumerate(MEMORIES.items()):
+
+    def same(change: Callable[[Tensor], Tensor]) -> bool:
         other = replace(state, memory=change(state.memory))
         changed = model.log_prob(model.decode(batch.target_input, other)[0], batch.target, other)
-        equal = torch.allclose(own, changed, rtol=0, atol=1e-9)
-        yield Case(what, (), int(equal), of=lambda result, number=number: result[number])
+        return torch.allclose(own, changed, rtol=0, atol=1e-9)
+
+    return {what: same(change) for what, change in MEMORIES.items()}

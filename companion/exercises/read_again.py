@@ -7,7 +7,7 @@ from operator import itemgetter
 import torch
 from torch import Tensor, nn
 
-from companion.exercises.exercise import Case, Exercises
+from companion.exercises.exercise import Case, Exercises, slope
 from companion.tasks.synthetic import planted_sentences
 from companion.tasks.task import learn
 from lib.data.batch import Batch, EncodedDocument, make_batch
@@ -30,7 +30,7 @@ def _texts(*texts: list[int]) -> Batch:
     return make_batch([EncodedDocument.of("", text, [len(text)], [EOS]) for text in texts], KNOWN)
 
 
-@PAGE.exercise(1, points=2)
+@PAGE.cases(1, points=2)
 def importance_in_a_batch() -> Iterator[Case]:
     reader = small_reader(encoder="read-again gru")
     parts = reader.importance_word, reader.importance_text, reader.importance_input
@@ -43,17 +43,15 @@ def importance_in_a_batch() -> Iterator[Case]:
         yield Case(what, arguments, state.importance[mask], of=itemgetter(mask))  # type: ignore[index]
 
 
-@PAGE.exercise(2, points=2)
-def weights_of_reads() -> Iterator[Case]:
-    for e, d, sentences in ((4, 5, 2), (16, 32, 3), (7, 3, 4)):
-        sizes = {"embedding": e, "hidden": d, "sentences": sentences}
-        reader, option = (small_reader(encoder=name, **sizes) for name in ("read-again lstm", "option 1"))
-        reads = reader.first_read, reader.second_read, option.second_read
-        counts = [sum(p.numel() for p in read.parameters()) for read in reads]
-        yield Case(f"e = {e}, d = {d}, {sentences} sentences", (e, d, sentences), counts)
+@PAGE.exercise(2, points=2, cases=[(4, 5, 2), (16, 32, 3), (7, 3, 4)])
+def weights_of_reads(e: int, d: int, sentences: int) -> list[int]:
+    sizes = {"embedding": e, "hidden": d, "sentences": sentences}
+    reader, option = (small_reader(encoder=name, **sizes) for name in ("read-again lstm", "option 1"))
+    reads = reader.first_read, reader.second_read, option.second_read
+    return [sum(p.numel() for p in read.parameters()) for read in reads]
 
 
-@PAGE.exercise(3, points=2, shown=2)
+@PAGE.cases(3, points=2, shown=2)
 def shared_softmax() -> Iterator[Case]:
     reader, text = small_reader(), [4, 7, 12, 5, 12, 6, 7]
     batch = _texts(text)
@@ -66,37 +64,48 @@ def shared_softmax() -> Iterator[Case]:
         yield Case(f"word {word}, {what}", (word, g, k, text), P[0, 0])
 
 
-@PAGE.exercise(4, points=3)
-def share_of_each_word() -> Iterator[Case]:
-    torch.manual_seed(0)
-    for what, n, lowest in (("5 words", 5, 0.0), ("6 words, some α below 0", 6, -1.0), ("2 words", 2, 0.0)):
-        alpha, z = lowest + (1 - lowest) * torch.rand(n), torch.rand(n)
-        shares = torch.zeros(n)
-        for i, candidate in enumerate(torch.eye(n)):
-            shares = (1 - alpha[i] * z[i]) * shares + alpha[i] * z[i] * candidate
-        yield Case(what, (alpha, z), shares)
+SHARES = {
+    "5 words": (torch.tensor([0.5, 0.8, 0.1, 0.6, 0.3]), torch.tensor([0.6, 0.5, 0.9, 0.8, 0.2])),
+    "some α below 0": (torch.tensor([0.5, -0.7, 0.1, -0.2]), torch.tensor([0.4, 0.6, 0.3, 0.9])),
+    "2 words": (torch.tensor([0.9, 0.7]), torch.tensor([0.4, 0.5])),
+}
 
 
-@PAGE.exercise(5, points=3, shown=3)
-def state_after() -> Iterator[Case]:
-    def state(n: int, alpha: float, u: float) -> float:
-        h = 0.0
-        for _ in range(n):
-            h = (1 - alpha) * h + alpha * u
-        return h
-
-    for n, alpha, u in ((5, 0.3, 0.8), (20, -0.5, 0.1), (50, 0.0, 0.9), (3, 1.0, 0.7), (4, -0.01, -0.5)):
-        grows = abs(state(10_000, alpha, u)) > 1e6
-        yield Case(f"{n} words, α = {alpha}, u = {u}", (n, alpha, u), [state(n, alpha, u), int(grows)])
+@PAGE.exercise(4, points=3, cases=SHARES)
+def share_of_each_word(alpha: Tensor, z: Tensor) -> Tensor:
+    shares = torch.zeros(len(z))
+    for i, candidate in enumerate(torch.eye(len(z))):
+        shares = (1 - alpha[i] * z[i]) * shares + alpha[i] * z[i] * candidate
+    return shares
 
 
-@PAGE.exercise(6, points=3)
-def push_on_the_copy_scores() -> Iterator[Case]:
-    torch.manual_seed(0)
-    for what, here in (("two places", [1, 0, 1]), ("two of five places", [0, 1, 0, 0, 1]), ("every place", [1, 1])):
-        g, k, places = torch.randn(6), torch.randn(len(here), requires_grad=True), torch.tensor(here).float()
-        log_P = (k.exp() @ places).log() - torch.cat([g, k]).logsumexp(0)
-        yield Case(what, (g, k.detach(), places), torch.autograd.grad(log_P, k)[0])
+def _state(n: int, alpha: float, u: float) -> float:
+    h = 0.0
+    for _ in range(n):
+        h = (1 - alpha) * h + alpha * u
+    return h
+
+
+STATES = [(5, 0.3, 0.8), (20, -0.5, 0.1), (50, 0.0, 0.9), (3, 1.0, 0.7), (4, -0.01, -0.5)]
+
+
+@PAGE.exercise(5, points=3, shown=3, cases=STATES)
+def state_after(n: int, alpha: float, u: float) -> list[float]:
+    grows = abs(_state(10_000, alpha, u)) > 1e6
+    return [_state(n, alpha, u), int(grows)]
+
+
+SCORES = torch.randn(6, generator=torch.manual_seed(0))
+PLACES = {
+    "two places": (SCORES, SCORES[:3] + 1, torch.tensor([1.0, 0, 1])),
+    "two of five places": (SCORES, 2 * SCORES[1:], torch.tensor([0.0, 1, 0, 0, 1])),
+    "every place": (SCORES, -SCORES[:2], torch.tensor([1.0, 1])),
+}
+
+
+@PAGE.exercise(6, points=3, cases=PLACES)
+def push_on_the_copy_scores(g: Tensor, k: Tensor, here: Tensor) -> Tensor:
+    return slope(lambda k: (k.exp() @ here.double()).log() - torch.cat([g, k]).logsumexp(0), k)
 
 
 @cache
@@ -105,12 +114,11 @@ def _largest_state(importance: str, seed: int) -> float:
     return reader.encode(_texts([4 + i % 8 for i in range(60)])).words.abs().max().item()
 
 
-@PAGE.exercise(7, points=3)
-def tanh_or_sigmoid() -> Iterator[Case]:
+@PAGE.prediction(7, points=3)
+def tanh_or_sigmoid() -> dict[str, str | bool]:
     largest = {name: [_largest_state(name, seed) for seed in range(5)] for name in ("tanh", "sigmoid")}
-    yield Case("the larger one", (), max(largest, key=lambda name: sum(largest[name])), of=itemgetter(0))
-    for number, (name, states) in enumerate(largest.items(), start=1):
-        yield Case(f"larger than 1 with {name}", (), int(max(states) > 1), of=itemgetter(number))
+    above_one = {f"larger than 1 with {name}": max(states) > 1 for name, states in largest.items()}
+    return {"the larger one": max(largest, key=lambda name: sum(largest[name])), **above_one}
 
 
 def _meet(states: Callable[[Tensor], Tensor]) -> bool:
@@ -124,8 +132,8 @@ def _meet(states: Callable[[Tensor], Tensor]) -> bool:
     return bool((both - one - other + neither).abs().max() > 1e-12)
 
 
-@PAGE.exercise(8, points=3)
-def never_meet() -> Iterator[Case]:
+@PAGE.prediction(8, points=3)
+def never_meet() -> dict[str, bool]:
     def of_reader(encoder: str) -> Callable[[Tensor], Tensor]:
         reader = small_reader(encoder=encoder).double()
         return lambda texts: reader.encode(_texts(*texts.tolist())).words
@@ -142,12 +150,11 @@ def never_meet() -> Iterator[Case]:
         "two bidirectional layers": of_both_sides(2),
         "read again": of_reader("read-again gru"),
     }
-    for number, (name, states) in enumerate(encoders.items()):
-        yield Case(name, (), int(not _meet(states)), of=itemgetter(number))
+    return {name: not _meet(states) for name, states in encoders.items()}
 
 
-@PAGE.exercise(9, points=3)
-def next_word_changes() -> Iterator[Case]:
+@PAGE.prediction(9, points=3)
+def next_word_changes() -> dict[str, bool]:
     text = _texts([4, 12, 7, 13, 6])
 
     def changes(one: int, other: int, copy: bool = True) -> bool:
@@ -156,13 +163,11 @@ def next_word_changes() -> Iterator[Case]:
         first, second = (output.features[0, 1] for output in fed)
         return not torch.allclose(first, second)
 
-    truth = {
+    return {
         "both in the text": changes(12, 13),
         "neither in the text": changes(14, 15),
         "without copying": changes(12, 13, copy=False),
     }
-    for number, (what, value) in enumerate(truth.items()):
-        yield Case(what, (), int(value), of=itemgetter(number))
 
 
 @cache
@@ -173,8 +178,9 @@ def _planted_loss(copy: bool, size: int) -> float:
     return learn(reader, iter(batches), 1e-2).loss(last)["loss"].item()
 
 
-@PAGE.exercise(10, points=3)
-def smaller_loss() -> Iterator[Case]:
-    for number, (what, size) in enumerate((("all words in Y", 30), ("no word in Y", 6))):
-        smaller = "copying" if _planted_loss(True, size) < _planted_loss(False, size) else "without"
-        yield Case(what, (), smaller, of=itemgetter(number))
+@PAGE.prediction(10, points=3)
+def smaller_loss() -> dict[str, str]:
+    def smaller(size: int) -> str:
+        return "copying" if _planted_loss(True, size) < _planted_loss(False, size) else "without"
+
+    return {"all words in Y": smaller(30), "no word in Y": smaller(6)}

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from companion.exercises.exercise import Case, Exercises
+from companion.exercises.exercise import Case, Exercises, logit, slope
 from companion.tasks.synthetic import planted_sentences
 from companion.tasks.task import learn
 from lib.data.batch import EncodedDocument, make_batch
@@ -36,7 +36,7 @@ def _of_text(source: list[int], switch: float | None = None, steps: int = 3) -> 
     return model, output, state
 
 
-@PAGE.exercise(1, points=2)
+@PAGE.cases(1, points=2)
 def generated_or_copied() -> Iterator[Case]:
     size = VOCABULARY + 2
     for source, steps in (([4, 5, 12, 6, 12, 13], 3), ([12, 13, 7], 2), ([6, 6, 6, 12, 12], 1)):
@@ -81,7 +81,7 @@ def _all_summaries(chain: Chain, words: tuple[str, ...] = (), p: float = 1.0) ->
         yield from _all_summaries(chain, (*words, word), p * p_word)
 
 
-@PAGE.exercise(2, points=2, shown=4)
+@PAGE.cases(2, points=2, shown=4)
 def best_of_beam() -> Iterator[Case]:
     for number, (chain, K, most) in enumerate(((CATS, 3, 5), (TABLE, 2, 3), (LATE_CATS, 3, 5)), start=1):
         best = max(_all_summaries(chain))[1]  # which a beam of this size finds
@@ -90,7 +90,7 @@ def best_of_beam() -> Iterator[Case]:
             yield Case(f"model {number}, a beam of 1", (_next_words(chain), 1, most), ["zebra", "ran", "[EOS]"])
 
 
-@PAGE.exercise(3, points=2)
+@PAGE.cases(3, points=2)
 def deceiving_summary() -> Iterator[Case]:
     def scores(reference: str) -> Callable[[list[str]], list[float]]:
         return lambda summary: rouge([[" ".join(summary)]], [[reference]])[0, :2].tolist()
@@ -99,45 +99,32 @@ def deceiving_summary() -> Iterator[Case]:
         yield Case(f"R-1 and R-2, {reference!r}", (reference.split(),), [100.0, 0.0], of=scores(reference))
 
 
-@PAGE.exercise(4, points=3)
-def repeated_when_written_twice() -> Iterator[Case]:
-    for n in (5, 3, 10, 100):
-        repeated, trigrams = repeated_ngrams([str(i) for i in range(n)] * 2)
-        yield Case(f"{n} words", (n,), repeated / trigrams)
-
-
-@PAGE.exercise(5, points=3, shown=2)
-def extremes_of_coverage_loss() -> Iterator[Case]:
-    for T, N in ((7, 5), (3, 5), (20, 4), (1, 6), (9, 9)):
-        everywhere = torch.full((T, N), 1 / N)
-        in_turn = torch.eye(N)[torch.arange(T) % N]  # each word once before any word twice
-        yield Case(f"{T} steps, {N} words", (T, N), [_coverage_loss(everywhere), _coverage_loss(in_turn)])
+@PAGE.exercise(4, points=3, cases=[[5], [3], [10], [100]])
+def repeated_when_written_twice(n: int) -> float:
+    repeated, trigrams = repeated_ngrams([str(i) for i in range(n)] * 2)
+    return repeated / trigrams
 
 
 def _coverage_loss(alphas: Tensor) -> float:
     """The sum of (16) over the steps of weights [T, N]."""
-    covered, loss = torch.zeros(alphas.shape[1]), 0.0
-    for alpha in alphas:
-        loss += torch.minimum(alpha, covered).sum().item()
-        covered = covered + alpha
-    return loss
+    covered = alphas.cumsum(0) - alphas
+    return torch.minimum(alphas, covered).sum().item()
 
 
-@PAGE.exercise(6, points=3)
-def push_on_the_switch() -> Iterator[Case]:
-    for p, P_g, P_c in ((0.3, 0.8, 0.2), (0.5, 0.0, 0.4), (0.9, 0.3, 0.3), (0.01, 0.5, 0.001)):
-        q = torch.logit(torch.tensor(p).double()).requires_grad_()
-        (slope,) = torch.autograd.grad((q.sigmoid() * P_g + (1 - q.sigmoid()) * P_c).log(), q)
-        yield Case(f"a switch at {p}", (p, P_g, P_c), slope)
+@PAGE.exercise(5, points=3, shown=2, cases=[(7, 5), (3, 5), (20, 4), (1, 6), (9, 9)])
+def extremes_of_coverage_loss(T: int, N: int) -> list[float]:
+    everywhere = torch.full((T, N), 1 / N)
+    in_turn = torch.eye(N)[torch.arange(T) % N]  # each word once before any word twice
+    return [_coverage_loss(everywhere), _coverage_loss(in_turn)]
 
 
-@PAGE.exercise(7, points=3)
-def exponent_of_a_tie() -> Iterator[Case]:
-    for a, n, b, m in ((-2.0, 5, -3.0, 10), (-1.0, 4, -2.5, 16), (-7.0, 20, -7.1, 21)):
-        yield Case(f"{n} and {m} symbols", (a, n, b, m), _tie(a, n, b, m))
+@PAGE.exercise(6, points=3, cases=[(0.3, 0.8, 0.2), (0.5, 0.0, 0.4), (0.9, 0.3, 0.3), (0.01, 0.5, 0.001)])
+def push_on_the_switch(p: float, P_g: float, P_c: float) -> Tensor:
+    return slope(lambda q: (q.sigmoid() * P_g + (1 - q.sigmoid()) * P_c).log(), logit(p))
 
 
-def _tie(a: float, n: int, b: float, m: int) -> float:
+@PAGE.exercise(7, points=3, cases=[(-2.0, 5, -3.0, 10), (-1.0, 4, -2.5, 16), (-7.0, 20, -7.1, 21)])
+def exponent_of_a_tie(a: float, n: int, b: float, m: int) -> float:
     """The exponent at which the shorter hypothesis is ahead no more, found by halving."""
     low, high = 0.0, 10.0
     for _ in range(60):
@@ -147,7 +134,7 @@ def _tie(a: float, n: int, b: float, m: int) -> float:
     return low
 
 
-@PAGE.exercise(8, points=3)
+@PAGE.cases(8, points=3)
 def still_possible() -> Iterator[Case]:
     source = [4, 5, 12, 6, 12, 13]
     model, output, state = _of_text(source, -ALWAYS)
@@ -156,7 +143,7 @@ def still_possible() -> Iterator[Case]:
         yield Case(what, (source, summary), [int(P[word] > 0) for word in [*summary, EOS]])
 
 
-@PAGE.exercise(9, points=3)
+@PAGE.cases(9, points=3)
 def shown_by_intervals() -> Iterator[Case]:
     random = np.random.default_rng(0)
     first = random.normal(40, 8, 60)
@@ -176,14 +163,13 @@ def _learned(copy: bool) -> Seq2Seq:
     return learn(model, (make_batch(planted_sentences(16, step, 3, 4, 1, 20), 6) for step in range(30)), 1e-2)
 
 
-@PAGE.exercise(10, points=3)
-def smaller_loss_and_better_summary() -> Iterator[Case]:
+@PAGE.prediction(10, points=3)
+def smaller_loss_and_better_summary() -> dict[str, str]:
     models = {"plain": _learned(copy=False), "pointer": _learned(copy=True)}
     batch = make_batch(planted_sentences(16, 30, 3, 4, 1, 20), 6)
     loss = {name: model.loss(batch)["loss"].item() for name, model in models.items()}
-    yield Case("the loss", (), min(loss, key=loss.__getitem__), of=lambda result: result[0])
     first = {name: _of_first_word(model, batch) for name, model in models.items()}
-    yield Case("the summary", (), max(first, key=first.__getitem__), of=lambda result: result[1])
+    return {"the loss": min(loss, key=loss.__getitem__), "the summary": max(first, key=first.__getitem__)}
 
 
 @torch.no_grad()

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from companion.exercises.exercise import Case, Exercises
+from companion.exercises.exercise import Case, Exercises, logit, slope
 from companion.tasks.synthetic import planted_facts
 from companion.tasks.task import learn
 from lib.data.batch import EncodedDocument, make_batch
@@ -35,16 +36,18 @@ def _of_three_windows() -> tuple:
     return model, batch, state, model.decode(batch.target_input, state)[0]
 
 
-@PAGE.exercise(1, points=2, shown=2)
-def seen_twice() -> Iterator[Case]:
-    for words, ws, ss in ((14, 8, 6), (15, 8, 6), (8, 8, 6), (21, 8, 6), (1160, 400, 380), (33, 10, 10)):
-        seen = np.zeros(words, dtype=int)
-        for w in range(count_windows(words, ws, ss)):
-            seen[w * ss : w * ss + ws] += 1
-        yield Case(f"{words} words, windows of {ws} by {ss}", (words, ws, ss), int((seen == 2).sum()))
+TEXTS = [(14, 8, 6), (15, 8, 6), (8, 8, 6), (21, 8, 6), (1160, 400, 380), (33, 10, 10)]  # words, window, step
 
 
-@PAGE.exercise(2, points=2, shown=2)
+@PAGE.exercise(1, points=2, shown=2, cases=TEXTS)
+def seen_twice(words: int, ws: int, ss: int) -> int:
+    seen = np.zeros(words, dtype=int)
+    for w in range(count_windows(words, ws, ss)):
+        seen[w * ss : w * ss + ws] += 1
+    return int((seen == 2).sum())
+
+
+@PAGE.cases(2, points=2, shown=2)
 def windows_of_words() -> Iterator[Case]:
     for windows in ([0, 0, 1], [1, 1, 2], [0, 2, 2], [3, 3, 5]):  # of three sentences
         document = EncodedDocument.of("", [9], [1], [10, 11, 12, 13])
@@ -53,7 +56,7 @@ def windows_of_words() -> Iterator[Case]:
         yield Case(f"sentences of the windows {[first, second, third]}", (marked,), [first, second, second, third])
 
 
-@PAGE.exercise(3, points=2)
+@PAGE.cases(3, points=2)
 def attention_in_window() -> Iterator[Case]:
     model, batch, state, output = _of_three_windows()
     first = state.hidden[None], state.cell[None]
@@ -62,7 +65,7 @@ def attention_in_window() -> Iterator[Case]:
         yield Case(f"step {t}", (s[t], h, int(output.windows[0, t]) + 1, WINDOW, STRIDE), output.copy[0, t])
 
 
-@PAGE.exercise(4, points=2, shown=2)
+@PAGE.cases(4, points=2, shown=2)
 def words_in_reach() -> Iterator[Case]:
     model, batch, state, _ = _of_three_windows()
     words = batch.source.shape[1]
@@ -72,17 +75,19 @@ def words_in_reach() -> Iterator[Case]:
         yield Case(f"{ids.count(SLIDE)} symbols, {words} words", (ids, *sizes), int(weights.nonzero().max()) + 1)
 
 
-@PAGE.exercise(5, points=3)
-def push_on_the_scores() -> Iterator[Case]:
-    e = torch.randn(6, generator=torch.manual_seed(0)).double()
-    for what, here in (("two places", [0, 1, 0, 0, 1, 0]), ("one place", [0, 0, 0, 1, 0, 0])):
-        places, scores = torch.tensor(here).double(), (3 * e).requires_grad_()
-        alpha = scores.softmax(0)
-        (slope,) = torch.autograd.grad((alpha @ places).log(), scores)
-        yield Case(what, (alpha.detach(), places), slope)
+ALPHA = torch.tensor([0.05, 0.3, 0.1, 0.25, 0.1, 0.2]).double()
+PLACES = {
+    "two places": (ALPHA, torch.tensor([0.0, 1, 0, 0, 1, 0]).double()),
+    "one place": (ALPHA, torch.tensor([0.0, 0, 0, 1, 0, 0]).double()),
+}
 
 
-@PAGE.exercise(6, points=3, shown=2)
+@PAGE.exercise(5, points=3, cases=PLACES)
+def push_on_the_scores(alpha: Tensor, here: Tensor) -> Tensor:
+    return slope(lambda scores: (scores.softmax(0) @ here).log(), alpha.log())
+
+
+@PAGE.cases(6, points=3, shown=2)
 def end_of_window() -> Iterator[Case]:
     for n, budget in ((4, 100), (3, 100), (7, 50)):
         words = WINDOW + (n - 1) * STRIDE
@@ -94,16 +99,12 @@ def end_of_window() -> Iterator[Case]:
             yield Case(f"window {i + 1} of {n}, {budget} words", (i + 1, n, budget), ends[0, i])
 
 
-@PAGE.exercise(7, points=3)
-def slope_of_the_switch() -> Iterator[Case]:
-    for score, generate, copy in ((0.3, 0.1, 0.5), (-1.0, 0.4, 0.0), (2.0, 0.2, 0.2)):
-        logit = torch.tensor(score).double().requires_grad_()
-        p = logit.sigmoid()
-        (slope,) = torch.autograd.grad((p * generate + (1 - p) * copy).log(), logit)
-        yield Case(f"P_g {generate}, P_c {copy}", (p.item(), generate, copy), slope)
+@PAGE.exercise(7, points=3, cases=[(0.57, 0.1, 0.5), (0.27, 0.4, 0.0), (0.88, 0.2, 0.2)])
+def slope_of_the_switch(p: float, generate: float, copy: float) -> Tensor:
+    return slope(lambda q: (q.sigmoid() * generate + (1 - q.sigmoid()) * copy).log(), logit(p))
 
 
-@PAGE.exercise(8, points=3)
+@PAGE.cases(8, points=3)
 def same_when_streamed() -> Iterator[Case]:
     model, batch, state, _ = _of_three_windows()
     streamed = Windowed(replace(model.config, encode="stream")).double()
@@ -123,9 +124,11 @@ def _loss_of_facts(window: int | None, stride: int | None) -> float:
     return learn(model, iter(batches), 1e-2).loss(last)["nll"].item()
 
 
-@PAGE.exercise(9, points=3)
-def smaller_loss_of_facts() -> Iterator[Case]:
+@PAGE.prediction(9, points=3)
+def smaller_loss_of_facts() -> dict[str, str]:
     standard = _loss_of_facts(None, None)
-    for number, (what, sizes) in enumerate((("windows of 10", (10, 8)), ("windows of 3", (3, 3)))):
-        smaller = "window" if _loss_of_facts(*sizes) < standard else "standard"
-        yield Case(what, (), smaller, of=lambda result, number=number: result[number])
+
+    def smaller(window: int, stride: int) -> str:
+        return "window" if _loss_of_facts(window, stride) < standard else "standard"
+
+    return {"windows of 10": smaller(10, 8), "windows of 3": smaller(3, 3)}

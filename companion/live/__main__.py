@@ -21,7 +21,6 @@ from lib.papers import paper
 from lib.summarize import check_page, model_name, of_length, read_texts
 from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError
-from lib.system.files import check_writable
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -34,21 +33,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--weights", default="", help="best, last, best-STEP or average; by default the run's own")
     args = parser.parse_args(arguments)
     with plain_errors():
+        check_page("PAGE", args.page, args.files)
         if str(args.run) == "towns":
             if args.files or args.words or args.min_words or args.weights:
                 raise InputError("towns: this page takes no texts and no options")
             from companion.tasks.towns import write_live_towns
 
-            check_writable(args.page)
-            print(f"{write_live_towns(args.page)}: open it in a browser", file=sys.stderr)
+            page = write_live_towns(args.page)
         else:
-            check_page("PAGE", args.page, args.files)
             run = of_length(lib.load(args.run, args.weights, "cpu"), args.words, args.min_words)
             named = list(read_texts(args.files)) if args.files else []
             documents = run.documents([text for _, text in named], [name for name, _ in named])
             papers = [LivePaper(replace(d, title=d.title or name)) for d, (name, _) in zip(documents, named)]
             page = write_live_page(args.page, run, model_name(run), papers or _offered(run))
-            print(f"{page}: open it in a browser", file=sys.stderr)
+        print(f"{page}: open it in a browser", file=sys.stderr)
 
 
 def _offered(run: Run) -> list[LivePaper]:

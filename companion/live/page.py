@@ -1,157 +1,128 @@
 """One self-contained HTML page in which a trained model reads and writes: its weights and equations in the reader's
 browser, without a network.
 
-The scripts are in `companion/live/static`: rules that cut a text (`patterns`, `words`, `sentences`, `plain_text`, which take
-tables and regular expressions from `lib.data`), products of matrices, layers, beam search, the model, and the page.
+The scripts are in `companion/live/static`: products of matrices, layers, beam search, the models, and the pages. The
+texts that a page offers are cut into sentences and words here; only a reader's own text is cut in the browser.
 """
 
 import base64
-import hashlib
-import json
 import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import torch
 
-from lib.data import characters, plain_text, sentences, words
+from companion.pages.diagrams import FOLDER, read_picture
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
+from lib.data.options import Options
+from lib.decoding.html_page import html_page
 from lib.decoding.run import Run
 from lib.models.mem2mem import Mem2Mem
 from lib.models.read_again import ReadAgain
 from lib.models.windowed import Windowed
 from lib.system.errors import InputError
-from lib.system.files import write_whole
+from lib.system.files import project_root, write_whole
 
-LIVE = Path(__file__).with_name("static")
-TEXT = ("patterns", "words", "sentences", "plain_text")
-LAYERS = ("vocabulary", "kernels", "layers", "search")
-# the models that have a script, a page and a picture: NAME.js, NAME_page.js and NAME.svg, NAME that of their module
+STATIC = Path(__file__).with_name("static")
+LAYERS = ("vocabulary", "own_text", "layers", "search")
+# Each model has a script, a page and a picture: NAME.js, NAME_page.js and NAME.svg, NAME that of its module.
 MODELS = (Mem2Mem, Windowed, ReadAgain)
-LARGEST = 12_000_000  # bytes of a page
-# of the test split of pmc-sample, all CC BY 4.0
-SAMPLE = ("PMC6249499", "PMC6351142", "PMC5985758", "PMC6084865", "PMC6341647")
+MAX_BYTES = 12_000_000  # of a page
+SAMPLE = ("PMC6249499", "PMC6351142", "PMC5985758", "PMC6084865", "PMC6341647")  # of pmc-sample, all CC BY 4.0
 
 
 @dataclass(frozen=True)
 class LivePaper:
-    """A paper that a page offers, and whom to name for it."""
+    """A paper that a page offers, and its authors and licence."""
 
     document: Document
     source: str = ""
 
 
 def scripts(*names: str) -> str:
-    """Scripts of `companion/live/static`, one after the other: they share their names."""
-    return "\n".join((LIVE / f"{name}.js").read_text(encoding="utf-8") for name in names)
+    """Join scripts of `companion/live/static`; they share their names."""
+    return "\n".join(read_static(f"{name}.js") for name in names)
 
 
-def scripts_of(run: Run) -> str:
-    """What a run's page computes with, without the page itself. Raises InputError for a model without a script."""
+def read_static(name: str) -> str:
+    return (STATIC / name).read_text(encoding="utf-8")
+
+
+def model_scripts(run: Run) -> str:
+    """Join the scripts that compute what a run computes. Raises InputError for a model without a script."""
     if type(run.model) not in MODELS:
         known = ", ".join(sorted(kind.__name__ for kind in MODELS))
         raise InputError(f"{run.folder}: there is no live page of {type(run.model).__name__}, only of {known}")
     if getattr(run.model.config, "encoder", "") in ("option 1", "option 2"):
-        raise InputError(
-            f"{run.folder}: there is no live page of an encoder of several sentences, {run.model.config.encoder}"
-        )
-    return scripts(*TEXT, *LAYERS, script_of(type(run.model)))
+        raise InputError(f"{run.folder}: there is no live page of an encoder of several sentences")
+    return scripts(*LAYERS, module_name(type(run.model)))
 
 
-def script_of(model: type[torch.nn.Module]) -> str:
-    """The name of a model's script and picture: that of its module."""
+def module_name(model: type[torch.nn.Module]) -> str:
     return model.__module__.rpartition(".")[2]
 
 
 def write_live_page(path: str | Path, run: Run, title: str, papers: Sequence[LivePaper]) -> Path:
     """Write the page of a run; `title` is a line such as "Mem2Mem, +read", papers are those that it offers.
 
-    Weights are in 16 bits where those of the run are, and otherwise in 32 bits, as far as the page stays below 12 MB;
-    it says so where they were rounded. Raises InputError for a model that it does not know, and for one that is too
-    large.
+    Weights have the run's precision, or 16 bits where the page would have more than 12 MB otherwise. Raises
+    InputError for a model without a script, and for one that is too large.
     """
-    code = scripts_of(run)
+    name = module_name(type(run.model))
+    code = f"{model_scripts(run)}\n{scripts('reader', f'{name}_page', 'page')}"
+    texts = [_paper(paper, run.options) for paper in papers]
     for bits in (32, 16):
-        page = _page(run, code, title, papers, bits)
-        if len(page.encode()) <= LARGEST:
+        page = live_page("page", title, name, code, {**live_data(run, bits), "papers": texts})
+        if (size := len(page.encode())) <= MAX_BYTES:
             return write_whole(path, page)
-    size = len(page.encode()) / 1e6
-    raise InputError(f"{run.folder}: the page would have {size:.0f} MB, and has {LARGEST / 1e6:.0f} MB at most")
+    raise InputError(f"{run.folder}: the page would have {size / 1e6:.0f} MB, more than {MAX_BYTES / 1e6:.0f}")
 
 
-def _page(run: Run, code: str, title: str, papers: Sequence[LivePaper], bits: int) -> str:
-    name = script_of(type(run.model))
-    data = {**live_data(run, bits), "papers": list(map(_paper, papers))}
-    return framed("page", title, name, f"{code}\n{scripts('reader', f'{name}_page', 'page')}", data)
-
-
-def framed(name: str, title: str, picture: str, code: str, data: object, styles: Sequence[str] = ("page",)) -> str:
-    """The page `name`, which is what stands in the frame of all pages that write summaries; picture: of its model."""
-    body, stepper, equations = (
-        (LIVE / f"{part}.html").read_text(encoding="utf-8") for part in (name, "stepper", "equations")
-    )
-    drawn = (LIVE / f"{picture}.svg").read_text(encoding="utf-8")
-    body = _put(_put(body, {"STEPPER": stepper, "EQUATIONS": equations}), {"PICTURE": drawn})
-    return filled("frame", code, data, styles, TITLE=escape(title), BODY=_put(body, {"TITLE": escape(title)}))
-
-
-def filled(name: str, code: str, data: object, styles: Sequence[str] = (), **parts: str) -> str:
-    """The page `name` of `companion/live/static` with its code (no other script runs) and its data; styles: by default its
-    own; `parts` by the names that it has for them."""
+def live_page(
+    name: str, title: str, model: str, code: str, data: object, styles: Sequence[str] = ("base", "page")
+) -> str:
+    """Fill the frame of all live pages with the page `name`, the picture of a model, scripts and data."""
+    parts = {part.upper(): read_static(f"{part}.html") for part in ("stepper", "equations")}
+    body = re.sub(r"\[(STEPPER|EQUATIONS)\]", lambda part: parts[part[1]], read_static(f"{name}.html"))
+    body = body.replace("[PICTURE]", read_picture(model) if model else "").replace("[TITLE]", escape(title))
+    look = "".join(read_static(f"{style}.css") for style in styles)
+    look += (FOLDER / "models.css").read_text(encoding="utf-8") if model else ""
     code = f'"use strict";\n{code}'
-    sheets = [(LIVE / f"{style}.css").read_text(encoding="utf-8") for style in ("palette", *(styles or (name,)))]
-    parts = {
-        "HASH": f"sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}",
-        "STYLE": "".join(sheets),
-        "CODE": code,
-        "DATA": as_script(data),
-        **parts,
-    }
-    return _put((LIVE / f"{name}.html").read_text(encoding="utf-8"), parts)
-
-
-def _put(text: str, parts: Mapping[str, str]) -> str:
-    """A text in which parts take the place of their names in brackets."""
-    return re.sub("|".join(f"\\[{part}\\]" for part in parts), lambda found: parts[found[0][1:-1]], text)
+    return html_page(STATIC / "frame.html", data, TITLE=escape(title), STYLE=look, BODY=body, CODE=code)
 
 
 def sample_papers() -> list[LivePaper]:
-    """Five papers of `pmc-sample` that no run of the project has learned from."""
-    attributions = (Path(characters.__file__).with_name("pmc_sample") / "ATTRIBUTION.md").read_text(encoding="utf-8")
-    sources = dict(re.findall(r"^- (\S+): (.*)$", attributions, re.MULTILINE))
+    """Load five papers of `pmc-sample` from which no run of the project has learned."""
+    attributions = project_root() / "lib" / "data" / "pmc_sample" / "ATTRIBUTION.md"
+    sources = dict(re.findall(r"^- (\S+): (.*)$", attributions.read_text(encoding="utf-8"), re.MULTILINE))
     documents = {document.id: document for document in load_corpus("pmc-sample").split("test")}
     return [LivePaper(documents[name], sources[name]) for name in SAMPLE]
 
 
-def _paper(paper: LivePaper) -> dict[str, Any]:
+def _paper(paper: LivePaper, options: Options) -> dict[str, Any]:
+    """Cut a paper as the scripts read it: of each sentence its words, and how many white space sets apart."""
     document = paper.document
-    return {
-        "title": document.title,
-        "source": paper.source,
-        "names": document.section_names,
-        "sections": document.sections,
-        "tokenised": document.tokenised,
-    }
-
-
-def as_script(value: object) -> str:
-    """JSON that can stand in a script of a page: no text in it can end that script, or begin a comment."""
-    data = json.dumps(value, separators=(",", ":"))  # all that is not ASCII is escaped
-    for sign in "<>&":
-        data = data.replace(sign, f"\\u{ord(sign):04x}")
-    return data
+    sections = [
+        {
+            "name": name,
+            "sentences": [
+                {"tokens": options.words(sentence, document.tokenised), "spaced": len(sentence.split())}
+                for sentence in sentences
+            ],
+        }
+        for name, sentences in zip(document.section_names, document.sections)
+    ]
+    return {"title": document.title, "source": paper.source, "sections": sections}
 
 
 def live_data(run: Run, bits: int = 32) -> dict[str, Any]:
-    """What the scripts need of a run: configuration, options, rules of its search, vocabulary, weights, and the rules
-    that cut a text."""
+    """Collect what the scripts need of a run: configuration, options, rules of its search, vocabulary, weights."""
     return {
         "config": asdict(run.model.config),
         "options": asdict(run.options),
@@ -159,7 +130,6 @@ def live_data(run: Run, bits: int = 32) -> dict[str, Any]:
         "words": run.vocabulary.words,
         "source_words": source.words if (source := run.encoder.source_vocabulary) else None,
         "weights": packed(own_weights(run.model), bits),
-        "rules": text_rules(),
     }
 
 
@@ -170,42 +140,14 @@ def own_weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 
 def packed(tensors: Mapping[str, torch.Tensor], bits: int) -> dict[str, Any]:
-    """Tensors as the scripts unpack them: shapes, and the numbers of all in base64, in 16 bits where that loses
-    nothing or `bits` says so. First bytes stand together, then second ones, ...: so they compress."""
+    """Tensors for the scripts: shapes, and all numbers in base64, in 16 bits if `bits` is 16 or nothing is lost."""
     numbers = np.concatenate([tensor.detach().cpu().float().numpy().ravel() for tensor in tensors.values()])
     half = numbers.astype("<f2")
     exact = bool((half.astype("<f4") == numbers).all())
     numbers = half if exact or bits == 16 else numbers.astype("<f4")
-    planes = numbers.view(np.uint8).reshape(len(numbers), -1).T.tobytes()
     return {
         "shapes": {name: list(tensor.shape) for name, tensor in tensors.items()},
         "bits": 8 * numbers.itemsize,
         "rounded": numbers.itemsize == 2 and not exact,
-        "data": base64.b64encode(zlib.compress(planes)).decode(),
+        "data": base64.b64encode(zlib.compress(numbers.tobytes())).decode(),
     }
-
-
-def text_rules() -> dict[str, dict[str, Any]]:
-    """Tables and regular expressions of the modules that cut a text, for `tablesOf` of the scripts."""
-    rules = {module.__name__.split(".")[-1]: _tables(module) for module in (characters, words, sentences, plain_text)}
-    needed, in_any_script = words._in_any_script()
-    rules["words"] |= {"needed": _table(needed), "in_any_script": _table(in_any_script)}
-    return rules
-
-
-def _tables(module: ModuleType) -> dict[str, Any]:
-    tables = {name.lstrip("_"): _table(value) for name, value in vars(module).items()}
-    return {name: table for name, table in tables.items() if table is not None}
-
-
-def _table(value: object) -> dict[str, Any] | None:
-    """A set of words, a pattern, a tuple of words, or a list of patterns with what takes their place."""
-    if isinstance(value, frozenset):
-        return {"set": sorted(value)}
-    if isinstance(value, re.Pattern):
-        return {"pattern": value.pattern, "flags": value.flags}
-    if isinstance(value, tuple) and all(isinstance(part, str) for part in value):
-        return {"list": list(value)}
-    if isinstance(value, list) and value and isinstance(value[0], tuple):
-        return {"pairs": [[_table(pattern), replacement] for pattern, replacement in value]}
-    return None

@@ -3,14 +3,13 @@
 from dataclasses import asdict, dataclass
 from html import escape
 
-from companion.live.page import LAYERS, filled, packed, scripts
+from companion.live.page import LAYERS, live_page, packed, scripts
 from companion.pages.frames import TRUST
 from lib.data.vocabulary import Vocabulary
 from lib.decoding.search import DecodeConfig
 from lib.models.seq2seq import Seq2Seq
 
-SCRIPTS = (*LAYERS, "seq2seq")
-# seen where a page's frames are taken out, as GitHub and a JupyterLab that does not trust the page do
+# Shown where a page's frames are removed, as GitHub and a JupyterLab that does not trust the page do.
 MISSING = (
     "Here a text can be typed and the switch be moved, where a browser runs the page's scripts: open the page in the "
     f"book, or {TRUST}."
@@ -19,10 +18,9 @@ MISSING = (
 
 @dataclass(frozen=True)
 class LivePointer:
-    """As a cell's result: a frame in which a text is typed, with what the model does at each step and its beam search
-    (`companion/live/static/pointer_page.js`). Weights are rounded to 16 bits.
+    """As a cell's result: a frame in which a text is typed, with the model's steps and its beam search.
 
-    model: one that copies; in any precision.
+    model: one that copies, in any precision; its weights are rounded to 16 bits.
     text: what the frame begins with.
     decode: rules of its search, of which a reader changes the beam.
     """
@@ -32,23 +30,17 @@ class LivePointer:
     text: str
     decode: DecodeConfig
 
-    def __post_init__(self):
-        if not self.model.config.copy:
-            raise ValueError("a live pointer needs a model that copies: Seq2SeqConfig(copy=True)")
-
-    def data(self) -> dict:
-        """What the scripts need."""
-        return {
+    def document(self) -> str:
+        """The frame's own HTML, which needs nothing else."""
+        data = {
             "config": asdict(self.model.config),
             "weights": packed(self.model.state_dict(), 16),
             "decode": asdict(self.decode),
             "words": self.vocabulary.words,
             "text": self.text,
         }
-
-    def document(self) -> str:
-        """The frame's own HTML, which needs nothing else."""
-        return filled("pointer_page", scripts(*SCRIPTS, "pointer_page"), self.data())
+        code = scripts(*LAYERS, "seq2seq", "pointer_page")
+        return live_page("pointer_page", "a pointer-generator", "", code, data, ("base", "pointer_page"))
 
     def _repr_html_(self) -> str:
         """A frame that may run its script and nothing more; it hides the sentence that stands below it."""
@@ -58,6 +50,3 @@ class LivePointer:
             f'<iframe title="A pointer-generator that reads what you type" sandbox="allow-scripts" loading="lazy" '
             f'style="{cell}; {size}; background: #fff" srcdoc="{escape(self.document(), quote=True)}"></iframe></div>'
         )
-
-    def __repr__(self) -> str:
-        return MISSING

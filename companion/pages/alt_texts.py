@@ -1,24 +1,16 @@
-"""Texts in place of figures, made of their numbers: for readers who cannot see them, and where pictures are off."""
+"""Alternative texts of figures, generated from their numbers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from companion.pages.figures import loss_terms
-
-
-def alt_text(plot: str, data: Mapping[str, Any]) -> str:
-    """A text of what a plot of `companion.pages.figures` shows of its arguments. Raises KeyError for a plot without
-    words."""
-    return DESCRIBED[plot](**data)
-
 
 def _joined(panels: Sequence[dict], describe: Callable[[dict], str]) -> str:
     return " ".join(f"{panel.get('title', '')}: {describe(panel)}.".lstrip(": ") for panel in panels)
 
 
-def _map(panel: Mapping[str, Any]) -> str:
+def _describe_map(panel: Mapping[str, Any]) -> str:
     """Size, names if there are any, range, and where the number furthest from 0 stands."""
     values = np.asarray(panel.get("values", panel.get("weights")), dtype=float)
     at = np.unravel_index(np.abs(values).argmax(), values.shape)
@@ -38,31 +30,42 @@ def _map(panel: Mapping[str, Any]) -> str:
     )
 
 
-def _maps(panels: Sequence[dict], **_: Any) -> str:
-    return "Heat maps. " + _joined(panels, _map)
+def describe_maps(panels: Sequence[dict], **_: Any) -> str:
+    return "Heat maps. " + _joined(panels, _describe_map)
 
 
-def _of_a_line(name: str, x: Sequence[float], y: Sequence[float]) -> str:
+def _describe_line(name: str, x: Sequence[float], y: Sequence[float]) -> str:
     return f"{name} from {y[0]:.3g} at {x[0]:g} to {y[-1]:.3g} at {x[-1]:g}"
 
 
-def _losses(metrics: list[dict], **_: Any) -> str:
+def loss_terms(metrics: list[dict]) -> dict[str, dict[str, tuple[list, list]]]:
+    """{term: {split: (steps, values)}} of a run's losses, without the weighted sum of all."""
+    terms = {}
+    for term in [k for k in metrics[0] if k not in ("step", "split", "seconds", "loss")]:
+        by_split = {split: [m for m in metrics if m["split"] == split and term in m] for split in ("train", "val")}
+        terms[term] = {
+            s: ([m["step"] for m in logged], [m[term] for m in logged]) for s, logged in by_split.items() if logged
+        }
+    return terms
+
+
+def describe_losses(metrics: list[dict], **_: Any) -> str:
     parts = [
-        f"{term}: " + ", ".join(_of_a_line(split, *points) for split, points in splits.items())
+        f"{term}: " + ", ".join(_describe_line(split, *points) for split, points in splits.items())
         for term, splits in loss_terms(metrics).items()
     ]
     return f"Losses over steps. {'; '.join(parts)}."
 
 
-def _lines(panels: Sequence[dict], **_: Any) -> str:
+def describe_lines(panels: Sequence[dict], **_: Any) -> str:
     def describe(panel: dict) -> str:
-        series = ", ".join(_of_a_line(name, *points) for name, points in panel["series"].items())
+        series = ", ".join(_describe_line(name, *points) for name, points in panel["series"].items())
         return f"{panel['ylabel']} over {panel['xlabel']}: {series}"
 
     return "Line plots. " + _joined(panels, describe)
 
 
-def _shaded_words(panels: Sequence[dict], label: str, **_: Any) -> str:
+def describe_shaded_words(panels: Sequence[dict], label: str, **_: Any) -> str:
     def describe(panel: dict) -> str:
         order, words = np.argsort(panel["weights"], kind="stable"), panel["words"]
         (low, *_), (*_, high) = order, order
@@ -72,7 +75,7 @@ def _shaded_words(panels: Sequence[dict], label: str, **_: Any) -> str:
     return "Texts with shaded words. " + _joined(panels, describe)
 
 
-def _maximum_attention(
+def describe_maximum_attention(
     places: Sequence[int], windows: Sequence[int], words: int, window: int, stride: int, **_: Any
 ) -> str:
     entered = np.unique(np.asarray(windows)) + 1
@@ -83,7 +86,7 @@ def _maximum_attention(
     )
 
 
-def _interval_bars(series: Mapping[str, Mapping[str, Sequence[float]]], xlabel: str) -> str:
+def describe_interval_bars(series: Mapping[str, Mapping[str, Sequence[float]]], xlabel: str) -> str:
     described = [
         f"{label}: "
         + ", ".join(f"{name} {mean:.1f} [{low:.1f}, {high:.1f}]" for name, (mean, low, high) in named.items())
@@ -92,7 +95,7 @@ def _interval_bars(series: Mapping[str, Mapping[str, Sequence[float]]], xlabel: 
     return f"Means with intervals, {xlabel}. {'; '.join(described)}."
 
 
-def _histograms(panels: Sequence[dict]) -> str:
+def describe_histograms(panels: Sequence[dict]) -> str:
     def describe(panel: dict) -> str:
         middles = (np.array(panel["edges"])[1:] + np.array(panel["edges"])[:-1]) / 2
         means = {name: np.average(middles, weights=counts) for name, counts in panel["counts"].items()}
@@ -101,13 +104,13 @@ def _histograms(panels: Sequence[dict]) -> str:
     return "Histograms. " + _joined(panels, describe)
 
 
-def _dot_plots(panels: Sequence[dict], unit: str) -> str:
+def describe_dot_plots(panels: Sequence[dict], unit: str) -> str:
     return "Dot plots. " + _joined(
         panels, lambda panel: f"{len(panel['pairs'])} dots in a text of {panel['length']} {unit}s"
     )
 
 
-def _beam_tree(columns: Sequence[Sequence[dict]], **_: Any) -> str:
+def describe_beam_tree(columns: Sequence[Sequence[dict]], **_: Any) -> str:
     def describe(column: Sequence[dict], before: Sequence[dict]) -> str:
         return ", ".join(
             f"{before[node['parent']]['word'] + ' ' if before else ''}{node['word']} {node['value']:.2f}"
@@ -122,7 +125,7 @@ def _beam_tree(columns: Sequence[Sequence[dict]], **_: Any) -> str:
     return f"A tree of hypotheses. {' '.join(steps)}"
 
 
-def _number_grid(
+def describe_number_grid(
     values: Sequence[Sequence[int]],
     rows: Sequence[str],
     columns: Sequence[str],
@@ -134,11 +137,3 @@ def _number_grid(
         f"A grid of whole numbers, {len(rows)} rows ({', '.join(rows)}) by {len(columns)} columns "
         f"({', '.join(columns)}); the last is {values[-1][-1]}. A path leads to it over {len(hits)} hits: {shared}."
     )
-
-
-DESCRIBED: dict[str, Callable[..., str]] = {
-    "attention_maps": _maps, "word_maps": _maps, "loss_curves": _losses, "lines": _lines,
-    "shaded_words": _shaded_words, "maximum_attention": _maximum_attention,
-    "interval_bars": _interval_bars, "histograms": _histograms, "dot_plots": _dot_plots,
-    "beam_tree": _beam_tree, "number_grid": _number_grid,
-}  # fmt: skip

@@ -1,6 +1,5 @@
 """Checks of a page: the naive equation and the library give the same numbers."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from html import escape
@@ -108,11 +107,9 @@ class Report:
         return f"{count} of {count} comparisons, of {parts} equations and checks, agree within {largest:.1e}"
 
     def _repr_html_(self) -> str:
-        columns = {"equation": "equation", "what": "what", "numbers": "numbers", "difference": "largest difference"}
-        frame = pd.DataFrame(map(asdict, self.held), columns=list(columns)).rename(columns=columns)
+        frame = pd.DataFrame(map(asdict, self.held), columns=["equation", "what", "numbers", "difference"])
+        frame = frame.rename(columns={"difference": "largest difference"})
         table = frame.to_html(index=False, float_format="{:.1e}".format, border=0)
-        two = r"(<tr[^>]*>\s*)<(t[hd])>([^<]*</t[hd]>\s*)<t[hd]>"
-        table = re.sub(two, r'\1<\2 style="text-align: left">\3<\2 style="text-align: left">', table)
         return f"<details><summary>{self!r}</summary>{table}</details>"
 
 

@@ -9,7 +9,7 @@ A figure NAME.png has a NAME.json beside it: the name of a function of this file
 import io
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,16 +18,15 @@ import matplotlib.cm
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
+from companion.pages import alt_texts
 from lib.system.command_line import command_parser, plain_errors
-from lib.system.errors import InputError
+from lib.system.errors import one_of
 from lib.system.files import project_root, read_numbers, write_whole
 
 SIZE = 10  # of all letters
-MOST_CELLS = 1_000
 SHARP = 2  # pixels of a file for each that a browser shows
 STYLE = {
     "figure.dpi": 96,  # CSS pixels an inch
@@ -45,44 +44,47 @@ def use_style() -> None:
     plt.rcParams.update(STYLE)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
-Cell = tuple[int, int, int, int, str]
-
-
 @dataclass(frozen=True)
-class Drawn:
-    """A figure as it is shown.
+class Plot:
+    """A kind of figure, by its name in the JSON files: how its arguments are drawn, and described in words."""
 
-    picture: PNG, of twice the pixels that it is shown with.
-    cells: of its heat maps: left, top, width and height in thousandths of the figure, and what a reader is told of
-        one, the names of its row and column, and its value; none where there are more than `MOST_CELLS`.
-    """
-
-    picture: bytes
-    cells: Sequence[Cell]
+    name: str
+    draw: Callable[..., Figure]
+    describe: Callable[..., str]
 
 
-def draw(plot: Callable[..., Figure], name: str, folder: str | Path, caption: str = "", **data) -> Drawn:
-    """Draw a figure from `data`, rounded to four digits, and write NAME.png and NAME.json.
+PLOTS: dict[str, Plot] = {}
+
+
+def described_by(describe: Callable[..., str]) -> Callable[[Callable[..., Figure]], Plot]:
+    """Make a drawing function a `Plot` of `PLOTS`."""
+
+    def make_plot(draw: Callable[..., Figure]) -> Plot:
+        return PLOTS.setdefault(draw.__name__, Plot(draw.__name__, draw, describe))
+
+    return make_plot
+
+
+def draw(plot: Plot, name: str, folder: str | Path, caption: str = "", **data) -> bytes:
+    """Draw a figure from `data`, rounded to four digits, and write NAME.png and NAME.json. Returns the PNG.
 
     Args:
-        plot: a function of this file.
         caption: saved in the JSON file; the picture has none.
-        data: its arguments, in what JSON can hold, or tensors and arrays.
+        data: arguments of the plot, in what JSON can hold, or tensors and arrays.
     """
     data = rounded(data)
-    content = json.dumps({"plot": plot.__name__, "caption": caption, **data}, ensure_ascii=False) + "\n"
-    drawn = finished(plot(**data))
-    # numbers first: a picture without them is taken for another's (`check_replaces`)
+    content = json.dumps({"plot": plot.name, "caption": caption, **data}, ensure_ascii=False) + "\n"
+    drawn = finished(plot.draw(**data))
+    # The numbers come first: a picture without them is taken for another's (`check_replaces`).
     write_whole(Path(folder) / f"{name}.json", content)
-    write_whole(Path(folder) / f"{name}.png", drawn.picture)
+    write_whole(Path(folder) / f"{name}.png", drawn)
     return drawn
 
 
 def redraw(folder: str | Path) -> list[str]:
-    """Draw every figure of a folder from its numbers alone. Returns their names.
+    """Draw every figure of a folder again from its numbers. Returns their names.
 
-    Raises OSError where there is no such folder, and ValueError for a file that is no JSON object or a plot that is
-    not in this file.
+    Raises OSError where there is no such folder, and ValueError for a plot that is not in this file.
     """
     use_style()
     drawn = []
@@ -90,39 +92,19 @@ def redraw(folder: str | Path) -> list[str]:
         data = read_numbers(path, "figure or table", needed=())
         if "plot" not in data:  # a table
             continue
-        if data["plot"] not in PLOTS:
-            raise InputError(
-                f"{path}: no plot {data['plot']!r} in companion.pages.figures; there are {', '.join(PLOTS)}"
-            )
         data.pop("caption", "")
-        write_whole(path.with_suffix(".png"), finished(PLOTS[data.pop("plot")](**data)).picture)
+        plot = PLOTS[one_of(data.pop("plot"), PLOTS, f"{path}: plot")]
+        write_whole(path.with_suffix(".png"), finished(plot.draw(**data)))
         drawn.append(path.stem)
     return drawn
 
 
-def finished(figure: Figure) -> Drawn:
-    """A figure as it is shown, and closed."""
+def finished(figure: Figure) -> bytes:
+    """Save a figure as PNG, of twice the pixels that it is shown with, and close it."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", metadata={"Software": None})
     plt.close(figure)
-    maps = [(ax, np.asarray(image.get_array())) for ax in figure.axes for image in ax.images]
-    few = sum(values.size for _, values in maps) <= MOST_CELLS
-    return Drawn(buffer.getvalue(), [cell for ax, values in maps for cell in _cells(ax, values)] if few else ())
-
-
-def _cells(ax: Axes, values: np.ndarray) -> Iterator[Cell]:
-    to_figure = ax.transData + ax.figure.transFigure.inverted()
-    rows, columns = (_names(axis, count) for axis, count in zip((ax.yaxis, ax.xaxis), values.shape))
-    for (i, j), value in np.ndenumerate(values):
-        (left, top), (right, bottom) = to_figure.transform([(j - 0.5, i - 0.5), (j + 0.5, i + 0.5)])
-        edges = (round(1000 * share) for share in (left, 1 - top, right - left, top - bottom))
-        yield *edges, f"{rows[i]}, {columns[j]}: {value:.3g}"
-
-
-def _names(axis: Axis, count: int) -> list[str]:
-    """Of a heat map's rows or columns; a number, from 1, where there is no name."""
-    named = {round(place): label.get_text() for place, label in zip(axis.get_ticklocs(), axis.get_ticklabels())}
-    return [named.get(n) or str(n + 1) for n in range(count)]
+    return buffer.getvalue()
 
 
 def rounded(value: Any) -> Any:
@@ -138,12 +120,11 @@ def rounded(value: Any) -> Any:
 
 # ----------------------------------------------------------------------------------------------------- the plots
 
-PALEST = (
-    0.2  # a colour bar goes at least this far: smaller differences of weights are pale, not stretched to the darkest
-)
+PALEST = 0.2  # a colour bar goes at least this far: small weights are pale, not stretched to the darkest
 NUMBER = {"ha": "center", "va": "center", "fontsize": SIZE - 2}
 
 
+@described_by(alt_texts.describe_maps)
 def attention_maps(
     panels: list[dict], rows: str, columns: str, across: int = 2, top: float = 0.0, size: float = 4.6,
     label: str = "weight",
@@ -163,7 +144,9 @@ def attention_maps(
         named = panel.get("columns", columns)
         highest = top or max(PALEST, np.asarray(panel["weights"]).max())
         image = _attention_map(ax, panel["weights"], panel["title"], rows, named, panel.get("marked", ()), highest)
-        _number_columns(ax, np.shape(panel["weights"])[1], most=min(12, round(2.6 * size)))
+        count = np.shape(panel["weights"])[1]
+        step = max(1, -(-count // min(12, round(2.6 * size))))  # so that the numbers of the columns do not overlap
+        ax.set_xticks(range(0, count, step), map(str, range(1, count + 1, step)))
         if not top:
             figure.colorbar(image, ax=ax, label=label, shrink=0.9)
     if top:
@@ -182,12 +165,7 @@ def _attention_map(ax: Axes, weights, title: str, rows: str, columns: str, marke
     return image
 
 
-def _number_columns(ax: Axes, count: int, most: int) -> None:
-    """Number the columns from 1; at most so many have a number."""
-    step = max(1, -(-count // most))
-    ax.set_xticks(range(0, count, step), map(str, range(1, count + 1, step)))
-
-
+@described_by(alt_texts.describe_losses)
 def loss_curves(metrics: list[dict], hours: float = 0.0, halved: Sequence[float] = ()) -> Figure:
     """Every loss term over the steps, training as a line and validation, where it has the term, as points. A term
     that falls to less than a hundredth has a logarithmic axis.
@@ -198,7 +176,7 @@ def loss_curves(metrics: list[dict], hours: float = 0.0, halved: Sequence[float]
     last = metrics[-1]["step"]
     unit, time = ("hours", hours) if hours >= 1 else ("minutes", 60 * hours)
     label, pace = (f"{unit} ({last:,} steps)", time / last) if hours else ("step", 1)
-    terms = loss_terms(metrics)
+    terms = alt_texts.loss_terms(metrics)
     figure, axes = plt.subplots(1, len(terms), figsize=(max(4.4, 3.4 * len(terms)), 2.6), squeeze=False)
     for ax, (term, splits) in zip(axes.flat, terms.items()):
         for split, (steps, values) in splits.items():
@@ -216,17 +194,7 @@ def loss_curves(metrics: list[dict], hours: float = 0.0, halved: Sequence[float]
     return figure
 
 
-def loss_terms(metrics: list[dict]) -> dict[str, dict[str, tuple[list, list]]]:
-    """{term: {split: (steps, values)}} of a run's losses, without the weighted sum of all."""
-    terms = {}
-    for term in [k for k in metrics[0] if k not in ("step", "split", "seconds", "loss")]:
-        by_split = {split: [m for m in metrics if m["split"] == split and term in m] for split in ("train", "val")}
-        terms[term] = {
-            s: ([m["step"] for m in logged], [m[term] for m in logged]) for s, logged in by_split.items() if logged
-        }
-    return terms
-
-
+@described_by(alt_texts.describe_lines)
 def lines(panels: list[dict], width: float = 5.0) -> Figure:
     """Lines side by side; each panel is {"series": {name: [x, y]}, "xlabel", "ylabel"} and perhaps "xscale",
     "yscale", "dashed" names, "ticks" of x, "zero": whether y begins there, and "spread": {name: [low, high]}, what
@@ -251,6 +219,7 @@ def lines(panels: list[dict], width: float = 5.0) -> Figure:
 LETTER = 0.602 * SIZE / 72  # inches of a letter of the monospaced font
 
 
+@described_by(alt_texts.describe_shaded_words)
 def shaded_words(panels: list[dict], label: str, across: int = 84) -> Figure:
     """Texts whose words have shades, from the least weight of all to the largest; each panel is {"title", "words",
     "weights"}. across: letters of a line."""
@@ -282,6 +251,7 @@ def shaded_words(panels: list[dict], label: str, across: int = 84) -> Figure:
     return figure
 
 
+@described_by(alt_texts.describe_maps)
 def word_maps(
     panels: list[dict], across: int = 0, top: float = 0.0, label: str = "weight", zeros: bool = False
 ) -> Figure:
@@ -321,6 +291,7 @@ def _word_map(ax: Axes, values: np.ndarray, top: float, zeros: bool):
     return image
 
 
+@described_by(alt_texts.describe_maximum_attention)
 def maximum_attention(
     places: list[int], weights: list[float], windows: list[int], words: int, window: int, stride: int
 ) -> Figure:
@@ -343,6 +314,7 @@ def maximum_attention(
     return figure
 
 
+@described_by(alt_texts.describe_interval_bars)
 def interval_bars(series: dict[str, dict[str, list[float]]], xlabel: str) -> Figure:
     """Means with their intervals, {series: {row: [mean, low, high]}}: a colour for each series, the first row on top,
     and beside each other in a row what several series have there."""
@@ -361,6 +333,7 @@ def interval_bars(series: dict[str, dict[str, list[float]]], xlabel: str) -> Fig
     return figure
 
 
+@described_by(alt_texts.describe_histograms)
 def histograms(panels: list[dict]) -> Figure:
     """Outlines of histograms side by side; each panel is {"edges", "counts": {name: of each bin}, "xlabel"} and
     perhaps "mark", where a line stands."""
@@ -376,6 +349,7 @@ def histograms(panels: list[dict]) -> Figure:
     return figure
 
 
+@described_by(alt_texts.describe_dot_plots)
 def dot_plots(panels: list[dict], unit: str) -> Figure:
     """Two places of a text that are equal as a dot; each panel is {"title", "pairs", "length"}: [first, second] from
     1 on, in a text of `length` units."""
@@ -392,6 +366,7 @@ def dot_plots(panels: list[dict], unit: str) -> Figure:
 CHOSEN, PALE = "#cfe3f2", "#909090"  # the fill of what is chosen; the lines and letters of what is not
 
 
+@described_by(alt_texts.describe_beam_tree)
 def beam_tree(columns: list[list[dict]], steps: str = "step") -> Figure:
     """Hypotheses of a beam search, a column for each step, the first one for the empty hypothesis.
 
@@ -432,6 +407,7 @@ def _tree_rows(columns: list[list[dict]]) -> list[list[float]]:
     return rows
 
 
+@described_by(alt_texts.describe_number_grid)
 def number_grid(
     values: list[list[int]], rows: list[str], columns: list[str], path: list[list[int]], hits: list[list[int]],
     xlabel: str, ylabel: str,
@@ -452,28 +428,11 @@ def number_grid(
     return figure
 
 
-PLOTS = {
-    plot.__name__: plot
-    for plot in (
-        attention_maps, loss_curves, lines, shaded_words, word_maps, maximum_attention,
-        interval_bars, histograms, dot_plots, beam_tree, number_grid,
-    )
-}  # fmt: skip
-
-
-def drawing_command(
-    name: str, docstring: str | None, draw: Callable[[Path], Iterable[str]], arguments: list[str] | None
-) -> None:
-    """Run a command that draws files into a folder, by default `figures`, and prints their names."""
-    parser = command_parser(name, docstring)
-    parser.add_argument("folder", nargs="?", default=project_root() / "figures", type=Path, help="or figures/")
-    args = parser.parse_args(arguments)
-    with plain_errors():
-        print(*draw(args.folder), sep="\n")
-
-
 def main(arguments: list[str] | None = None) -> None:
-    drawing_command("companion.pages.figures", __doc__, redraw, arguments)
+    parser = command_parser("companion.pages.figures", __doc__)
+    parser.add_argument("folder", nargs="?", default=project_root() / "figures", type=Path, help="or figures/")
+    with plain_errors():
+        print(*redraw(parser.parse_args(arguments).folder), sep="\n")
 
 
 if __name__ == "__main__":

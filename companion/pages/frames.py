@@ -1,29 +1,24 @@
-"""Frames of which one is seen at a time: sliders where a kernel runs for a reader, and without one, as in the book,
-buttons that need no script."""
+"""Frames of which one is shown at a time, by buttons that need neither a script nor a kernel."""
 
 import itertools
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-
-import ipywidgets
-from IPython.display import HTML, display
 
 from lib.system.fingerprints import digest
 
 UNSEEN = ' style="display: none"'  # where style sheets are taken out; otherwise they say better
 TRUST = "tell JupyterLab to trust this notebook (View, Activate Command Palette, Trust Notebook), or run its cells"
 
-_times: Counter[str] = Counter()  # frames were drawn without a kernel, by a digest of what they show
+_times: Counter[str] = Counter()  # how often frames were shown, by a digest of what they show
 
 
 @dataclass(frozen=True)
 class Frames:
     """HTML for every choice of values.
 
-    axes: the values of each slider, by its name.
+    axes: the values of each row of buttons, by its name.
     frames: HTML for each tuple of values, one of each axis, in their order.
     first: what is seen first.
     """
@@ -31,28 +26,6 @@ class Frames:
     axes: Mapping[str, Sequence[str]]
     frames: Mapping[tuple[str, ...], str]
     first: tuple[str, ...]
-
-    def __post_init__(self):
-        choices = set(itertools.product(*self.axes.values()))
-        if set(self.frames) != choices or self.first not in choices:
-            raise ValueError(
-                f"frames: one for each of {len(choices)} choices is needed, there are {len(self.frames)}"
-            )
-
-    def widget(self) -> ipywidgets.VBox:
-        """A slider for each axis, and the frame of their values."""
-        shown = ipywidgets.HTML(self.frames[self.first])
-        sliders = [
-            ipywidgets.SelectionSlider(options=list(values), value=value, description=name)
-            for (name, values), value in zip(self.axes.items(), self.first)
-        ]
-
-        def show(_) -> None:
-            shown.value = self.frames[tuple(slider.value for slider in sliders)]
-
-        for slider in sliders:
-            slider.observe(show, "value")
-        return ipywidgets.VBox([*sliders, shown])
 
     def _repr_html_(self) -> str:
         """Buttons, of which style sheets know the chosen one. Where those are taken out, as JupyterLab does with a
@@ -100,7 +73,3 @@ class Frames:
 
     def __repr__(self) -> str:
         return f"{len(self.frames)} frames, by {', '.join(self.axes)}"
-
-    def _ipython_display_(self) -> None:
-        """A Jupyter server names the notebook to its kernels; a page that is only executed has none."""
-        display(self.widget() if "JPY_SESSION_NAME" in os.environ else HTML(self._repr_html_()))

@@ -17,9 +17,11 @@ def task_results(name: str) -> dict[str, dict[str, list]]:
 
 
 def task_table(name: str, columns: Mapping[str, str], rows: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """Results of `companion.solve NAME`: the mean over seeds of each measure, with the least and the largest where they
-    differ. columns, rows: {name in the table: measure or row}; by default all rows. Nothing where a row does not have
-    a measure."""
+    """Tabulate results of `companion.solve NAME`: the mean over seeds of each measure, with its range.
+
+    columns, rows: {name in the table: measure or row}; by default all rows. A cell is empty where a row does not have
+    the measure.
+    """
     table = task_results(name)
     cells = {
         label: {column: over_seeds(table[row].get(measure, [])) for column, measure in columns.items()}

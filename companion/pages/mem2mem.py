@@ -77,7 +77,7 @@ def greedy_words(model: Mem2Mem, document: EncodedDocument, count: int) -> np.nd
     state = model.encode(batch)
     for _ in range(count):
         output, state = model.decode(torch.tensor([words[-1:]]), state)
-        words.append(int(model.pointer.distribution(output, 0).argmax()))
+        words.append(int(model.distribution(output, state, 0).argmax()))
     return np.array(words[1:], dtype=np.int32)
 
 

@@ -3,8 +3,9 @@
 import ast
 import builtins
 
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
 from lib.system.errors import InputError, did_you_mean
-from lib.system.files import check_ours
 
 
 class ParameterError(InputError):
@@ -19,9 +20,7 @@ def check_parameters(namespace: dict) -> None:
 
     Raises:
         ParameterError: an unknown name, with the nearest known one; a value of the wrong type; a negative number.
-        InputError: another `lib` is in the way.
     """
-    check_ours()
     cells = [cell for cell in namespace.get("In", []) if cell.strip()]
     declared_at = max((i for i, cell in enumerate(cells) if _declared(cell)), default=None)
     if declared_at is None:
@@ -63,15 +62,11 @@ def _parse(cell: str) -> list[ast.stmt]:
 
 
 def _convert(name: str, value, kind: type):
+    """Convert what papermill passes: 1000.0 to 1000, 7 to "7", "true" to True."""
     wrong = ParameterError(f"parameter {name!r} must be {kind.__name__}, not {value!r}")
-    if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
-        return value
-    if kind is int and isinstance(value, float) and value.is_integer():
-        return int(value)
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if kind is str and isinstance(value, int | float):
-        return str(value)
-    if kind is bool and str(value).lower() in ("true", "false"):
-        return str(value).lower() == "true"
-    raise wrong
+    if isinstance(value, bool) and kind is not bool:
+        raise wrong
+    try:
+        return TypeAdapter(kind, config=ConfigDict(coerce_numbers_to_str=True)).validate_python(value)
+    except ValidationError:
+        raise wrong from None

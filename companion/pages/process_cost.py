@@ -1,6 +1,8 @@
 """The time and memory that a command takes, as a whole process of its own.
 
-    python -m companion.pages.process_cost FILE MODULE [ARGUMENTS ...]   # as python -m MODULE; seconds, gigabytes into FILE
+    python -m companion.pages.process_cost FILE MODULE [ARGUMENTS ...]
+
+runs python -m MODULE, and writes its seconds and gigabytes into FILE.
 
 FILE is written when the command has succeeded, also by sys.exit(0).
 """

@@ -13,10 +13,10 @@ from torch import nn
 
 from companion.pages.figures import loss_curves
 from companion.pages.shown import PageFigures, Passages, ShownFigure
-from lib.data.registry import IN_BOTH
 from lib.data.corpora import Corpus, unseen
 from lib.data.documents import Document
 from lib.data.prepared import PreparedCorpus, code_of
+from lib.data.registry import IN_BOTH
 from lib.decoding.run import Run
 from lib.papers import open_run
 from lib.papers.paper import Setup

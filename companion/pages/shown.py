@@ -1,65 +1,40 @@
 """Results that a page shows below its cells: figures with number, caption and description, tables whose numbers stay
-in one piece, passages of text that wrap between words, code that unfolds."""
+in one piece, passages of text that wrap between words."""
 
 import base64
 import html
-import inspect
 import os
 import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 from IPython.core.getipython import get_ipython
-from matplotlib.figure import Figure
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import PythonLexer
 
-from companion.pages.alt_texts import alt_text
-from companion.pages.figures import SHARP, Cell, Drawn, draw, finished, rounded, use_style
+from companion.pages.figures import SHARP, Plot, draw, finished, rounded, use_style
 from lib.system.files import work_folder
 
 
 @dataclass(frozen=True)
 class ShownFigure:
-    """A figure as the result of a cell, with the values of its heat maps under the mouse; its caption and description
-    where there are no pictures."""
+    """A figure as the result of a cell, a PNG with its caption; both in words where there are no pictures."""
 
-    drawn: Drawn
+    picture: bytes
     alt: str
     caption: str
 
     def _repr_html_(self) -> str:
-        data, alt = base64.b64encode(self.drawn.picture).decode(), html.escape(self.alt, quote=True)
-        width = int.from_bytes(self.drawn.picture[16:20], "big") // SHARP  # a PNG begins with its size
+        data, alt = base64.b64encode(self.picture).decode(), html.escape(self.alt, quote=True)
+        width = int.from_bytes(self.picture[16:20], "big") // SHARP  # a PNG begins with its size
         image = f'<img src="data:image/png;base64,{data}" alt="{alt}" width="{width}" style="max-width: 100%">'
-        image = f'<div style="position: relative; width: fit-content">{image}{_values(self.drawn.cells)}</div>'
         text = re.sub(r"^Figure \d+\.", r"<b>\g<0></b>", html.escape(self.caption))
         caption = f'<figcaption style="max-width: 56rem">{text}</figcaption>'
         return f'<figure style="margin: 0.5rem 0">{image}{caption}</figure>'
 
     def __repr__(self) -> str:
         return f"{self.caption} [{self.alt}]"
-
-
-def _values(cells: Sequence[Cell]) -> str:
-    """Cells over a picture, unseen, which say their value where the mouse rests. Their texts stand in attributes: of
-    SVG, JupyterLab would leave the texts to a notebook that it does not trust, and nothing else."""
-    boxes = (
-        f'<i title="{html.escape(text, quote=True)}" style="position:absolute;left:{x / 10:g}%;top:{y / 10:g}%;'
-        f'width:{width / 10:g}%;height:{height / 10:g}%"></i>'
-        for x, y, width, height, text in cells
-    )
-    return f'<div aria-hidden="true">{"".join(boxes)}</div>' if cells else ""
-
-
-def picture(plot: Callable[..., Figure], caption: str, **data) -> ShownFigure:
-    """A plot of `companion.pages.figures` with a caption, without a number."""
-    data = rounded(data)
-    return ShownFigure(finished(plot(**data)), alt_text(plot.__name__, data), caption)
 
 
 def figures_folder() -> Path:
@@ -79,12 +54,12 @@ class PageFigures:
         self._numbers: dict[str, int] = {}
         use_style()
 
-    def show(self, plot: Callable[..., Figure], caption: str, name: str = "", **data) -> ShownFigure:
-        """A plot of `companion.pages.figures` with its caption, at the end of a cell; saved if it has a name."""
+    def show(self, plot: Plot, caption: str, name: str = "", **data) -> ShownFigure:
+        """Show a plot of `companion.pages.figures` with its caption; save it if it has a name."""
         number = self._numbers.setdefault(name or caption, len(self._numbers) + 1)
         data = rounded(data)
-        drawn = draw(plot, name, self.folder, caption, **data) if name else finished(plot(**data))
-        return ShownFigure(drawn, alt_text(plot.__name__, data), f"Figure {number}. {caption}")
+        drawn = draw(plot, name, self.folder, caption, **data) if name else finished(plot.draw(**data))
+        return ShownFigure(drawn, plot.describe(**data), f"Figure {number}. {caption}")
 
 
 @dataclass(frozen=True)
@@ -109,35 +84,10 @@ class Passages:
         )
 
 
-class ShownSource:
-    """Code of functions and classes: plain text, and in a notebook a block that unfolds."""
-
-    def __init__(self, parts: Sequence[Callable | type]):
-        self.names = [part.__qualname__ for part in parts]
-        self.code = "\n".join(textwrap.dedent(inspect.getsource(part)) for part in parts)
-
-    def __repr__(self) -> str:
-        return self.code
-
-    def _repr_html_(self) -> str:
-        block = highlight(self.code, PythonLexer(), HtmlFormatter(noclasses=True))
-        return f"<details><summary>{', '.join(self.names)}</summary>{block}</details>"
-
-
-def show_source(*parts: Callable | type) -> ShownSource:
-    """The code of functions and classes, to be shown at the end of a cell."""
-    return ShownSource(parts)
-
-
 def clip(text: str, words: int = 45) -> str:
     """The first words of a text, for printing."""
     parts = text.split()
     return " ".join(parts[:words]) + (" ..." if len(parts) > words else "")
-
-
-def wrapped(text: str) -> str:
-    """A text in lines that break between words, to be printed."""
-    return textwrap.fill(text, 88)
 
 
 UNIT = r"(?<=\d) (?:ms|s|h|GB|%)(?!\w)"  # behind a number

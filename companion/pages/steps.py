@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from companion.pages.frames import Frames
-from lib.layers.pointer import GenerateOrCopy, PointerOutput
+from lib.layers.pointer import PointerGenerator, PointerOutput
 
 BLUE, ORANGE, GREY = "0, 102, 168", "#b8440a", "#5f6b76"
 WHITE = "background: #fff; color: #14181e"  # what a page draws stands on white in every theme, the rows of tables too
@@ -49,7 +49,7 @@ def best_words(probabilities: Tensor, words: Sequence[str], count: int = 3) -> B
 
 @torch.no_grad()
 def pointer_steps(
-    pointer: GenerateOrCopy,
+    pointer: PointerGenerator,
     output: PointerOutput,
     ids: Iterable[int],
     words: Sequence[str],

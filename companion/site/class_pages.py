@@ -1,8 +1,10 @@
-"""`python -m companion.site.class_pages FOLDER`: the exercises of each page as a notebook of its own, solutions and hidden
-tests inside, in the format and the folders of nbgrader: FOLDER/source/PAGE/PAGE.ipynb, and
-FOLDER/nbgrader_config.py, which stays as it is where there is one."""
+"""The exercises of each page as a notebook of its own, with solutions and hidden tests, for nbgrader.
 
-import argparse
+    python -m companion.site.class_pages FOLDER
+
+writes FOLDER/source/PAGE/PAGE.ipynb, and FOLDER/nbgrader_config.py where there is none.
+"""
+
 import json
 import re
 from collections.abc import Iterator
@@ -11,12 +13,12 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from lib.system.command_line import plain_errors
+from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError
 from lib.system.files import project_root, write_whole
 
 # What a page says to its readers alone, and not to a class.
-FOR_READERS = re.compile(r"\s*Hints and solutions are folded\b.*?\(`teaching\.md`\)\.", re.DOTALL)
+FOR_READERS = re.compile(r"\s*Hints and solutions are folded\b.*?\(`docs/teaching\.md`\)\.", re.DOTALL)
 UNWRITTEN = "    raise NotImplementedError"
 STUB = re.compile(rf"(?P<head>def (?P<name>\w+)\(.*?\):\n).*\n{UNWRITTEN}", re.DOTALL)
 CHECK = re.compile(r"check\((?P<number>\d+), (?P<name>\w+)\)")
@@ -63,13 +65,8 @@ def for_class(page: dict, name: str) -> dict:
 
 
 def _opening(cell: dict, name: str, title: str) -> dict:
-    """The first cell: it names the page, and leaves out what is said to the page's readers alone. Raises ValueError
-    when the page does not say it in the words that are known."""
-    text, cut = FOR_READERS.subn("", _text(cell).partition("\n")[2].strip())
-    if cut != 1:
-        raise InputError(
-            f'{name}: its exercises begin with no "Hints and solutions are folded. ... (`docs/teaching.md`)."'
-        )
+    """The first cell: it names the page, and leaves out what is said to the page's readers only."""
+    text = FOR_READERS.sub("", _text(cell).partition("\n")[2].strip())
     beside = f"Equations and sections are those of the page `notebooks/{name}.ipynb`; have it open beside this."
     return {**cell, "source": f"# Exercises: {title}\n\n{beside}\n\n{text}\n"}
 
@@ -127,15 +124,8 @@ def answers_of(cells: list[dict]) -> list[Answer]:
 def _graded(cell: dict, code: str, name: str, solution: bool = False, grade: bool = False, points: int = 0) -> dict:
     """A cell with nbgrader's marks. Set-up cells are checks of 0 points: of the cells that a student deleted, it puts
     back checks alone."""
-    known = {
-        "schema_version": 3,
-        "grade_id": name,
-        "grade": grade,
-        "solution": solution,
-        "locked": grade,
-        "task": False,
-    }
-    marks = known | ({"points": points} if grade else {})
+    marks = {"schema_version": 3, "grade_id": name, "grade": grade, "solution": solution, "locked": grade}
+    marks |= {"task": False, **({"points": points} if grade else {})}
     return {**cell, "source": code, "metadata": {**cell["metadata"], "nbgrader": marks}}
 
 
@@ -152,23 +142,20 @@ def write_exercises(folder: Path) -> list[str]:
     return written
 
 
-def write_config(folder: Path) -> str:
-    """nbgrader's settings in `folder`, where there are none: a teacher's own are kept. What became of them."""
+def write_config(folder: Path) -> None:
+    """Write nbgrader's settings where there are none: a teacher's own are kept."""
     path = folder / "nbgrader_config.py"
     if not path.exists():
         write_whole(path, CONFIG)
-        return f"settings in {path}"
-    kept = "as they were" if path.read_text(encoding="utf-8") == CONFIG else "your own, kept"
-    return f"settings in {path}: {kept}"
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m companion.site.class_pages", description=__doc__)
+    parser = command_parser("companion.site.class_pages", __doc__)
     parser.add_argument("folder", type=Path, help="the class: where notebooks and settings are written")
     folder = parser.parse_args(arguments).folder
     with plain_errors():
         print("exercises of", *write_exercises(folder / "source"))
-        print(write_config(folder))
+        write_config(folder)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""From which sentence of its text a reference sentence was copied, and whether a similarity of sentences says so."""
+"""From which sentence of its text a reference sentence was copied, and which similarity of sentences finds it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,21 +12,22 @@ from lib.data.word_vectors import similarities, target_sentences
 RUN = 5  # words in a row that two sentences share by copying
 
 
-def copied_from(sentence: Sequence[int], source: Sequence[Sequence[int]], least: int = RUN) -> int | None:
+def copied_from(sentence: Sequence[int], source: Sequence[Sequence[int]]) -> int | None:
     """The index of the only source sentence that shares the longest run of words with a sentence; None where the run
-    has fewer than `least` words, or several sentences share it."""
+    has fewer than `RUN` words, or several sentences share it."""
     longest = [_shared_run(sentence, other) for other in source]
     best = max(longest, default=0)
-    return longest.index(best) if best >= least and longest.count(best) == 1 else None
+    return longest.index(best) if best >= RUN and longest.count(best) == 1 else None
 
 
 def _shared_run(words: Sequence[int], others: Sequence[int]) -> int:
     """Length of the longest run of words that both have."""
-    best, before = 0, [0] * (len(others) + 1)
+    # ends[j]: length of the run that ends at this word and at the j-th of the others
+    longest, ends = 0, [0] * (len(others) + 1)
     for word in words:
-        now = [0, *(before[j] + 1 if word == other else 0 for j, other in enumerate(others))]
-        best, before = max(best, *now), now
-    return best
+        ends = [0, *(ends[j] + 1 if word == other else 0 for j, other in enumerate(others))]
+        longest = max(longest, *ends)
+    return longest
 
 
 @dataclass(frozen=True)
@@ -44,18 +45,25 @@ class SentenceLists:
             np.split(document.source, np.cumsum(document.sentence_lengths)[:-1]),
         )
 
+    @property
+    def all(self) -> list[np.ndarray]:
+        return [*self.reference, *self.source]
+
     def similarities(self, vectors: np.ndarray, aggregate: str = "sum") -> np.ndarray:
         """(2), (3): [S, L]."""
         summary, source = ((np.concatenate(s), np.array([len(x) for x in s])) for s in (self.reference, self.source))
         return similarities(summary, source, vectors, aggregate)
 
+    def counts(self, size: int) -> np.ndarray:
+        """How often each of the first words of the vocabulary occurs in each sentence [S + L, size]."""
+        return np.stack([np.bincount(words[words < size], minlength=size) for words in self.all])
+
     @property
-    def copies(self) -> Iterator[tuple[int, int]]:
+    def copies(self) -> list[tuple[int, int]]:
         """(reference sentence, source sentence) of every one that was copied."""
-        for i, sentence in enumerate(self.reference):
-            j = copied_from(sentence.tolist(), [other.tolist() for other in self.source])
-            if j is not None:
-                yield i, j
+        sources = [other.tolist() for other in self.source]
+        found = [(i, copied_from(sentence.tolist(), sources)) for i, sentence in enumerate(self.reference)]
+        return [(i, j) for i, j in found if j is not None]
 
 
 def by_sums(sentences: SentenceLists, vectors: np.ndarray) -> np.ndarray:
@@ -78,31 +86,27 @@ def by_centred_sums(sentences: SentenceLists, vectors: np.ndarray) -> np.ndarray
 
 def by_rare_words(sentences: SentenceLists, vectors: np.ndarray) -> np.ndarray:
     """Cosines of sums of word vectors that are multiplied by log(sentences / sentences with the word), as tf-idf
-    weighs words: [S, L]."""
-    every = [*sentences.reference, *sentences.source]
-    having = np.bincount(np.concatenate([np.unique(s) for s in every]), minlength=len(vectors))[: len(vectors)]
-    return sentences.similarities(vectors * np.log(len(every) / np.maximum(having, 1))[:, None])
+    weights words: [S, L]."""
+    sentences_with_word = (sentences.counts(len(vectors)) > 0).sum(0)
+    rarity = np.log(len(sentences.all) / np.maximum(sentences_with_word, 1))
+    return sentences.similarities(vectors * rarity[:, None])
 
 
 def by_counts(sentences: SentenceLists, vectors: np.ndarray) -> np.ndarray:
     """Cosines of counts of the words that have a vector, each a dimension of its own: [S, L]."""
-    every = [x[x < len(vectors)] for x in (*sentences.reference, *sentences.source)]
-    words, places = np.unique(np.concatenate(every), return_inverse=True)
-    counts = np.zeros((len(every), len(words)))
-    rows, known = np.repeat(np.arange(len(every)), [len(x) for x in every]), np.abs(vectors).sum(1) > 0
-    np.add.at(counts, (rows, places), known[words[places]])
-    counts /= np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1)
+    counts = sentences.counts(len(vectors)) * (np.abs(vectors).sum(1) > 0)
+    counts = counts / np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1)
     return counts[: len(sentences.reference)] @ counts[len(sentences.reference) :].T
 
 
 def by_tfidf(sentences: SentenceLists, _: np.ndarray) -> np.ndarray:
     """Cosines of tf-idf over the sentences of the text and the reference: [S, L]. No vector is needed."""
-    every = tfidf([x.tolist() for x in (*sentences.reference, *sentences.source)])
-    return every[: len(sentences.reference)] @ every[len(sentences.reference) :].T
+    weights = tfidf([words.tolist() for words in sentences.all])
+    return weights[: len(sentences.reference)] @ weights[len(sentences.reference) :].T
 
 
 Measure = Callable[[SentenceLists, np.ndarray], np.ndarray]  # of sentences and word vectors [V, width]: [S, L]
-OF_WORDS = "word counts", "tf-idf"  # measures to which word vectors only say which words are known
+OF_WORDS = "word counts", "tf-idf"  # measures that use word vectors only to know which words are known
 MEASURES: dict[str, Measure] = {
     "sums": by_sums, "means": by_means, "sums, centred": by_centred_sums, "sums, by rarity": by_rare_words,
     "word counts": by_counts, "tf-idf": by_tfidf,

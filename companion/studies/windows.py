@@ -10,8 +10,8 @@ symbols in a row. references: how much of them comes from the windows between th
 training. chunks: what is read is cut into as many chunks as it has windows, each is summarized alone in an equal
 share of the words, and the parts are put together. orders: papers are cut to introduction, second section and
 conclusion, and these change their order. links: of reference sentences that share a run of words with a single
-sentence of the text, which rank each similarity gives to that sentence. Word vectors are the run's embeddings; with
---vectors-of CORPUS also what is learned on its training documents, as references are marked with.
+sentence of the text, the rank that each similarity gives to that sentence. Word vectors are the run's embeddings;
+with --vectors-of CORPUS also those learned on its training documents, which references are marked with in training.
 """
 
 from argparse import Namespace
@@ -23,6 +23,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 import lib
+from companion.stored import open_store
 from companion.studies.links import MEASURES, OF_WORDS, Measure, SentenceLists, by_sums, by_tfidf, rank_of
 from lib.data.batch import EncodedDocument
 from lib.data.corpora import load_corpus, unseen
@@ -38,11 +39,10 @@ from lib.evaluation.scores import score_systems
 from lib.models.windowed import Windowed, count_windows
 from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError, one_of
-from lib.system.files import check_replaces, read_numbers, write_json
 
-CUT, LEARNED_ON = 200, 3_000  # words of a summary that are scored; documents that word vectors are learned on
+CUT = 200  # words of a summary that are scored
+LEARNED_ON = 3_000  # documents that word vectors are learned on
 TOGETHER = 10  # documents in a batch
-NEEDED = ("run", "corpus", "documents")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -59,99 +59,83 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _measure(args: Namespace) -> None:
-    if args.documents < 2:
-        raise InputError(f"--documents must be at least 2, not {args.documents}")
     parts = [one_of(name, PARTS, "part") for name in args.parts] or list(PARTS)
-    if args.output:
-        check_replaces(args.output, "how papers are read", NEEDED)
     run = lib.load(args.run, device="cpu")
     if not (isinstance(run.model, Windowed) and run.model.config.window):
         raise InputError(f"{args.run}: this run has no windows")
     documents = unseen(load_corpus(args.dataset), "test", [run.config["corpus"]], args.documents)
     about = {"run": str(args.run), "corpus": Path(args.dataset).name, "documents": len(documents)}
-    numbers: dict = dict(about)
-    if args.output and args.output.exists():
-        numbers = read_numbers(args.output, "how papers are read", NEEDED)
-        if {name: numbers[name] for name in NEEDED} != about:
-            raise InputError(f"{args.output} is of another run, corpus or number of documents: name another file")
+    store = open_store(args.output, "how papers are read", about)
     for name in parts:
-        if name not in numbers:
-            numbers[name] = PARTS[name](run, documents, args)
-            if args.output:
-                write_json(args.output, numbers)
-        print(f"{name}:", *(f"  {key}: {value}" for key, value in numbers[name].items()), sep="\n")
+        numbers = store.part(name, lambda name=name: PARTS[name](run, documents, args))
+        print(f"{name}:", *(f"  {key}: {value}" for key, value in numbers.items()), sep="\n")
 
 
-# ----------------------------------------------------------------------------------------------------------- slides
+def _window_counts(run: Run, documents: Sequence[EncodedDocument]) -> list[int]:
+    config = run.model.config
+    return [int(count_windows(len(document.source), config.window, config.stride)) for document in documents]
+
+
+# ------------------------------------------------------------------------------------------- slides and references
 
 
 def slides(run: Run, documents: Sequence[Document], _: Namespace) -> dict:
-    """What is written of whole papers, the shortest first: the windows that the first, second ... slide moves on by,
-    means over the papers that have so many slides; how many windows there are, and by how many all slides move on."""
+    """Summarize whole papers, the shortest first: the windows that the first, second ... slide moves on by, means
+    over the papers that have so many slides; how many windows there are, and by how many all slides move on."""
     config, read = run.model.config, run.options.source_tokens
+    in_training = int(count_windows(read, config.window, config.stride)) if read else 1
     whole = replace(run.encoder, options=replace(run.options, source_tokens=None, section_words=None))
-    in_training = count_windows(read, config.window, config.stride) if read else 1
     texts = sorted(whole.encode(documents), key=lambda text: len(text.source))
-    counts, jumps = [count_windows(len(text.source), config.window, config.stride) for text in texts], []
+    counts, jumps = _window_counts(run, texts), []
     for first in range(0, len(texts), TOGETHER):
         part = slice(first, first + TOGETHER)
-        most = max(run.decode.max_length, run.options.summary_tokens // in_training * counts[part][-1])
+        # as many words as a summary in training had for each window
+        max_length = max(run.decode.max_length, run.options.summary_tokens // in_training * counts[part][-1])
         together = batches(run.model, texts[part], TOGETHER, run.vocabulary)
-        jumps += [jumps_of(best.ids) for best in written(run.model, together, replace(run.decode, max_length=most))]
-    ordinals = {}
+        best = written(run.model, together, replace(run.decode, max_length=max_length))
+        jumps += [jumps_of(hypothesis.ids) for hypothesis in best]
+    numbers = {}
     for i in range(5):
         sizes = np.array([jump[i] for jump in jumps if len(jump) > i])
-        ordinals[f"slide {i + 1}"] = {"papers": len(sizes), "windows": str(interval(sizes)), "sizes": sizes.tolist()}
-    return {
-        **ordinals,
-        "windows": counts, "windows moved on by": [sum(jump) for jump in jumps], "slides": jumps,
-    }  # fmt: skip
+        numbers[f"slide {i + 1}"] = {"papers": len(sizes), "windows": str(interval(sizes)), "sizes": sizes.tolist()}
+    return numbers | {"windows": counts, "windows moved on by": [sum(jump) for jump in jumps], "slides": jumps}
 
 
 def jumps_of(ids: Sequence[int]) -> list[int]:
-    """How many symbols stand in a row, at each place where there are any."""
-    sizes, before = [], 0
-    for i in ids:
-        if i == SLIDE:
-            sizes = [*sizes[:-1], sizes[-1] + 1] if before == SLIDE else [*sizes, 1]
-        before = i
-    return sizes
+    """Count the symbols in a row, at each place where there are any."""
+    words_before = np.cumsum(np.array(ids) != SLIDE)[np.array(ids) == SLIDE]
+    return np.unique(words_before, return_counts=True)[1].tolist()
 
 
 def references(run: Run, documents: Sequence[Document], args: Namespace) -> dict:
-    """From which windows references are written, each sentence linked as in training: the share of their words that
-    comes from the windows between the first and the last of a text, with a 95% interval over papers, and how many
-    references have none from there. Texts of two windows are left out."""
-    (about, vectors), box = list(_vectors(run, args).items())[-1], _box(run)
-    between = []
-    for document in run.encode(documents):
-        count, target = count_windows(len(document.source), *box), run.options.mark(document, vectors).target
+    """Link each sentence of the references as in training: the share of their words that comes from the windows
+    between the first and the last of a text, with a 95% interval over papers, and how many references have none from
+    there. Texts of two windows are left out."""
+    about, vectors = list(_vectors(run, args).items())[-1]
+    texts, between = run.encode(documents), []
+    for document, count in zip(texts, _window_counts(run, texts)):
+        target = run.options.mark(document, vectors).target
         windows = np.cumsum(target == SLIDE)[(target != SLIDE) & (target != EOS)]  # of each word
         if count > 2:
             between.append((((windows > 0) & (windows < count - 1)).sum(), len(windows)))
-    words, of = np.array(between, dtype=float).reshape(-1, 2).T
-    return {
-        "vectors": about, "papers": len(words), "no word between": int((words == 0).sum()),
-        "words between": str(interval(100 * words, weights=of)) if len(words) else "",
-    }  # fmt: skip
+    words, lengths = np.array(between, dtype=float).reshape(-1, 2).T
+    share = str(interval(100 * words, weights=lengths)) if len(words) else ""
+    none = int((words == 0).sum())
+    return {"vectors": about, "papers": len(words), "no word between": none, "words between": share}
 
 
-# ----------------------------------------------------------------------------------------------------------- chunks
+# ------------------------------------------------------------------------------------------------ chunks and orders
 
 
 def chunks(run: Run, documents: Sequence[Document], _: Namespace) -> dict:
-    """Scores of what is written through windows, and of the summaries of chunks, put together."""
+    """Score what is written through windows, and the summaries of chunks, put together."""
     encoded = run.encode(documents)
-    systems = {"windows": _summaries(run, encoded)}
-    for name, parts_of in CHUNKS.items():
-        texts = [parts_of(d, int(count_windows(len(d.source), *_box(run)))) for d in encoded]
-        written_of = [_summaries(run, parts, len(parts)) for parts in texts]
-        systems[name] = [[sentence for summary in text for sentence in summary] for text in written_of]
+    counts, systems = _window_counts(run, encoded), {"windows": _summaries(run, encoded)}
+    for name, cut in CHUNKS.items():
+        texts = [cut(document, count) for document, count in zip(encoded, counts)]
+        summaries = [_summaries(run, parts, len(parts)) for parts in texts]
+        systems[name] = [[sentence for part in summary for sentence in part] for summary in summaries]
     return _scored(systems, documents, run, dict.fromkeys(CHUNKS, "windows"))
-
-
-def _box(run: Run) -> tuple[int, int]:
-    return run.model.config.window, run.model.config.stride
 
 
 def equal_cuts(document: EncodedDocument, count: int) -> list[int]:
@@ -161,15 +145,13 @@ def equal_cuts(document: EncodedDocument, count: int) -> list[int]:
 
 def sentence_cuts(document: EncodedDocument, count: int) -> list[int]:
     """The ends of sentences that are nearest to `equal_cuts`."""
-    ends = np.cumsum(document.sentence_lengths)[:-1]
-    places = equal_cuts(document, count)
+    ends, places = np.cumsum(document.sentence_lengths)[:-1], equal_cuts(document, count)
     return sorted({int(ends[np.abs(ends - place).argmin()]) for place in places}) if len(ends) else places
 
 
 def chunks_of(document: EncodedDocument, cuts: Sequence[int]) -> list[EncodedDocument]:
-    """A document in parts, cut after so many words: a sentence that a cut goes through is one in both parts."""
-    ends = np.cumsum(document.sentence_lengths)
-    parts = []
+    """Cut a document after so many words: a sentence that a cut goes through is one in both parts."""
+    ends, parts = np.cumsum(document.sentence_lengths), []
     for begin, end in zip([0, *cuts], [*cuts, len(document.source)]):
         inside = [begin, *ends[(ends > begin) & (ends < end)].tolist(), end]
         lengths = np.diff(inside).astype(document.sentence_lengths.dtype)
@@ -177,56 +159,22 @@ def chunks_of(document: EncodedDocument, cuts: Sequence[int]) -> list[EncodedDoc
     return parts
 
 
+def _first_and_last(document: EncodedDocument, count: int) -> list[EncodedDocument]:
+    return chunks_of(document, equal_cuts(document, count))[:: max(1, count - 1)]
+
+
 CHUNKS: dict[str, Callable[[EncodedDocument, int], list[EncodedDocument]]] = {
     "equal chunks": lambda document, count: chunks_of(document, equal_cuts(document, count)),
     "chunks of whole sentences": lambda document, count: chunks_of(document, sentence_cuts(document, count)),
-    "first and last chunk": lambda document, count: chunks_of(document, equal_cuts(document, count))[
-        :: max(1, count - 1)
-    ],
+    "first and last chunk": _first_and_last,
 }
-
-
-def _summaries(run: Run, documents: Sequence[EncodedDocument], share: int = 1) -> list[list[str]]:
-    """Sentences that are written of each document, in one of so many shares of the run's lengths."""
-    lengths = {"min_length": -(-run.decode.min_length // share), "max_length": run.decode.max_length // share}
-    best = written(run.model, batches(run.model, documents, TOGETHER, run.vocabulary), replace(run.decode, **lengths))
-    ids = [[i for i in hypothesis.ids if i != SLIDE] for hypothesis in best]
-    return [run.vocabulary.sentences(i, d.unknown) for i, d in zip(ids, documents)]
-
-
-def _scored(
-    systems: Mapping[str, Sequence[list[str]]], documents: Sequence[Document], run: Run, against: Mapping[str, str]
-) -> dict[str, dict]:
-    """A row of each system: R-1 with its interval and that of the difference from the system that it stands
-    `against`, words, share of the trigrams that were said before."""
-    parts, rows = score_systems(systems, documents, run.options, CUT), {}
-    r1 = {name: np.array(part["rouge"])[:, 0] for name, part in parts.items()}
-    for name, part in parts.items():
-        repeated, every = np.sum(part["repeated"], axis=0).tolist()
-        rows[name] = {
-            "R-1": str(interval(r1[name])),
-            "difference": str(paired_bootstrap(r1[against[name]], r1[name])) if name in against else "",
-            "compared with": against.get(name, ""),
-            "words": part["words"], "repeated": round(repeated / max(1, every), 4), "values": r1[name].tolist(),
-        }  # fmt: skip
-    return rows
-
-
-# ----------------------------------------------------------------------------------------------------------- orders
-
 ORDERS = {"conclusion first": (2, 0, 1), "conclusion in the middle": (0, 2, 1), "conclusion last": (0, 1, 2)}
-AGAINST = {
-    "conclusion first": "as they are", "conclusion in the middle": "as they are",
-    "conclusion last": "conclusion in the middle",
-}  # fmt: skip
+AGAINST = dict.fromkeys(ORDERS, "as they are") | {"conclusion last": "conclusion in the middle"}
 
 
 def orders(run: Run, documents: Sequence[Document], _: Namespace) -> dict[str, dict]:
-    """Scores of what is written of papers as they are, and with their conclusion in each place of three sections.
-    Raises InputError where fewer than two papers have three sections."""
+    """Score what is written of papers as they are, and with their conclusion in each place of three sections."""
     papers = [document for document in documents if len(document.sections) > 2]
-    if len(papers) < 2:
-        raise InputError("orders: at least two papers with three sections are needed; leave this part out")
     systems = {"as they are": _summaries(run, run.encode(papers))}
     for name, order in ORDERS.items():
         systems[name] = _summaries(run, run.encode([reordered(paper, order) for paper in papers]))
@@ -240,27 +188,56 @@ def reordered(document: Document, order: Sequence[int]) -> Document:
     return replace(document, section_names=names, sections=sections)
 
 
+def _summaries(run: Run, documents: Sequence[EncodedDocument], parts: int = 1) -> list[list[str]]:
+    """Summarize documents, each in an equal share of the run's lengths where a text has several parts."""
+    lengths = {"min_length": -(-run.decode.min_length // parts), "max_length": run.decode.max_length // parts}
+    best = written(run.model, batches(run.model, documents, TOGETHER, run.vocabulary), replace(run.decode, **lengths))
+    ids = [[i for i in hypothesis.ids if i != SLIDE] for hypothesis in best]
+    return [run.vocabulary.sentences(i, d.unknown) for i, d in zip(ids, documents)]
+
+
+def _scored(
+    systems: Mapping[str, Sequence[list[str]]], documents: Sequence[Document], run: Run, against: Mapping[str, str]
+) -> dict[str, dict]:
+    """R-1 of each system with its interval and that of the difference from the one that it is compared with; words;
+    share of the trigrams that are repeated."""
+    parts, rows = score_systems(systems, documents, run.options, CUT), {}
+    r1 = {name: np.array(part["rouge"])[:, 0] for name, part in parts.items()}
+    for name, part in parts.items():
+        repeated, trigrams = np.sum(part["repeated"], axis=0).tolist()
+        other = against.get(name, "")
+        rows[name] = {
+            "R-1": str(interval(r1[name])),
+            "difference": str(paired_bootstrap(r1[other], r1[name])) if other else "",
+            "compared with": other,
+            "words": part["words"],
+            "repeated": round(repeated / max(1, trigrams), 4),
+            "values": r1[name].tolist(),
+        }
+    return rows
+
+
 # ------------------------------------------------------------------------------------------------------------ links
 
 
 def links(run: Run, documents: Sequence[Document], args: Namespace) -> dict[str, dict]:
-    """Ranks that each similarity gives to the sentence that a reference sentence was copied from, with the run's
-    embeddings as word vectors, and with vectors learned on `args.vectors_of`; the similarities of the first paper."""
-    vectors = _vectors(run, args)
+    """Rank, by each similarity, the sentence that a reference sentence was copied from, with the run's embeddings as
+    word vectors, and with vectors learned on `args.vectors_of`; and the similarities of the first paper."""
+    vectors, rows = _vectors(run, args), {}
     texts = [SentenceLists.of(document, run.options.lower) for document in run.encode(documents)]
-    rows = {}
-    for about, values in vectors.items():
-        of_vectors = [name for name in MEASURES if name not in OF_WORDS]
-        rows |= {f"{name}, {about}": _ranked(MEASURES[name], texts, values) for name in of_vectors}
-    rows |= {name: _ranked(MEASURES[name], texts, values) for name in OF_WORDS}
-    rows = with_differences(rows)
+    last, values = list(vectors.items())[-1]
+    for about, of_words in vectors.items():
+        rows |= {
+            f"{name}, {about}": ranks(MEASURES[name], texts, of_words) for name in MEASURES if name not in OF_WORDS
+        }
+    rows |= {name: ranks(MEASURES[name], texts, values) for name in OF_WORDS}
     maps = {"sums": by_sums(texts[0], values), "tf-idf": by_tfidf(texts[0], values)}
     first = {name: np.round(similar, 3).tolist() for name, similar in maps.items()}
-    return {**rows, "first paper": {"vectors": about, **first, "copies": list(texts[0].copies)}}
+    return {**with_differences(rows), "first paper": {"vectors": last, **first, "copies": texts[0].copies}}
 
 
 def _vectors(run: Run, args: Namespace) -> dict[str, np.ndarray]:
-    """Word vectors [V, d] by what they are: the run's embeddings, and those learned on `args.vectors_of`."""
+    """Word vectors [V, d] by name: the run's embeddings, and those learned on `args.vectors_of`."""
     embeddings = run.model.embedding.weight.detach().double().cpu().numpy().copy()
     embeddings[: SLIDE + 1] = 0
     vectors = {"embeddings of the run": embeddings}
@@ -272,40 +249,41 @@ def _vectors(run: Run, args: Namespace) -> dict[str, np.ndarray]:
     return vectors
 
 
-def with_differences(rows: dict[str, dict]) -> dict[str, dict]:
-    """Rows of `links`, each with the paired difference of its share of first ranks from that of the first row."""
-    first, *others = rows
-    shares = {name: np.array(row["by paper"], dtype=float)[:, [0, 3]].T for name, row in rows.items()}
-    for name in others:
-        (a, of_a), (b, of_b) = shares[first], shares[name]
-        rows[name]["difference"] = str(paired_bootstrap(100 * a, 100 * b, weights=(of_a, of_b)))
-    return {first: {**rows[first], "difference": ""}, **{name: rows[name] for name in others}}
-
-
-def _ranked(measure: Measure, texts: Sequence[SentenceLists], vectors: np.ndarray) -> dict:
+def ranks(measure: Measure, texts: Sequence[SentenceLists], vectors: np.ndarray) -> dict:
     """Shares of the copied sentences whose source has the first rank, or one of the first three, with intervals over
     papers; mean words of the sentence that is linked, of the true one, of all; rank correlation of similarity and
     length."""
-    hits, linked, true, every, correlations = [], [], [], [], []
+    hits, words, correlations = [], [], []
     for text in texts:
         values, lengths = measure(text, vectors), np.array([len(sentence) for sentence in text.source])
-        ranks = np.array([rank_of(values[i], j) for i, j in text.copies])
-        hits.append([(ranks == 1).sum(), (ranks <= 3).sum(), ranks.sum(), len(ranks)])
+        found = np.array([rank_of(values[i], j) for i, j in text.copies])
+        hits.append([(found == 1).sum(), (found <= 3).sum(), found.sum(), len(found)])
         for i, j in text.copies:
-            linked.append(lengths[values[i].argmax()])
-            true.append(lengths[j])
-            every.append(lengths.mean())
+            words.append((lengths[values[i].argmax()], lengths[j], lengths.mean()))
             correlations.append(np.corrcoef(rankdata(values[i]), rankdata(lengths))[0, 1])
-    first, three, ranks, count = np.array(hits, dtype=float).T
-    words = {"linked": linked, "true": true, "all": every}
+    first, three, rank, count = np.array(hits, dtype=float).T
+    linked, true, of_all = np.mean(words, axis=0).round(1).tolist()
     return {
-        "sentences": int(count.sum()), "papers": int((count > 0).sum()),
-        "first": str(interval(100 * first, weights=count)), "first three": str(interval(100 * three, weights=count)),
-        "rank": str(interval(ranks, weights=count)),
-        **{f"words, {name}": round(float(np.mean(lengths)), 1) for name, lengths in words.items()},
+        "sentences": int(count.sum()),
+        "papers": int((count > 0).sum()),
+        "first": str(interval(100 * first, weights=count)),
+        "first three": str(interval(100 * three, weights=count)),
+        "rank": str(interval(rank, weights=count)),
+        "words, linked": linked,
+        "words, true": true,
+        "words, all": of_all,
         "similarity and length": round(float(np.mean(correlations)), 3),
         "by paper": np.array(hits).tolist(),
-    }  # fmt: skip
+    }
+
+
+def with_differences(rows: dict[str, dict]) -> dict[str, dict]:
+    """Add to each row the paired difference of its share of first ranks from that of the first row."""
+    shares = {name: np.array(row["by paper"], dtype=float)[:, [0, 3]].T for name, row in rows.items()}
+    (first, weights), *_ = shares.values()
+    found = {name: paired_bootstrap(100 * first, 100 * b, weights=(weights, w)) for name, (b, w) in shares.items()}
+    own = next(iter(rows))
+    return {name: {**row, "difference": "" if name == own else str(found[name])} for name, row in rows.items()}
 
 
 PARTS: dict[str, Callable[[Run, Sequence[Document], Namespace], dict]] = {

@@ -1,4 +1,4 @@
-"""When a memory matters: planted sentences, with all ways from the text to the summary open, and with the memory as
+"""When a memory matters: planted sentences, with all paths from the text to the summary open, and with the memory as
 the only one."""
 
 from collections.abc import Iterator
@@ -14,12 +14,13 @@ from companion.tasks.task import Task, learn
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.evaluation.interventions import MEMORY, NOTHING, WRITING, log_probs
 from lib.evaluation.slots import slots_after
-from lib.layers.pointer import Generator
+from lib.layers.pointer import PointerGenerator
 from lib.models.hred import HREDState
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, Mem2MemState, memory_sentences
 
 VOCABULARY = 100
 WORDS_OF_A_SENTENCE = 5  # of the summary
+LEFT_AFTER = 1, 5, 10, 15  # words
 LOSSES = {  # lambda_comp, lambda_read
     "neither": (0.0, 0.0),
     "the paper's": (1e-4, 1e-2),
@@ -46,7 +47,7 @@ class MemoryAlone(Mem2Mem):
     def __init__(self, config: Mem2MemConfig):
         super().__init__(config)
         c = config
-        self.pointer = Generator(c.hidden, c.hidden, c.embedding, c.bottleneck, c.vocab_size)
+        self.pointer = PointerGenerator(2 * c.hidden, None, c.bottleneck, c.vocab_size)
 
     def encode(self, batch: Batch) -> Mem2MemState:
         state = super().encode(batch)
@@ -61,8 +62,8 @@ STEPS = {Mem2Mem: 250, MemoryAlone: 600}
 
 
 def learn_planted(kind: type[Mem2Mem], losses: str, gate: str, seed: int) -> tuple[Mem2Mem, dict[int, float]]:
-    """A small model of a kind that has learned the task with weights of `GRID`, and its read loss (11) before steps 0
-    and 60."""
+    """Train a small model of a kind with weights of `GRID`: the model, and its read loss (11) before steps 0 and
+    60."""
     torch.manual_seed(seed)
     comp, read = GRID[losses]
     config = Mem2MemConfig(
@@ -87,7 +88,7 @@ def unseen_documents() -> list[EncodedDocument]:
 
 @torch.no_grad()
 def memory_scores(model: Mem2Mem, documents: list[EncodedDocument]) -> dict[str, float]:
-    """What a model says of documents, and what it has in its memory: means over documents, by name."""
+    """Measure a model on documents, and the content of its memory: means over documents, by name."""
     batch = make_batch(documents, model.config.vocab_size)
     state = model.encode(batch)
     output, _ = model.decode(batch.target_input, state)
@@ -95,15 +96,13 @@ def memory_scores(model: Mem2Mem, documents: list[EncodedDocument]) -> dict[str,
     changes = {"nll": NOTHING, "nll, another": MEMORY["another memory"], "nll, averaged": MEMORY["slots averaged"]}
     if model.config.write:
         changes["nll, not written"] = WRITING["never written"]
-    left = slots_after(model, batch, (1, 5, 10, 15))
-    return {
-        **{name: -float(log_probs(model, documents, change).mean()) for name, change in changes.items()},
-        "words right": words_right(model, batch),
-        **{f"left {n}": share for n, share in zip((1, 5, 10, 15), left["left"].tolist())},
-        **heads_scores(seen["heads"], documents),
-        **{f"L({name})": loss.item() for name, (_, loss) in model.regularisers(output, batch, state).items()},
-        **reads_scores(seen["slots"], seen["heads"], documents),
-    }
+    scores = {name: -float(log_probs(model, documents, change).mean()) for name, change in changes.items()}
+    scores["words right"] = words_right(model, batch)
+    left = slots_after(model, batch, LEFT_AFTER)["left"].tolist()
+    scores |= {f"left {words}": share for words, share in zip(LEFT_AFTER, left)}
+    scores |= heads_scores(seen["heads"], documents)
+    scores |= {f"L({name})": loss.item() for name, (_, loss) in model.regularisers(output, batch, state).items()}
+    return scores | reads_scores(seen["slots"], seen["heads"], documents)
 
 
 def heads_scores(attention: Tensor, documents: list[EncodedDocument]) -> dict[str, float]:
@@ -139,7 +138,7 @@ def words_right(model: Mem2Mem, batch: Batch) -> float:
     state, right = model.encode(batch), []
     for t in range(batch.target.shape[1] - 1):
         output, state = model.decode(batch.target_input[:, t : t + 1], state)
-        best = model.pointer.distribution(output, 0).argmax(1)
+        best = model.distribution(output, state, 0).argmax(1)
         right.append((best == batch.target[:, t]).double().mean().item())
     return float(np.mean(right))
 
@@ -151,18 +150,19 @@ def solved(kind: type[Mem2Mem], losses: str, gate: str, seed: int) -> dict[str, 
     return {name: round(score, 4) for name, score in scores.items()}
 
 
-ROWS = {
-    **{f"memory alone, both, {gate}": partial(solved, MemoryAlone, "both", gate) for gate in GATES},
-    **{
-        f"all ways, {losses}, {gate}": partial(solved, Mem2Mem, losses, gate)
-        for losses in LOSSES
-        for gate in (GATES if losses in ("neither", "the paper's", "both") else ("plain gate",))
-    },
-    **{f"memory alone, neither, {gate}": partial(solved, MemoryAlone, "neither", gate) for gate in GATES},
-    **{
-        f"all ways, {losses}, plain gate": partial(solved, Mem2Mem, losses, "plain gate")
-        for losses in GRID
-        if losses not in LOSSES
-    },
-}
-TASK = Task("when a memory matters: planted sentences, all ways open or the memory alone", ROWS, (0, 1, 2, 3, 4))
+def _row(kind: type[Mem2Mem], losses: str, gate: str) -> dict[str, partial]:
+    paths = "memory alone" if kind is MemoryAlone else "all ways"
+    return {f"{paths}, {losses}, {gate}": partial(solved, kind, losses, gate)}
+
+
+ROWS: dict[str, partial] = {}
+for _gate in GATES:
+    ROWS |= _row(MemoryAlone, "both", _gate)
+for _losses in LOSSES:
+    for _gate in GATES if _losses in ("neither", "the paper's", "both") else ("plain gate",):
+        ROWS |= _row(Mem2Mem, _losses, _gate)
+for _gate in GATES:
+    ROWS |= _row(MemoryAlone, "neither", _gate)
+for _losses in GRID:
+    ROWS |= _row(Mem2Mem, _losses, "plain gate")  # rows that are there keep their place
+TASK = Task("when a memory matters: planted sentences, all paths open or the memory alone", ROWS, (0, 1, 2, 3, 4))

@@ -15,11 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from companion.tasks.read_twice import LastStateAlone
-from companion.tasks.task import Task, learn
+from companion.tasks.read_twice import LastStateOnly
+from companion.tasks.task import Task, greedy_words, learn
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.data.vocabulary import EOS, UNK, Vocabulary
-from lib.decoding.search import DecodeConfig, greedy_search
 from lib.models.read_again import ReadAgain, ReadAgainConfig, ReadAgainState
 
 NAMES = [begin + end for begin in ("ald", "bren", "cor", "dun", "ev") for end in ("ane", "ick", "ost", "ulm")]
@@ -51,14 +50,15 @@ def dispatch(
     offer = f"{teller} says {first} {'wants to buy' if buys else 'may be sold to'} {second} ."
     answer = f"the board of {other} {'agrees' if agrees else 'refuses'} ."
     headline = f"{buyer} to buy {other}" if agrees else f"{other} rejects {buyer}"
-    sentences = [answer, offer] if answer_first else [offer, answer]
-    words = " ".join(sentences).split()
+    sentences = [text.split() for text in ([answer, offer] if answer_first else [offer, answer])]
+    words = [word for sentence in sentences for word in sentence]
     source, unknown = WRITTEN.encode_source(words)
     target = [*WRITTEN.encode_target(headline.split(), unknown), EOS]
-    lengths = [len(sentence.split()) for sentence in sentences]
     known, _ = READ.encode_source(words)
     read = np.array([i if i < len(READ) else UNK for i in known], dtype=np.int32)
-    return replace(EncodedDocument.of(headline, source, lengths, target, unknown, [headline]), source_ids=read)
+    return replace(
+        EncodedDocument.of(headline, source, list(map(len, sentences)), target, unknown, [headline]), source_ids=read
+    )
 
 
 def dispatches(count: int, seed: int) -> list[EncodedDocument]:
@@ -94,9 +94,8 @@ def dispatch_batches(seed: int, steps: range = range(STEPS)) -> Iterator[Batch]:
 
 def headlines(model: ReadAgain, documents: Sequence[EncodedDocument]) -> list[str]:
     """What a model writes, word by word the most probable one."""
-    batch = make_batch(documents, len(WRITTEN))
-    written = greedy_search(model.eval(), batch, DecodeConfig(min_length=1, max_length=6))
-    return [WRITTEN.text(one.ids, document.unknown) for one, document in zip(written, documents)]
+    words = greedy_words(model, documents, max_length=6, min_length=1)
+    return [WRITTEN.text(ids, document.unknown) for ids, document in zip(words, documents)]
 
 
 def shares_of_seed(encoder: str, kind: type[ReadAgain], seed: int, **changes) -> Mapping[str, float]:
@@ -123,6 +122,6 @@ TASK = Task(
         "option 2": partial(shares_of_seed, "option 2", ReadAgain),
         "twice, GRU, without copying": partial(shares_of_seed, "read-again gru", ReadAgain, copy=False),
         "twice, GRU, [UNK] fed back": partial(shares_of_seed, "read-again gru", UnknownFedBack),
-        "twice, GRU, no attention": partial(shares_of_seed, "read-again gru", LastStateAlone),
+        "twice, GRU, no attention": partial(shares_of_seed, "read-again gru", LastStateOnly),
     },
 )

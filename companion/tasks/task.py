@@ -1,27 +1,29 @@
-"""What a made-up task is: rows of a table, each a small model that is trained with several seeds."""
+"""A synthetic task: rows of a table, each a small model that is trained with several seeds and measured."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
-from lib.data.batch import Batch
+from lib.data.batch import Batch, EncodedDocument, make_batch
+from lib.decoding.search import DecodeConfig, greedy_search
 from lib.system.threads import torch_threads
 
 
 @dataclass(frozen=True)
 class Task:
     what: str  # one line for people
-    rows: Mapping[str, Callable[[int], Mapping[str, float]]]  # by name: trains with a seed, gives measures by name
+    rows: Mapping[str, Callable[[int], Mapping[str, float]]]  # by name: trains with a seed, returns measures by name
     seeds: tuple[int, ...] = (0, 1, 2)
 
 
 def learn(model: Any, batches: Iterator[Batch], learning_rate: float) -> Any:
-    """Train a small model on batches that are made as they come: Adam, gradients clipped at norm 2. On one thread:
-    its operations are so small that several would wait for each other."""
-    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate, foreach=True)  # to the bit, in fewer calls
+    """Train a small model on batches as they come: Adam, gradients clipped at norm 2. On one thread: its operations
+    are so small that several threads would wait for each other."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate, foreach=True)  # in fewer calls
     with torch_threads(1):
         for batch in batches:
             loss = model.loss(batch)["loss"]
@@ -32,8 +34,23 @@ def learn(model: Any, batches: Iterator[Batch], learning_rate: float) -> Any:
     return model
 
 
+def greedy_words(
+    model: Any, documents: Sequence[EncodedDocument], max_length: int, min_length: int = 0
+) -> list[list[int]]:
+    """Write summaries, always the most probable word: ids without [EOS]."""
+    batch = make_batch(documents, model.config.vocab_size)
+    found = greedy_search(model.eval(), batch, DecodeConfig(min_length=min_length, max_length=max_length))
+    return [hypothesis.ids for hypothesis in found]
+
+
+def share_written(model: Any, documents: Sequence[EncodedDocument], max_length: int) -> float:
+    """The share of documents whose whole target a model writes."""
+    words = greedy_words(model, documents, max_length)
+    return float(np.mean([ids == document.target[:-1].tolist() for ids, document in zip(words, documents)]))
+
+
 def by_row(results: Iterable[Mapping]) -> dict[str, dict[str, list]]:
-    """{row: {"seed": the seeds, measure: its values, in the same order}} of results as `companion.solve` writes them."""
+    """Gather results of `companion.solve`: {row: {"seed": seeds, measure: its values, in the same order}}."""
     table: dict[str, dict[str, list]] = {}
     for result in results:
         measures = table.setdefault(result["row"], {})

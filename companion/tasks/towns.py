@@ -17,10 +17,10 @@ from safetensors.torch import save
 from torch import Tensor
 
 from companion.live.towns import write_towns_page
-from companion.tasks.task import Task, learn
+from companion.tasks.task import Task, greedy_words, learn
 from companion.tasks.town_clusters import FACT_PLACES, TOWN_PIECES, TownCluster, town_cluster, town_document
-from lib.data.batch import Batch, make_batch
-from lib.decoding.search import DecodeConfig, greedy_search
+from lib.data.batch import Batch, EncodedDocument, make_batch
+from lib.decoding.search import DecodeConfig
 from lib.evaluation.interventions import NOTHING, Change, changes_of, decoder_sees
 from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
 from lib.system.files import project_root, write_whole
@@ -72,33 +72,35 @@ def train_towns(row: str, seed: int, steps: int = 0) -> tuple[HierarchicalTransf
     share of facts right every 500 steps, and all else of `kinds_of_facts` after 1,000."""
     torch.manual_seed(seed)
     model, on_the_way = town_model(row), {}
-    return learn(model, _batches(model, row, seed, steps or ROWS[row].steps, on_the_way), 1e-3).eval(), on_the_way
+
+    def batches() -> Iterator[Batch]:
+        for step in range(steps or ROWS[row].steps):
+            if step and step % (STEPS // 2) == 0:
+                shares = facts_written(model, row)
+                model.train()
+                kinds = shares if step == STEPS else ["right"]
+                on_the_way.update({f"{kind} after {step}": shares[kind] for kind in kinds})
+            random = np.random.default_rng([seed, step])
+            yield batch_of([town_cluster(random) for _ in range(BATCH)], row)
+
+    return learn(model, batches(), 1e-3).eval(), on_the_way
 
 
-def _batches(
-    model: HierarchicalTransformer, row: str, seed: int, steps: int, on_the_way: dict[str, float]
-) -> Iterator[Batch]:
-    for step in range(steps):
-        if step and step % (STEPS // 2) == 0:
-            shares = facts_written(model.eval(), row)
-            model.train()
-            on_the_way |= {f"{k} after {step}": v for k, v in shares.items() if k == "right" or step == STEPS}
-        random = np.random.default_rng([seed, step])
-        yield batch_of([town_cluster(random) for _ in range(BATCH)], row)
+def documents_of(clusters: list[TownCluster], row: str = "HT") -> list[EncodedDocument]:
+    return [town_document(cluster, str(i), **ROWS[row].reads) for i, cluster in enumerate(clusters)]
 
 
 def batch_of(clusters: list[TownCluster], row: str = "HT") -> Batch:
-    documents = [town_document(cluster, str(i), **ROWS[row].reads) for i, cluster in enumerate(clusters)]
-    return make_batch(documents, len(TOWN_PIECES))
+    return make_batch(documents_of(clusters, row), len(TOWN_PIECES))
 
 
 def write_towns(
     model: HierarchicalTransformer, clusters: list[TownCluster], row: str = "HT", change: Change = NOTHING
 ) -> list[list[str]]:
-    """The words of each summary, the most probable one at every step."""
+    """Write summaries, always the most probable word."""
     with change.model(model):
-        written = greedy_search(model, batch_of(clusters, row), DecodeConfig(max_length=_LONGEST))
-    return [[TOWN_PIECES.words[i] for i in hypothesis.ids] for hypothesis in written]
+        summaries = greedy_words(model, documents_of(clusters, row), _LONGEST)
+    return [[TOWN_PIECES.words[i] for i in ids] for ids in summaries]
 
 
 KINDS = ("right", "other town's", "minority's", "nowhere")
@@ -137,12 +139,15 @@ def facts_written(
 
 # ------------------------------------------------------------------------------------------- what each part does
 
-CUTS = tuple(
-    [f"first paragraph cut in layer {i}" for i in (1, 2)]
-    + ["first paragraph cut"]
-    + [f"layer {i} cut" for i in (1, 2)]
-    + ["layers cut"]
-)  # of `lib.evaluation.interventions`; the first paragraph is the title
+CUTS = (  # of `lib.evaluation.interventions`; the first paragraph is the title
+    "first paragraph cut in layer 1",
+    "first paragraph cut in layer 2",
+    "first paragraph cut",
+    "layer 1 cut",
+    "layer 2 cut",
+    "layers cut",
+)
+SEEN = {"the title's town": True, "the other town": False}
 
 
 def rows_about(clusters: list[TownCluster], own: bool) -> Tensor:
@@ -150,17 +155,23 @@ def rows_about(clusters: list[TownCluster], own: bool) -> Tensor:
     return torch.tensor([[False, *((p.town == c.title) == own for p in c.paragraphs)] for c in clusters])
 
 
+@torch.no_grad()
 def towns_under_cuts(model: HierarchicalTransformer) -> dict[str, float]:
     """Facts right with longer inputs, under each of `CUTS`, and by what the decoder sees; and the decoder's weights
     on the title and on paragraphs of its town where it writes a fact."""
     clusters = unseen_towns()
     found = {f"right, {12 * groups} paragraphs": facts_written(model, groups=groups)["right"] for groups in (2, 4)}
-    changes = changes_of(model)
+    known = changes_of(model)
+    changes = {name: known[name] for name in CUTS}
     changes |= {f"decoder sees {name}": decoder_sees(rows_about(clusters, own)) for name, own in SEEN.items()}
-    for name in (*CUTS, *(f"decoder sees {name}" for name in SEEN)):
-        kinds = facts_written(model, change=changes[name])
+    for name, change in changes.items():
+        kinds = facts_written(model, change=change)
         found |= {f"{kind}, {name}": kinds[kind] for kind in KINDS[:2]}
-    weights = decoder_weights(model, clusters)[:, FACT_PLACES]
+    batch = batch_of(clusters)
+    units = model.eval().attention_weights(batch.target_input, model.encode(batch))[
+        "units"
+    ]  # [clusters, words, rows]
+    weights = units[:, FACT_PLACES]
     town = rows_about(clusters, own=True)[:, None]
     return found | {
         "decoder's weight on the title": weights[..., 0].mean().item(),
@@ -168,22 +179,8 @@ def towns_under_cuts(model: HierarchicalTransformer) -> dict[str, float]:
     }
 
 
-SEEN = {"the title's town": True, "the other town": False}
-
-
-@torch.no_grad()
-def decoder_weights(model: HierarchicalTransformer, clusters: list[TownCluster]) -> Tensor:
-    """Weights of paragraphs while each word of the reference is written: [clusters, words, rows]."""
-    batch = batch_of(clusters)
-    return model.eval().attention_weights(batch.target_input, model.encode(batch))["units"]
-
-
-def _solve(row: str, seed: int) -> dict[str, float]:
+def solve(row: str, seed: int) -> dict[str, float]:
     model, on_the_way = train_towns(row, seed)
-    return all_measures(model, row, on_the_way)
-
-
-def all_measures(model: HierarchicalTransformer, row: str, on_the_way: dict[str, float]) -> dict[str, float]:
     return facts_written(model, row) | on_the_way | (towns_under_cuts(model) if row == "HT" else {})
 
 
@@ -223,5 +220,5 @@ def write_live_towns(path: Path) -> Path:
 
 TASK = Task(
     "of two towns in twelve paragraphs, write what most mentions say of the one that the title names",
-    {row: partial(_solve, row) for row in ROWS},
+    {row: partial(solve, row) for row in ROWS},
 )

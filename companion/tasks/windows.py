@@ -20,6 +20,9 @@ from lib.models.windowed import Windowed, WindowedConfig, WindowedState, count_w
 VOCABULARY, WINDOW, STRIDE, WORDS = 60, 20, 16, 4  # ids; words of a window, from one to the next, of a fact
 TESTED = {2: 50, 6: 50, 12: 50, 300: 5}  # windows of a text: how many texts of that length are read
 BATCH, RATE = 16, 5e-3
+STEPS = 400  # of models that read chunks
+
+Facts = list[list[int]]
 
 
 def small_model(seed: int, encode: Literal["whole", "stream"] = "whole", window: int | None = WINDOW) -> Windowed:
@@ -29,22 +32,36 @@ def small_model(seed: int, encode: Literal["whole", "stream"] = "whole", window:
     return Windowed(WindowedConfig(VOCABULARY, 32, 32, window=window, stride=stride, encode=encode))
 
 
-def written_for(model: Windowed, documents: Sequence[EncodedDocument], longest: int) -> list[list[int]]:
-    """What a beam of two writes of each document: ids without [EOS]."""
-    config = DecodeConfig(beam=2, min_length=0, max_length=longest)
+def written_for(model: Windowed, documents: Sequence[EncodedDocument], max_length: int) -> list[list[int]]:
+    """Summarize documents with a beam of two: ids without [EOS]."""
+    config = DecodeConfig(beam=2, min_length=0, max_length=max_length)
     return [best.ids for best, *_ in beam_search(model.eval(), make_batch(documents, VOCABULARY), config)]
+
+
+def facts_in_place(ids: Sequence[int] | np.ndarray, symbols: bool = True) -> Facts:
+    """Split a summary into facts at the symbols, or into every four words."""
+    if not symbols:
+        return [list(ids[i : i + WORDS]) for i in range(0, len(ids), WORDS)]
+    parts = np.split(np.array(ids), np.flatnonzero(np.array(ids) == SLIDE))
+    return [part[part != SLIDE].tolist() for part in parts]
+
+
+def share_in_place(texts: Sequence[Facts], true: Sequence[Facts]) -> float:
+    """The share of the true facts that are written, each in its place."""
+    right = [ours[i : i + 1] == [fact] for ours, facts in zip(texts, true) for i, fact in enumerate(facts)]
+    return float(np.mean(right))
 
 
 # ------------------------------------------------------------------------------------- longer texts than in training
 
 
 def learn_facts(mode: str, seed: int) -> Windowed:
-    """A model that has learned from new texts of two to six windows at every step: "standard" attends to everything
-    and has three times the steps, "windows" encodes the whole text, "streamed" each window when it is entered."""
+    """Train a model on new texts of two to six windows at every step: "standard" attends to everything and has three
+    times the steps, "windows" encodes the whole text, "streamed" each window when it is entered."""
     standard = mode == "standard"
     model = small_model(seed, "stream" if mode == "streamed" else "whole", None if standard else WINDOW)
     made = (planted_facts(BATCH, 1000 * (seed + 1) + i, 2 + i % 5) for i in range(600 if standard else 200))
-    batches = (make_batch([_unmarked(d) for d in docs] if standard else docs, VOCABULARY) for docs in made)
+    batches = (make_batch(list(map(_unmarked, docs)) if standard else docs, VOCABULARY) for docs in made)
     return learn(model, batches, RATE)
 
 
@@ -53,36 +70,23 @@ def _unmarked(document: EncodedDocument) -> EncodedDocument:
 
 
 def _by_length(mode: str, seed: int) -> dict[str, float]:
-    """Share of the facts that are written, each in its place, at each length; of the symbols precision and recall."""
+    """Facts that are written in their place, at each length; precision and recall of the symbols."""
     model, measures = learn_facts(mode, seed), {}
     for windows, count in TESTED.items():
         documents = planted_facts(count, 1, windows)
-        texts = written_for(model, documents, 6 * windows)
-        pairs = [(facts_in_place(ids, mode), facts_in_place(d.target[:-1])) for ids, d in zip(texts, documents)]
-        measures[f"facts of {windows}"] = float(np.mean([a == b for x, y in pairs for a, b in _longest_of(x, y)]))
+        texts, targets = written_for(model, documents, 6 * windows), [d.target[:-1] for d in documents]
+        facts = [facts_in_place(ids, symbols=mode != "standard") for ids in texts]
+        measures[f"facts of {windows}"] = share_in_place(facts, list(map(facts_in_place, targets)))
         if mode != "standard":
-            moves = [(_moves(ids), _moves(d.target[:-1])) for ids, d in zip(texts, documents)]
-            right = sum(len(ours & theirs) for ours, theirs in moves)
-            measures[f"precision of {windows}"] = right / max(1, sum(len(ours) for ours, _ in moves))
-            measures[f"recall of {windows}"] = right / sum(len(theirs) for _, theirs in moves)
+            ours, true = list(map(_moves, texts)), list(map(_moves, targets))
+            right = sum(len(a & b) for a, b in zip(ours, true))
+            measures[f"precision of {windows}"] = right / max(1, sum(map(len, ours)))
+            measures[f"recall of {windows}"] = right / sum(map(len, true))
     return measures
 
 
-def facts_in_place(ids: Sequence[int] | np.ndarray, mode: str = "") -> list[list[int]]:
-    """[fact, ...] of a summary: what stands between the symbols, or in a standard model's every four words."""
-    if mode == "standard":
-        return [list(ids[i : i + WORDS]) for i in range(0, len(ids), WORDS)]
-    parts = np.split(np.array(ids), np.flatnonzero(np.array(ids) == SLIDE))
-    return [part[part != SLIDE].tolist() for part in parts]
-
-
-def _longest_of(found: list, true: list) -> list[tuple]:
-    """Each true fact beside what stands in its place."""
-    return list(zip([*found, *[None] * len(true)], true))
-
-
 def _moves(ids: Sequence[int] | np.ndarray) -> set[int]:
-    """After how many words each symbol stands."""
+    """After how many words each symbol is written."""
     places = np.flatnonzero(np.array(ids) == SLIDE).tolist()
     return {place - number for number, place in enumerate(places)}
 
@@ -104,48 +108,45 @@ class _Stays(Windowed):
         return torch.zeros_like(tokens)
 
 
-def _with_weights(model: Windowed, of: Windowed) -> Windowed:
-    model.load_state_dict(of.state_dict())
+def _with_weights(model: Windowed, weights: dict[str, Tensor]) -> Windowed:
+    model.load_state_dict(weights)
     return model
 
 
-def _with_switch(of: Windowed, score: float) -> Windowed:
-    weights, model = of.state_dict(), Windowed(of.config)
-    weight, bias = (weights[f"pointer.switch.{name}"] for name in ("weight", "bias"))
-    fixed = {"pointer.switch.weight": torch.zeros_like(weight), "pointer.switch.bias": torch.full_like(bias, score)}
-    model.load_state_dict({**weights, **fixed})
-    return model
+def _with_switch(model: Windowed, score: float) -> Windowed:
+    """Fix the switch at a score."""
+    weights = dict(model.state_dict())
+    weights["pointer.switch.weight"] = torch.zeros_like(weights["pointer.switch.weight"])
+    weights["pointer.switch.bias"] = torch.full_like(weights["pointer.switch.bias"], score)
+    return _with_weights(Windowed(model.config), weights)
 
 
 LEFT_OUT: dict[str, Callable[[Windowed], Windowed]] = {
     "nothing": lambda model: model,
-    "window": lambda model: _with_weights(_SeesAll(replace(model.config, window=None, stride=None)), model),
-    "sliding": lambda model: _with_weights(_Stays(model.config), model),
+    "window": lambda m: _with_weights(_SeesAll(replace(m.config, window=None, stride=None)), m.state_dict()),
+    "sliding": lambda model: _with_weights(_Stays(model.config), model.state_dict()),
     "copying": lambda model: _with_switch(model, 50.0),
     "generating": lambda model: _with_switch(model, -50.0),
 }
-
-
 _trained = cache(partial(learn_facts, "windows"))  # every part is taken from the same model
 
 
 def _without(part: str, seed: int) -> dict[str, float]:
-    """Without one of its parts: the share of the facts that a trained model with windows writes in their places, of
-    the texts whose first fact it writes, and of those in which it writes a symbol; of the attention at the first step
-    what all first words of facts have, and the largest weight."""
+    """Without one of its parts: facts that a trained model with windows writes in their places, texts whose first
+    fact it writes, texts in which it writes a symbol; of the attention at the first step the weight of all first
+    words of facts, and the largest weight."""
     model, documents = LEFT_OUT[part](_trained(seed)), planted_facts(50, 1, 6)
-    texts = written_for(model, documents, 36)
-    pairs = [(facts_in_place(ids), facts_in_place(d.target[:-1])) for ids, d in zip(texts, documents)]
+    texts, true = written_for(model, documents, 36), [facts_in_place(d.target[:-1]) for d in documents]
     return {
-        "facts of 6": float(np.mean([a == b for x, y in pairs for a, b in _longest_of(x, y)])),
-        "first fact": float(np.mean([ids[:WORDS] == facts[0] for ids, (_, facts) in zip(texts, pairs)])),
+        "facts of 6": share_in_place(list(map(facts_in_place, texts)), true),
+        "first fact": float(np.mean([ids[:WORDS] == facts[0] for ids, facts in zip(texts, true)])),
         "texts with symbols": float(np.mean([SLIDE in ids for ids in texts])),
-        **_first_look(model, documents),
+        **first_look(model, documents),
     }
 
 
 @torch.no_grad()
-def _first_look(model: Windowed, documents: Sequence[EncodedDocument]) -> dict[str, float]:
+def first_look(model: Windowed, documents: Sequence[EncodedDocument]) -> dict[str, float]:
     batch = make_batch(documents, VOCABULARY)  # texts of one length
     output, _ = model.decode(batch.target_input[:, :1], model.encode(batch))
     weights, begins = output.copy[:, 0], (batch.source == FACT).roll(1, 1).gather(1, output.places)
@@ -161,12 +162,12 @@ def _first_look(model: Windowed, documents: Sequence[EncodedDocument]) -> dict[s
 @dataclass(frozen=True)
 class FactText:
     source: np.ndarray  # [words]
-    starts: list[int]  # where each fact's FACT stands, in order
-    facts: list[tuple[int, ...]]
+    starts: list[int]  # the place of each FACT, in order
+    facts: Facts
 
 
 def fact_text(random: np.random.Generator, windows: int) -> FactText:
-    """A text with a fact for each window, which may begin at any word that the next window does not have."""
+    """Draw a text with a fact for each window, which may begin at any word that the next window does not have."""
     source = random.integers(FACT + 1, VOCABULARY, WINDOW + (windows - 1) * STRIDE)
     starts, facts = [], random.integers(FACT + 1, VOCABULARY, (windows, WORDS)).tolist()
     for begin, fact in zip(range(0, windows * STRIDE, STRIDE), facts):
@@ -174,7 +175,7 @@ def fact_text(random: np.random.Generator, windows: int) -> FactText:
         start = max(free, begin + int(random.integers(STRIDE)))
         source[start : start + WORDS + 1] = [FACT, *fact]
         starts.append(start)
-    return FactText(source.astype(np.int32), starts, [tuple(fact) for fact in facts])
+    return FactText(source.astype(np.int32), starts, facts)
 
 
 def in_windows(text: FactText) -> list[EncodedDocument]:
@@ -189,11 +190,11 @@ def in_chunks(text: FactText, stride: int) -> list[EncodedDocument]:
     chunks = []
     for begin in range(0, stride * count_windows(len(text.source), WINDOW, stride), stride):
         chunk = text.source[begin : begin + WINDOW]
-        inside = [
-            fact for start, fact in zip(text.starts, text.facts)
-            if begin <= start < begin + stride and start + WORDS < begin + len(chunk)
-        ]  # fmt: skip
-        chunks.append(EncodedDocument.of("", chunk, [len(chunk)], [*(w for fact in inside for w in fact), EOS]))
+        target = []
+        for start, fact in zip(text.starts, text.facts):
+            if begin <= start < begin + stride and start + WORDS < begin + len(chunk):
+                target += fact
+        chunks.append(EncodedDocument.of("", chunk, [len(chunk)], [*target, EOS]))
     return chunks
 
 
@@ -202,7 +203,6 @@ READINGS: dict[str, Callable[[FactText], list[EncodedDocument]]] = {
     "chunks": partial(in_chunks, stride=WINDOW),
     "overlapping chunks": partial(in_chunks, stride=STRIDE),
 }
-STEPS = 400
 
 
 def _texts(seed: int, count: int, windows: int) -> list[FactText]:
@@ -219,26 +219,26 @@ def _learned(reading: str, seed: int) -> Windowed:
     return learn(small_model(seed, window=WINDOW if reading == "windows" else None), batches(), RATE)
 
 
-def _told(model: Windowed, texts: Sequence[FactText], reading: str, longest: int) -> list[tuple[list, list]]:
-    """(facts that are written, facts that are wanted) of each text."""
-    parts = [READINGS[reading](text) for text in texts]
-    words = iter(written_for(model, [part for of_text in parts for part in of_text], longest))
-    mode = "" if reading == "windows" else "standard"
-    ours = [[tuple(fact) for _ in of_text for fact in facts_in_place(next(words), mode) if fact] for of_text in parts]
-    return [(facts, text.facts) for facts, text in zip(ours, texts)]
-
-
 def _read(reading: str, seed: int) -> dict[str, float]:
-    """Of new texts of 4 and of 12 windows: the share of the facts that are written, of what is written that is no
-    fact, and that was written before."""
+    """Of new texts of 4 and of 12 windows: the share of the facts that are written; of what is written, the share
+    that is no fact of the text, and the share that was written before."""
     model, measures = _learned(reading, seed), {}
     for windows in (4, 12):
-        told = _told(model, _texts(1, 100, windows), reading, 6 * windows)
-        said = max(1, sum(len(ours) for ours, _ in told))
+        texts = _texts(1, 100, windows)
+        parts = [READINGS[reading](text) for text in texts]
+        words = iter(written_for(model, [part for of_text in parts for part in of_text], 6 * windows))
+        facts, foreign, repeated, written = 0, 0, 0, 0
+        for text, of_text in zip(texts, parts):
+            ours = [tuple(f) for _ in of_text for f in facts_in_place(next(words), reading == "windows") if f]
+            true = set(map(tuple, text.facts))
+            facts += len(set(ours) & true)
+            foreign += sum(fact not in true for fact in ours)
+            repeated += len(ours) - len(set(ours))
+            written += len(ours)
         measures |= {
-            f"facts of {windows}": sum(len(set(a) & set(b)) for a, b in told) / sum(len(b) for _, b in told),
-            f"no facts of {windows}": sum(fact not in b for a, b in told for fact in a) / said,
-            f"twice of {windows}": sum(len(a) - len(set(a)) for a, _ in told) / said,
+            f"facts of {windows}": facts / sum(len(text.facts) for text in texts),
+            f"no facts of {windows}": foreign / max(1, written),
+            f"twice of {windows}": repeated / max(1, written),
         }
     return measures
 

@@ -140,7 +140,10 @@ class Rows:
         step = np.arange(self.length.max())
         mask = step < self.length[:, None]
         place = self.start[:, None] + np.where(mask, step, 0)
-        return Sentences(*map(torch.from_numpy, (self.owner, self.number, place, mask, np.flatnonzero(mask))))
+        owner, number, place, mask, flat = map(
+            torch.from_numpy, (self.owner, self.number, place, mask, np.flatnonzero(mask))
+        )
+        return Sentences(owner, number, place, mask, flat)
 
     def in_groups(self, min_share: float = 0.75) -> "Ragged":
         """Group the sentences by length. A group ends before a sentence that is shorter than `min_share` of its

@@ -1,92 +1,46 @@
-"""The running text of an HTML page, by Beautiful Soup and lxml (the extra `files`)."""
+"""The running text of an HTML page as Markdown, by Beautiful Soup and lxml (the extra `files`)."""
 
 import re
-from collections.abc import Iterator
-from typing import Any
 
-from lib.data.markdown import aside, heading_line, joined_parts, plain_lines, raised
+from lib.data.jats import CITED, script
+from lib.data.markdown import aside, heading_line, joined_parts, plain_lines
 
-_UNSEEN = {"script", "style", "template", "noscript", "svg", "head", "iframe", "object", "canvas"}
-_BESIDE = {"nav", "aside", "footer", "header", "form", "button", "select", "dialog"}  # the text of a page
-_INLINE = re.compile(
-    "a|abbr|b|bd[io]|cite|code|data|del|dfn|em|font|i|ins|kbd|label|mark|q|s|samp|small|span|strong|sub|time|tt|u|var|wbr"
-)
-_LEVEL = re.compile(r"h([1-6])")
+_INVISIBLE = "script, style, template, noscript, svg, head, iframe, object, canvas, [hidden], [aria-hidden=true]"
+_BESIDE = "nav, aside, form, button, select, dialog, pre:has(code)"
+_BLOCKS = re.compile("p|div|section|header|footer|[uod]l|li|d[td]|table|tr|blockquote|pre|figure|h[1-6]")
+_BREAK = "\x1e"  # before and after a block
+_HEADING = "\x1d"  # before a heading, as often as its level
 
 
-def html_text(source: str) -> str:
-    """Headings and paragraphs of a page, or of the main part that it names; menus, code and what else stands beside
-    the text stand aside. Without a heading of the first level the page's title is the title."""
+def html_text(data: bytes) -> str:
+    """Return headings and paragraphs of a page, or of its only `main` or `article`; set the rest aside."""
     from bs4 import BeautifulSoup
 
-    page = BeautifulSoup(source, "lxml")  # which knows what ends a paragraph that nothing ends
-    title = page.find("h1") or page.title
+    page = BeautifulSoup(data, "lxml")
+    title = (page.find("h1") or page.title or page.new_tag("p")).get_text()
     articles = page.find_all("article")
     root = page.find("main") or (articles[0] if len(articles) == 1 else page.body or page)
-    parts = list(_Parts().of(root))
-    if title and not any(part.startswith("# ") for part in parts):
-        parts.insert(0, heading_line(title.get_text(), 1))
-    for read in filter(None, (root, page.title)):
-        read.extract()  # what is left stands beside the text
-    return joined_parts([*parts, aside(_seen(page))])
-
-
-def _seen(element: Any) -> str:
-    texts = (text for text in element.find_all(string=True) if not _hidden(text))
-    return " ".join(" ".join(texts).split())
-
-
-def _hidden(text: Any) -> bool:
-    """Whether a string is a comment, or stands where a browser shows none."""
-    return type(text).__name__ != "NavigableString" or any(above.name in _UNSEEN for above in text.parents)
-
-
-class _Parts:
-    """What a walk through a page has read of the paragraph it is in."""
-
-    def __init__(self) -> None:
-        self._words: list[str] = []
-
-    def of(self, element: Any) -> Iterator[str]:
-        """Parts of an element in Markdown."""
-        yield from self._inside(element)
-        yield from self._paragraph()
-
-    def _paragraph(self) -> Iterator[str]:
-        text = " ".join("".join(self._words).split())
-        self._words.clear()
-        yield plain_lines(text)
-
-    def _inside(self, element: Any) -> Iterator[str]:
-        for child in element.children:
-            if child.name is None:
-                self._words += [] if _hidden(child) else [str(child)]
-            elif not (child.name in _UNSEEN or child.has_attr("hidden") or child.get("aria-hidden") == "true"):
-                yield from self._of_child(child)
-
-    def _of_child(self, child: Any) -> Iterator[str]:
-        name = child.name
-        if name == "sup":  # one with a link leads to a note
-            self._words += [] if child.find("a") else [raised("".join(self._words), child.get_text())]
-        elif name == "br" or name in ("td", "th"):
-            yield from self._inside(child)
-            self._words.append(" ")
-        elif _INLINE.fullmatch(name):
-            yield from self._inside(child)
-        else:
-            yield from self._paragraph()
-            yield from self._block(child)
-            yield from self._paragraph()
-
-    def _block(self, child: Any) -> Iterator[str]:
-        if level := _LEVEL.fullmatch(child.name):
-            yield heading_line(child.get_text(), int(level[1]))
-        elif child.name == "pre":
-            text = child.get_text()
-            yield from [aside(text)] if child.find("code") else map(plain_lines, re.split(r"\n\s*\n", text))
-        elif child.name in _BESIDE and not (
-            child.name in ("header", "footer") and child.find_parent(["article", "main"])
-        ):
-            yield aside(_seen(child))
-        else:
-            yield from self._inside(child)
+    for element in page.select(_INVISIBLE):
+        element.decompose()
+    beside = []
+    for element in root.select(_BESIDE if root.name in ("main", "article") else f"{_BESIDE}, header, footer"):
+        if not element.decomposed:  # together with an element around it
+            beside.append(element.get_text(" "))
+            element.decompose()
+    for element in root(["sup", "sub"]):
+        before, after = (s if isinstance(s, str) else "" for s in (element.previous_sibling, element.next_sibling))
+        text = "" if element.find("a") else script(element.name, element.get_text(), before, after)
+        element.replace_with(text.replace(CITED, ""))
+    for element in root(["br", "td", "th"]):
+        element.append(" ")
+    for element in root("pre"):
+        element.string = element.get_text().replace("\n\n", _BREAK)
+    for element in root(lambda element: bool(_BLOCKS.fullmatch(element.name))):
+        element.insert(0, _BREAK + _HEADING * int(element.name[1]) if element.name[1:].isdigit() else _BREAK)
+        element.append(_BREAK)
+    blocks = [block.strip(" \n\t") for block in root.get_text().split(_BREAK)]
+    parts = [heading_line(b.strip(_HEADING), b.count(_HEADING)) if _HEADING in b else plain_lines(b) for b in blocks]
+    if not any(part.startswith("# ") for part in parts):
+        parts.insert(0, heading_line(title, 1))
+    root.extract()
+    return joined_parts([*parts, aside(" ".join([*beside, page.get_text(" ")]))])

@@ -4,25 +4,24 @@ import json
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar
 
-from lib.data.characters import lowered
+from lib.data.characters import clean, lowered
 from lib.data.documents import SPLITS, CorpusError, Document, Example
 from lib.data.prepared import PreparedCorpus, TextEncoder, check_splits, prepare, watched
 from lib.data.split import Split, chunked
 from lib.data.vocabulary import Vocabulary
-from lib.data.words import split_words, tokenize
+from lib.data.words import split_words, surfaces, tokenize, word_spans
 from lib.system.errors import InputError
-from lib.system.fields import Checked, Count
+from lib.system.fields import Count, checked
 from lib.system.processes import default_workers, in_processes
 
 
-@dataclass(frozen=True)
-class Options(Checked, ABC):
+@checked
+class Options(ABC):
     """Sizes of a paper's preprocessing, as values that JSON can hold. They raise ValueError for impossible ones."""
 
     summary_tokens: Count  # [EOS] counted in
@@ -85,6 +84,11 @@ class Options(Checked, ABC):
         """Words of a sentence of a document, as `words_of` has them."""
         return words_of(sentence, self.lower, tokenised)
 
+    def surfaces(self, sentence: str, tokenised: bool = False) -> list[str]:
+        """Return each of the `words` as the sentence writes it, with the space before it."""
+        text = clean(sentence)
+        return surfaces(text, word_spans(text, tokenised))
+
     def cut(self, sentences: Iterable[str], budget: int, tokenised: bool = False) -> list[list[str]]:
         """Sentences in words until `budget` is used up; the last one may be cut."""
         cut_sentences = []
@@ -104,7 +108,7 @@ class Options(Checked, ABC):
         return Example(document.id, sentences, summary, document.summary, document.tokenised)
 
 
-@dataclass(frozen=True)
+@checked
 class WordOptions(Options):
     """Options of models that read and write words: their `example` is an `Example`."""
 

@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
@@ -16,10 +15,11 @@ from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus, TextEncoder, check_splits, watched
 from lib.data.split import Split, chunked
 from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, SENTENCE_END
+from lib.system.fields import checked
 from lib.system.processes import default_workers, in_processes
 
 
-@dataclass(frozen=True)
+@checked
 class PieceOptions(Options):
     """Options of models that read and write SentencePiece pieces."""
 

@@ -77,6 +77,10 @@ class Pieces(Vocabulary):
         """Ids of each text, without special symbols."""
         return [self.ours(ids) for ids in self._processor.Encode(texts)]
 
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Return start and end of each piece of a text. The space before a word belongs to its first piece."""
+        return self._processor.Encode(text, return_type="offset_mapping")["offsets"]
+
     def ours(self, theirs: Iterable[int]) -> np.ndarray:
         """The library's ids of the model's own."""
         return self._ours[np.asarray(theirs, dtype=np.int64)]

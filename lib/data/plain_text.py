@@ -1,269 +1,119 @@
-"""Plain text and Markdown as documents."""
+"""Plain text and Markdown as documents, by markdown-it-py."""
 
+import html
 import re
-from bisect import bisect_right
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from mdit_py_plugins.front_matter import front_matter_plugin
 
 from lib.data.documents import Document, checked_text
 from lib.data.sentences import split_sentences
 from lib.data.words import is_word
 from lib.system.errors import InputError
 
-_MARKED = re.compile(r"(?P<marks>#{1,6})\s+(?P<name>\S.*)")
-_END_MARKS = re.compile(r"(?<=\s)#+$")
-_UNDERLINE = re.compile(r"=+|-{2,}|([~^\"*+#])\1{2,}")
-_FENCE = re.compile(r" {0,3}(?P<kind>```|~~~)")
-_FENCE_END = re.compile(r" {0,3}(```+|~~~+)")
-_RULE = re.compile(r"[\s=*_~+|:#-]{3,}")  # lines between things, and those of tables
-# "- item", "> quotation", "1. step": the marks, and what follows them
-_ITEM = re.compile(r"(?P<indent>\s*)(?P<mark>[-*+•‣▪●◦]|(?:> ?)*>|\(?\d{1,3}[.)])(?:\s+(?P<rest>\S.*)|$)")
-_AMOUNT = re.compile(r"[.,~≈±$€£]?\s?\d")
-_ENDED = re.compile(r"[.!?:;…。！？：][\"'”’»)\]]*$")
-# What Markdown adds to the words of a line, and what is left of it, in this order.
-_IMAGE = re.compile(r"(?<!\\)!\[([^\[\]]*)\]\([^()]*\)")
-_MARKUP = [
-    (_IMAGE, ""),
-    (re.compile(r"(?<!\\)\[([^\[\]]+)\]\([^()\s]*(?: [^()]*)?\)"), r"\1"),  # links
-    (re.compile(r"(?<![\w*\\])(\*{1,3})(?=\S)([^*]+?)(?<=[^\s\\])\1(?![\w*])"), r"\2"),
-    (re.compile(r"(?<![\w\\])(_{1,3})(?=\S)([^_]+?)(?<=[^\s\\])\1(?!\w)"), r"\2"),
-    (re.compile(r"(?<![`\\])`([^`\n]+)`(?![`\w])"), r"\1"),  # code
-    (re.compile(r"\\([\\`*_#>\[\]+~!=-])"), r"\1"),
+_MARKDOWN = MarkdownIt("commonmark").enable("table").use(front_matter_plugin)
+_TAG = re.compile(r"</?(?:a|abbr|b|br|cite|code|del|div|em|i|img|ins|mark|p|q|s|small|span|strong|su[bp]|u)\b[^>]*>")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_AMOUNT = re.compile(r"[.,~≈±$€£]?\d")  # "> 0.05 was the value", "- 2.4 degrees": the sign belongs to the text
+_PREPARE = [  # what people write and CommonMark does not know
+    (re.compile(r"\A\+\+\+\n(.*?)\n\+\+\+\n", re.DOTALL), r"---\n\1\n---\n"),  # front matter in TOML
+    (re.compile(r"^(\s*)[•‣▪●◦](?=\s)", re.MULTILINE), r"\1-"),
+    (re.compile(r"^--[ ]?$", re.MULTILINE), ""),  # a mail's signature, which would make its last line a heading
 ]
-
 # The names by which sections of papers and reports are known, in a text without marks of headings.
-_KNOWN = (
-    r"abstract|introduction|background|motivation|overview|preliminaries|objectives?|aims?|literature review"
-    r"|(?:related|prior|future) work|(?:\w+ and )?method(?:s|ology)?(?: and \w+)?|study design|data ?sets?"
-    r"|experiments?|experimental (?:setup|design|results)|statistical analys[ei]s|evaluation|findings"
-    r"|(?:main )?results(?: and discussion)?|(?:general )?discussion(?: and conclusions?)?|limitations"
-    r"|(?:executive )?summary(?: and conclusions?)?|conclusions?(?: and \w+(?: \w+)?)?|concluding remarks"
-    r"|case (?:report|presentation)|supplementary (?:material|information)|data availability|acknowledge?ments?"
-    r"|references|bibliography|appendi(?:x|ces)(?: [a-z])?"
-)
-_NUMBER = r"((?:\d{1,3}\.)*\d{1,3})"
-_NAMED = re.compile(rf"(?:(?:{_NUMBER}|[IVX]+)\.? +)?(?P<name>\w.*?):?")
-_KNOWN_NAME = re.compile(rf"(?=[A-Z])(?i:{_KNOWN})")
-_PART = re.compile(
-    r"(?:Chapter|Section|Part|Appendix|CHAPTER|SECTION|PART|APPENDIX) (?:\d+|[IVXLC]+|[A-Z])(?:[:.–—-] .*)?"
-)
-_LONGEST = 10  # words of a heading
-
-
-@dataclass
-class _Block:
-    """Lines that belong together: a heading, a paragraph, or what is not read."""
-
-    lines: list[str]
-    level: int = 0  # of a heading
-    read: bool = True
-
-
-@dataclass
-class _Parts:
-    title: str = ""
-    sections: list[tuple[str, list[str]]] = field(default_factory=list)  # headings and sentences
-    left_out: list[str] = field(default_factory=list)  # title, headings, code and the words of images
+is_section_name = re.compile(
+    r"(?:(?:\d{1,3}\.)*\d{1,3}\.?\s+|[IVX]+\.?\s+)?(?=[A-Z])(?i:abstract|introduction|background|motivation|overview"
+    r"|objectives?|aims?|(?:related|prior|future) work|(?:\w+ and )?method(?:s|ology)?(?: and \w+)?|study design"
+    r"|data ?sets?|experiments?|experimental (?:setup|design|results)|statistical analys[ei]s|evaluation|findings"
+    r"|(?:main )?results(?: and discussion)?|(?:general )?discussion(?: and conclusions?)?|limitations|summary"
+    r"|conclusions?(?: and \w+(?: \w+)?)?|concluding remarks|acknowledge?ments?|case (?:report|presentation)"
+    r"|data availability|references|bibliography|appendi(?:x|ces)(?: [a-z])?|(?:chapter|part) \w+(?:[:.] .*)?):?"
+).fullmatch
 
 
 def parse_text(text: str, name: str = "", paragraphs: bool = False) -> Document:
-    """A `Document` without a summary from plain text or Markdown. `name` is its id.
+    """Make a document without a summary; its title is `title:` in front matter, or a first heading of level 1.
 
-    A section begins at a heading: of Markdown, or underlined; in a text without such at a line of its own that is
-    numbered as sections are ("2.1 Methods") or has a name by which sections are known ("Results"). Every other line
-    is text. A first-level heading before any text is the title. paragraphs: each is a section, under the name of the
-    heading above it. Raises ValueError for a text without a sentence.
+    paragraphs: make each paragraph a section. Raises InputError for a text without a sentence.
     """
-    parts = _parts(text, paragraphs)
-    filled = [(heading, sentences) for heading, sentences in parts.sections if sentences]
-    if not filled:
+    title, sections, _ = _read(text, paragraphs)
+    sections = [(heading, sentences) for heading, sentences in sections if sentences]
+    if not sections:
         raise InputError("the text has no sentence: there is nothing to summarize")
-    return Document(name, parts.title, [heading for heading, _ in filled], [sentences for _, sentences in filled], [])
+    return Document(name, title, [heading for heading, _ in sections], [sentences for _, sentences in sections], [])
 
 
 def left_out_words(text: str) -> int:
-    """The number of words that `parse_text` does not read: of title and headings, code and the words of images."""
-    words = (word for part in _parts(text).left_out for word in part.split())
-    return sum(map(is_word, words))
+    """Count the words that `parse_text` does not read: headings, code, comments, link definitions, alt texts."""
+    return sum(is_word(word) for part in _read(text)[2] for word in part.split())
 
 
-def _parts(text: str, paragraphs: bool = False) -> _Parts:
-    parts, heading = _Parts(), ""
-    for block in _with_headings(list(_blocks([line.rstrip() for line in checked_text(text, "text").splitlines()]))):
-        if not block.read:
-            parts.left_out += block.lines
-        elif block.level:
-            name = _plain(block.lines[0])
-            parts.left_out.append(name)
-            if block.level == 1 and not parts.title and not parts.sections:
-                parts.title = name
+def _read(text: str, paragraphs: bool = False) -> tuple[str, list[tuple[str, list[str]]], list[str]]:
+    """Return the title, the headings with their sentences, and the texts that are left out."""
+    text = checked_text(text, "text").replace("\r\n", "\n")
+    for pattern, replacement in _PREPARE:
+        text = pattern.sub(replacement, text)
+    sections, environment, cells = [], {}, []
+    tokens, lines = _MARKDOWN.parse(text, environment), text.split("\n")
+    left_out = [f"{label} {link['title']}" for label, link in environment.get("references", {}).items()]
+    front = tokens[0].content if tokens and tokens[0].type == "front_matter" else ""
+    title = found[1].strip("\"' ") if (found := re.search(r"^title\s*[:=]\s*(.+)$", front, re.MULTILINE)) else ""
+    marked = any(token.type == "heading_open" for token in tokens)
+
+    def add(text: str) -> None:
+        if sentences := split_sentences(text):
+            if paragraphs or not sections:
+                sections.append((sections[-1][0] if sections else "", []))
+            sections[-1][1].extend(sentences)
+
+    start = Token("", "", 0)
+    for token, opening, item in zip(tokens, [start, *tokens], [start, start, *tokens]):
+        plain = _plain(token, left_out) if token.type in ("inline", "html_block") else token.content
+        if item.type == "list_item_open" or opening.type == "heading_open":
+            plain = " ".join(plain.split())  # elsewhere the splitter decides what a line end is
+        level = int(opening.tag[1]) if opening.type == "heading_open" else 0
+        if opening.type == "paragraph_open" and not marked and token is not tokens[-2] and is_section_name(plain):
+            level = 2
+        if token.type == "front_matter" or _is_code(token, lines):
+            left_out.append(plain)
+        elif opening.type in ("td_open", "th_open"):
+            cells.append(plain)
+        elif token.type == "tr_close":
+            add(" | ".join(cells))
+            cells.clear()
+        elif level:
+            left_out.append(plain)
+            if level == 1 and not title and not sections:
+                title = plain
             else:
-                heading = name
-                parts.sections.append((heading, []))
+                sections.append((plain, []))
+        elif item.type == "list_item_open" and (item.info or _AMOUNT.match(plain)):
+            add(f"{item.info}{item.markup} {plain}")  # the number of an item stays
         else:
-            parts.left_out += [words for unit in _units(block.lines) for words in _IMAGE.findall(unit)]
-            if sentences := [s for unit in _units(block.lines) for s in split_sentences(_plain(unit))]:
-                if paragraphs or not parts.sections:
-                    parts.sections.append((heading, []))
-                parts.sections[-1][1].extend(sentences)
-    return parts
+            add(f"> {plain}" if item.type == "blockquote_open" and _AMOUNT.match(plain) else plain)
+    return title, sections, left_out
 
 
-# ---------------------------------------------------------------------------------------------------------- blocks
+def _is_code(token: Token, lines: list[str]) -> bool:
+    """Return whether a block is code and no prose: fences also set stanzas apart, and paragraphs are indented."""
+    if token.type == "code_block":
+        return not re.match(r"[A-Z].*[.?!]$", token.content.strip(), re.DOTALL)
+    is_closed = token.type == "fence" and token.map and lines[token.map[1] - 1].strip().startswith(token.markup)
+    return bool(is_closed) and not token.content.startswith("\n")
 
 
-def _blocks(lines: list[str]) -> Iterator[_Block]:
-    """Paragraphs, headings that are marked or underlined, and code, in their order."""
-    fence_ends = {kind: [n for n, line in enumerate(lines) if _is_fence_end(line, kind)] for kind in ("```", "~~~")}
-    paragraph: list[str] = []
-    number = 0
-    while number < len(lines):
-        line, below = lines[number], lines[number + 1] if number + 1 < len(lines) else ""
-        end = _end_of_code(lines, number, fence_ends)
-        marked = _MARKED.fullmatch(line) if not paragraph or _ends(paragraph[-1]) else None
-        underlined = not paragraph and _is_underlined(line, below)
-        if line and not (end or marked or underlined):
-            paragraph.append(line)
-            number += 1
-            continue
-        if paragraph:
-            yield _Block(paragraph)
-            paragraph = []
-        if end:
-            yield _Block(lines[number + 1 : end], read=False)
-        elif marked:
-            yield _Block([_END_MARKS.sub("", marked["name"])], level=len(marked["marks"]))
-        elif underlined:
-            yield _Block([line.strip()], level=1 if below[0] == "=" else 2)
-        number = end + 1 if end else number + 2 if underlined else number + 1
-    if paragraph:
-        yield _Block(paragraph)
-
-
-def _ends(line: str) -> bool:
-    """Whether a line is the last of a sentence, or none: what stands below it begins anew."""
-    return bool(_ENDED.search(line) or _RULE.fullmatch(line))
-
-
-def _is_fence_end(line: str, kind: str) -> bool:
-    return bool(_FENCE_END.fullmatch(line)) and kind in line
-
-
-def _end_of_code(lines: list[str], number: int, fence_ends: dict[str, list[int]]) -> int:
-    """The line that ends the code which begins at a line; 0 where none does. A line of tildes with an empty one below
-    it sets texts apart."""
-    begin = _FENCE.match(lines[number])
-    if not begin or number + 1 == len(lines) or not lines[number + 1]:
-        return 0
-    ends = fence_ends[begin["kind"]]
-    place = bisect_right(ends, number)
-    return ends[place] if place < len(ends) else 0
-
-
-def _is_underlined(line: str, below: str) -> bool:
-    """Whether a line has another below it that underlines it: of "=" or "-" as in Markdown (two of these begin a
-    signature), of other signs where it is about as long."""
-    if not _UNDERLINE.fullmatch(below) or not is_word(line) or _ITEM.fullmatch(line):
-        return False
-    if below[0] in "=-":
-        return below != "--"
-    return abs(len(line.strip()) - len(below)) <= 2
-
-
-# ----------------------------------------------------------------------------------- headings of a text without marks
-
-
-def _with_headings(blocks: list[_Block]) -> list[_Block]:
-    """Blocks of which those of one line are headings that say so by number or name; all as they are where others are
-    marked."""
-    if any(block.level for block in blocks):
-        return blocks
-    lines = {n: line for n, block in enumerate(blocks[:-1]) if (line := _heading_line(block))}  # the last has no text
-    known = {n for n, line in lines.items() if is_section_name(line[0]) or _PART.fullmatch(line[0])}
-    listed = {k for n in known if {n - 1, n + 1} <= known for k in (n - 1, n, n + 1)}  # three names and no text
-    headings = known - listed | _numbered_headings(blocks, lines, known)
-    return [_Block(block.lines, level=2) if n in headings else block for n, block in enumerate(blocks)]
-
-
-def _numbered_headings(blocks: list[_Block], lines: dict[int, re.Match[str]], known: set[int]) -> set[int]:
-    """Lines that are numbered as sections are: in two levels or more, or as others that have a known name."""
-    numbers = {n: number for n in lines if (number := _number_of(blocks[n]))}
-    outline = set(numbers.values())
-    of_a_report = any(len(numbers.get(n, ())) == 1 for n in known)
-    headings, items = set(), set()
-    for n, number in numbers.items():
-        before, below = (*number[:-1], number[-1] - 1), _number_of(blocks[n + 1])
-        if before in items or (below and len(below) == len(number)):
-            items.add(number)  # another one stands right below it, or right above
-        elif (number[-1] == 1 or before in outline) and (of_a_report or len(number) > 1) and _is_title(lines[n]):
-            headings.add(n)
-    return headings
-
-
-def _heading_line(block: _Block) -> re.Match[str] | None:
-    """A block of one short line that ends in no mark, without its number by `name`."""
-    line = block.lines[0].strip() if block.read and len(block.lines) == 1 else ""
-    if not line or len(line.split()) > _LONGEST or line[-1] in ".,;!?":
-        return None
-    return _NAMED.fullmatch(line)
-
-
-def is_section_name(line: str) -> bool:
-    """Whether a line is one of the names by which sections are known, with a number or without."""
-    name = _NAMED.fullmatch(line.strip())
-    return bool(name and _KNOWN_NAME.fullmatch(name["name"]))
-
-
-def _is_title(line: re.Match[str]) -> bool:
-    return line["name"][0].isupper()
-
-
-def _number_of(block: _Block) -> tuple[int, ...] | None:
-    """The number with which a block begins."""
-    begin = re.match(rf"{_NUMBER}\.? +\S", block.lines[0].strip()) if block.lines else None
-    return tuple(map(int, begin[1].split("."))) if begin else None
-
-
-# ------------------------------------------------------------------------------------------------------ paragraphs
-
-
-def _units(lines: list[str]) -> list[str]:
-    """What belongs together in a paragraph, without the marks of items and quotations: each item, each quotation, and
-    what stands between them. Numbers of items stay, and so does a sign that is part of a sentence."""
-    signs = Counter(item["mark"] for line in lines if (item := _ITEM.fullmatch(line)))
-    units: list[list[str]] = [[]]
-    above, kinds = "", set()  # of the item that the line above belongs to, and of all before it
-    for number, line in enumerate(lines):
-        item = _ITEM.fullmatch(line)
-        kind = _kind(item, signs) if item else ""
-        if number and kind not in kinds and not _ends(lines[number - 1]):
-            kind = ""
-        rule = bool(_RULE.fullmatch(line))
-        goes_on = kind == above == ">" and item and item["rest"]
-        if rule or (kind and not goes_on) or (above == ">" and not kind):
-            units.append([])
-        if item and kind in (">", "-"):
-            line = item["rest"] or ""
-        units[-1].append("" if rule else line.strip())
-        above = kind or ("" if rule or above == ">" else above)
-        kinds.add(kind or above)
-    return [text for unit in units if (text := " ".join(filter(None, unit)))]
-
-
-def _kind(item: re.Match[str], signs: Counter[str]) -> str:
-    """What a mark at a line's start may begin: "1" an item with a number, ">" a quotation, "-" another item; nothing
-    where it is the only one of its kind and stands before an amount ("> 0.05")."""
-    mark = item["mark"]
-    if mark[-1] in ".)":
-        return "1"
-    if signs[mark] == 1 and _AMOUNT.match(item["rest"] or ""):
-        return ""
-    return ">" if mark[-1] == ">" else "-"
-
-
-def _plain(line: str) -> str:
-    """A line without marks of Markdown."""
-    for pattern, replacement in _MARKUP:
-        line = pattern.sub(replacement, line)
-    return " ".join(line.split())
+def _plain(token: Token, left_out: list[str]) -> str:
+    """Return a paragraph as text, apart at hard breaks; add comments and alternative texts to `left_out`."""
+    special = {"softbreak": "\n", "hardbreak": "\n\n", "image": ""}
+    text = ""
+    for child in token.children or [token]:
+        content = special.get(child.type, child.content)
+        if child.type in ("html_inline", "html_block"):
+            left_out += _COMMENT.findall(content)
+            content = _COMMENT.sub("", content).replace("<sup>", "^").replace("<sub>", "_")
+            content = html.unescape(_TAG.sub("", content))
+        elif child.type == "image":
+            left_out.append(child.content)
+        text += content
+    return "\n".join(" ".join(line.split()) for line in text.splitlines())

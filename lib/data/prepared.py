@@ -22,7 +22,7 @@ from lib.data.documents import SPLITS, CorpusError, Document, Example
 from lib.data.pieces import Pieces
 from lib.data.split import Split
 from lib.data.vocabulary import EOS, Vocabulary
-from lib.system.files import LOCK_MODE, cached, write_json, write_whole
+from lib.system.files import cached, write_json, write_whole
 from lib.system.fingerprints import code_digest, digest, read_json
 
 DESCRIPTION = "prepared.json"
@@ -173,7 +173,7 @@ def prepare(
     try:
         if not is_prepared(place):
             place.parent.mkdir(parents=True, exist_ok=True)
-            with FileLock(place.with_name(f".{place.name}.lock"), mode=LOCK_MODE):
+            with FileLock(place.with_name(f".{place.name}.lock")):
                 if not is_prepared(place):
                     building = place.with_name(f".{place.name}.building")
                     shutil.rmtree(building, ignore_errors=True)

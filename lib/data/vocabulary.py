@@ -5,14 +5,15 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
 
+from pydantic import Field
+
 from lib.data.sentences import group_words
 from lib.system.errors import InputError
-from lib.system.fields import Rule
 from lib.system.files import write_whole
 
 PAD, UNK, BOS, EOS = range(4)
 SPECIALS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]")
-HOLDS_A_WORD = Rule("at least 5, to hold the four special symbols and a word", lambda n: n > len(SPECIALS))
+HOLDS_A_WORD = Field(ge=len(SPECIALS) + 1)  # a vocabulary of the special symbols and a word
 
 # A symbol that some corpora have after the special ones: windowed attention moves to the next window.
 SLIDE, SLIDE_SYMBOL = len(SPECIALS), "[SLIDE]"

@@ -1,9 +1,10 @@
 """A trained run in use: the summaries that it writes, and where it looked."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,7 @@ from lib.data.plain_text import parse_text
 from lib.data.prepared import TextEncoder
 from lib.data.vocabulary import BOS, SPECIALS, UNK
 from lib.data.words import is_word
-from lib.decoding.readable import Forms, Readable, readable
-from lib.decoding.reading import Reading, reading_of
+from lib.decoding.readable import Forms, Readable, Reading, readable, reading_of
 from lib.decoding.search import (
     DecodeConfig,
     Hypothesis,
@@ -33,6 +33,9 @@ from lib.models.summarizer import Extractor
 from lib.system.errors import InputError, RunError
 from lib.training.devices import ALONE, Process, default_device
 from lib.training.folder import read_metrics
+
+FAMILIAR = 2  # pieces of a word that the model knows, at most
+PER_DOCUMENT = ("heads", "importance", "windows")  # attention that is not of a word of the summary
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ class Run:
 
     @property
     def hours(self) -> float:
-        """Hours of training, at the median time of a step: pauses do not count."""
+        """Return the hours of training, by the median time of a step: pauses do not count."""
         logged = [m for m in self.metrics if "seconds" in m]
         pairs = [(a, b) for a, b in pairwise(logged) if a["step"] != b["step"]]
         paces = [(b["seconds"] - a["seconds"]) / (b["step"] - a["step"]) for a, b in pairs]
@@ -97,15 +100,15 @@ class Run:
         return self.step * float(np.median(paces)) / 3600 if paces else 0.0
 
     def encode(self, documents: Iterable[Document]) -> list[EncodedDocument]:
-        """Documents in ids, as those that the run was trained on. What chooses what is read computes where the
-        model does."""
+        """Encode documents like those that the run was trained on. A model that chooses what is read computes on the
+        same device."""
         with default_device(next(self.model.parameters()).device):
             return self.encoder.encode(documents)
 
     def documents(self, texts: Iterable[str | dict | Document], names: Sequence[str] = ()) -> list[Document]:
-        """Texts, with or without references, as documents. A string may be plain text or Markdown.
+        """Turn texts, with or without references, into documents. A string may be plain text or Markdown.
 
-        Raises ValueError for a text without a sentence, naming it.
+        Raises InputError for a text without a sentence, naming it.
         """
         if isinstance(texts, str | dict):
             raise InputError("texts are given as a list: [text]")
@@ -113,40 +116,31 @@ class Run:
         for number, text in enumerate(texts):
             name = names[number] if number < len(names) else f"text {number + 1}"
             try:
-                documents.append(self._document(text, name))
+                if isinstance(text, str):
+                    text = parse_text(text, name, paragraphs=self.options.of_paragraphs)
+                elif isinstance(text, dict):
+                    text = to_document({"id": name, **text}, reference=False)
+                elif not isinstance(text, Document):
+                    raise InputError(f"a text is a string, a record or a document, not {type(text).__name__}")
             except InputError as reason:
                 raise InputError(f"{name}: {reason}") from None
+            documents.append(text)
         return documents
-
-    def _document(self, text: str | dict | Document, name: str) -> Document:
-        if isinstance(text, Document):
-            return text
-        if isinstance(text, str):
-            return parse_text(text, name, paragraphs=self.options.of_paragraphs)
-        if not isinstance(text, dict):
-            raise InputError(f"a text is a string, a record or a document, not {type(text).__name__}")
-        return to_document({"id": name, **text}, reference=False)
 
     def summarize(
         self, texts: Iterable[str | dict | Document], attention: bool = False, batch_size: int = 16, names=(),
         progress: Callable[[list], Iterable] = iter, process: Process = ALONE,
     ) -> list[Summary]:  # fmt: skip
-        """A summary of each text: strings, records with sections or paragraphs, or documents.
+        """Summarize each text: strings, records with sections or paragraphs, or documents.
 
         attention: with what the model attended to, by name (`Summarizer.attention_weights`); of an `Extractor`
-        there is none. A text that is shorter than the shortest summary has one that is at most as long as it is.
+        there is none. The summary of a text that is shorter than the shortest summary is at most as long as the text.
         process: one of those that share the work, such as `processes` gives; each has all summaries.
-        Raises ValueError for a text that holds nothing to read, RunError where no word has a probability.
+        Raises InputError for a text that holds nothing to read, RunError where no word has a probability.
         """
         originals = self.documents(texts, names)
         documents = self.encode(originals)
-        try:
-            return self._summaries(originals, documents, attention, (self.vocabulary, batch_size, progress), process)
-        except NoProbabilityError as error:
-            raise RunError(f"{self.folder}: {error}") from None
-
-    def _summaries(self, originals, documents, attention: bool, how: tuple, process: Process) -> list[Summary]:
-        """Of texts and the same in ids. how: what `by_length` takes further."""
+        how = self.vocabulary, batch_size, progress
         if isinstance(self.model, Extractor):
             chosen = by_length(partial(choices, self.model, process=process), self.model, documents, *how)
             return [self._extract(*each) for each in zip(originals, documents, chosen)]
@@ -155,28 +149,31 @@ class Run:
         for rule in dict.fromkeys(rules):
             places = [place for place, own in enumerate(rules) if own == rule]
             write = partial(written, self.model, config=rule, process=process)
-            hypotheses |= zip(places, by_length(write, self.model, [documents[i] for i in places], *how))
+            try:
+                hypotheses |= zip(places, by_length(write, self.model, [documents[i] for i in places], *how))
+            except NoProbabilityError as error:
+                raise RunError(f"{self.folder}: {error}") from None
         own = process.share(enumerate(zip(originals, documents)))
         return process.gather(self._summary(*pair, hypotheses[place], attention) for place, pair in own)
 
     def decode_for(self, document: EncodedDocument) -> DecodeConfig:
-        """The run's search; of a text that is shorter than the shortest summary, for one at most as long as it is."""
+        """Return the run's search; for a text that is shorter than the shortest summary, one at most as long."""
         if (length := len(document.source)) >= self.decode.min_length:
             return self.decode
         return replace(self.decode, min_length=0, max_length=length)
 
     def _summary(self, text: Document, document: EncodedDocument, best: Hypothesis, attention: bool) -> Summary:
-        ids = best.ids
-        seen = self._attention(document, ids) if attention else {}
-        places = [t for t, i in enumerate(ids) if i not in self.model.control_symbols]
-        words, vocabulary = [ids[t] for t in places], self.vocabulary
-        groups = vocabulary.by_sentence(words, document.unknown)
-        word_places = [places[place] for group in groups for place in group]
-        seen = {name: value if name in PER_DOCUMENT else value[word_places] for name, value in seen.items()}
-        cut = len(ids) >= self.decode_for(document).max_length
-        tokens = [vocabulary.tokens([words[place] for place in group], document.unknown) for group in groups]
+        vocabulary = self.vocabulary
+        places = [t for t, i in enumerate(best.ids) if i not in self.model.control_symbols]
+        ids = [best.ids[t] for t in places]
+        groups = vocabulary.by_sentence(ids, document.unknown)
+        tokens = [vocabulary.tokens([ids[place] for place in group], document.unknown) for group in groups]
+        seen = self._attention(document, best.ids) if attention else {}
+        shown = [places[place] for group in groups for place in group]
+        seen = {name: value if name in PER_DOCUMENT else value[shown] for name, value in seen.items()}
+        cut = len(best.ids) >= self.decode_for(document).max_length
         return Summary(
-            sentences=vocabulary.sentences(words, document.unknown),
+            sentences=vocabulary.sentences(ids, document.unknown),
             score=best.score,
             tokens=tokens,
             source=self._source(document),
@@ -192,46 +189,52 @@ class Run:
         return isinstance(self.vocabulary, Pieces)
 
     def _forms(self, text: Document) -> Forms:
-        words = partial(self.options.words, tokenised=text.tokenised)
-        return Forms(text.sentences, words, self.options.lower)
+        words, surfaces = self.options.words, self.options.surfaces
+        pairs = ((words(s, text.tokenised), surfaces(s, text.tokenised)) for s in text.sentences)
+        return Forms(pairs, self.options.lower)
 
     def readable(self, text: Document, sentences: Sequence[str]) -> list[str]:
-        """A summary of a text, in sentences of the model's words, for people."""
+        """Write a summary of a text, in sentences of the model's words, for people."""
         spaced = self.in_pieces
         tokens = [[sentence] if spaced else [f" {word}" for word in sentence.split()] for sentence in sentences]
         return readable(tokens, self._forms(text), spaced).sentences
 
     def reading(self, text: Document, document: EncodedDocument) -> Reading:
-        """What is read of a text. document: the same, in ids."""
+        """Find what is read of a text. document: the same, in ids."""
         rows, tokens_of = self._source(document), partial(self._tokens_of, tokenised=text.tokenised)
         return reading_of(text, rows, tokens_of, self._unknown(rows), with_title=self.options.of_paragraphs)
 
-    def _tokens_of(self, sentence: str, tokenised: bool) -> list[str]:
+    def _tokens_of(self, sentence: str, tokenised: bool) -> tuple[list[str], list[str]]:
+        """Return the tokens of a sentence as the model reads them, and as the sentence writes them."""
         if not self.in_pieces:
-            return [f" {word}" for word in self.options.words(sentence, tokenised)]
-        (ids,) = self.vocabulary.encode(cased([sentence], self.options))
-        return self.vocabulary.tokens(ids.tolist())
+            tokens = [f" {word}" for word in self.options.words(sentence, tokenised)]
+            return tokens, self.options.surfaces(sentence, tokenised)
+        (text,) = cased([sentence], self.options)
+        (ids,) = self.vocabulary.encode([text])
+        original = sentence if len(sentence) == len(text) else text  # rarely, small letters are more characters
+        spans = self.vocabulary.spans(text)
+        return self.vocabulary.tokens(ids.tolist()), [re.sub(r"\s+", " ", original[a:b]) for a, b in spans]
 
     def _unknown(self, rows: list[list[str]]) -> float:
-        """The share of words that are not in the vocabulary, or take more than `FAMILIAR` pieces."""
+        """Return the share of words that are not in the vocabulary, or take more than `FAMILIAR` pieces."""
         known = self.encoder.source_vocabulary or self.vocabulary
-        tokens = [token for row in rows for token in row if is_word(token)]
-        if not self.in_pieces:
-            strange = [token.strip() not in known for token in tokens]
+        words: list[list[str]] = []  # in tokens; a token of a model that reads words is one
+        for token in filter(is_word, chain.from_iterable(rows)):
+            if token.startswith(" ") or not words:
+                words.append([])
+            words[-1].append(token)
+        if self.in_pieces:
+            strange = [SPECIALS[UNK] in word or len(word) > FAMILIAR for word in words]
         else:
-            words: list[list[str]] = [[]]
-            for token in tokens:
-                words += [[]] * token.startswith(" ")
-                words[-1] = [*words[-1], token]
-            strange = [SPECIALS[UNK] in word or len(word) > FAMILIAR for word in words if word]
+            strange = [word[0].strip() not in known for word in words]
         return sum(strange) / max(1, len(strange))
 
     def _source(self, document: EncodedDocument) -> list[list[str]]:
-        """Words of each sentence of the source."""
+        """Return the tokens of each sentence of the source."""
         return [self.vocabulary.tokens(row.tolist(), document.unknown) for row in rows_of(document)]
 
     def _extract(self, text: Document, document: EncodedDocument, chosen: list[int]) -> Summary:
-        """Sentences as they stand in the source; there is no other summary that they could be."""
+        """Return the chosen sentences as the source has them."""
         texts, source = source_sentences(document, self.vocabulary), self._source(document)
         reading = self.reading(text, document)
         rows = [reading.rows[i] for i in chosen]
@@ -241,14 +244,10 @@ class Run:
 
     @torch.no_grad()
     def _attention(self, document: EncodedDocument, ids: list[int]) -> dict[str, np.ndarray]:
-        """Weights while the model reads its own summary: what it looked at before it wrote each symbol, and before
-        the end of one that is empty."""
+        """Return the weights while the model reads its own summary: where it looked before it wrote each symbol, and
+        before the end of an empty one."""
         device = next(self.model.parameters()).device
         batch: Batch = make_batch([document], len(self.vocabulary)).to(device)
         tokens = torch.tensor([[BOS, *ids[:-1]]], device=device)
         seen = self.model.attention_weights(tokens, self.model.encode(batch))
         return {name: value[0].float().cpu().numpy() for name, value in seen.items()}
-
-
-FAMILIAR = 2  # pieces of a word that the model knows, at most
-PER_DOCUMENT = ("heads", "importance", "windows")  # attention that is not of a word of the summary

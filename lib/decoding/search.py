@@ -8,57 +8,48 @@ from typing import Annotated, Any, TypeVar
 from zlib import crc32
 
 import torch
+from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
 from lib.data.batch import Batch, EncodedDocument, rows_of
 from lib.data.batching import in_order
 from lib.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
-from lib.layers.kernels import compiled
+from lib.layers.pointer import bar_words
 from lib.models.summarizer import Extractor, Summarizer
 from lib.system.errors import CompanionError, InputError
-from lib.system.fields import Checked, Count, Natural, Positive, Rule
+from lib.system.fields import Natural, Positive, checked
 from lib.system.threads import in_threads, threads_on
 from lib.training.devices import ALONE, Process
 
 Score = TypeVar("Score", float, Tensor)
 
 
-Beam = Annotated[Count, Rule("at most 1,000", lambda n: n <= 1_000)]  # a row of a batch each
-Length = Annotated[Count, Rule("at most 100,000", lambda n: n <= 100_000)]
-Exponent = Annotated[float, Rule("from -9 to 9", lambda p: -9 <= p <= 9)]
+@checked
+class DecodeConfig:
+    """Beam search, or sampling. Lengths count words without [EOS], and symbols that steer the model."""
 
-
-@dataclass(frozen=True)
-class DecodeConfig(Checked):
-    """Beam search, or sampling. Lengths count words without [EOS], and symbols that steer the model.
-
-    Raises ValueError for numbers that no search can use.
-    """
-
-    beam: Beam = 4  # the paper's (appendix A.2)
+    beam: Annotated[int, Field(ge=1, le=1_000)] = 4  # the paper's (appendix A.2)
     min_length: int = 0
-    max_length: Length = 200
-    length_penalty: Exponent = 1.0  # p: hypotheses are ranked by log P / ((length + offset) / (1 + offset))^p
+    max_length: Annotated[int, Field(ge=1, le=100_000)] = 200
+    # p: hypotheses are ranked by log P / ((length + offset) / (1 + offset))^p
+    length_penalty: Annotated[float, Field(ge=-9, le=9)] = 1.0
     length_offset: Natural = 0  # 0 with p = 1: mean log P a symbol; 5: the rule of Wu et al. 2016
     block_ngrams: Natural = 0  # no n-gram of this size twice; 0: anything goes
-    forbidden: tuple[int, ...] = (PAD, UNK, BOS)  # words that are never written; ids that no word has do nothing
-    sample: Natural = 0  # each word is drawn from so many of the most probable ones, in place of a beam; 0: none is
+    forbidden: tuple[Natural, ...] = (PAD, UNK, BOS)  # words that are never written; ids that no word has do nothing
+    sample: Natural = 0  # draw each word from so many of the most probable ones, without a beam; 0: no draws
     temperature: Positive = 1.0  # of what is drawn: P^(1 / temperature)
 
     def __post_init__(self):
-        super().__post_init__()
-        if min(self.forbidden, default=0) < 0:
-            raise InputError(f"forbidden {min(self.forbidden)}: ids of words are 0 or more")
         if self.min_length > self.max_length:
             raise InputError(f"min_length {self.min_length} must be at most max_length, {self.max_length}")
 
     def rank(self, log_prob: Score, length: int) -> Score:
-        """The score by which hypotheses of `length` symbols ([EOS] counted in) are compared."""
+        """Compute the score by which hypotheses of `length` symbols ([EOS] counted in) are compared."""
         return log_prob / ((length + self.length_offset) / (1 + self.length_offset)) ** self.length_penalty
 
     def among(self, words: int) -> "DecodeConfig":
-        """The configuration for so many words, copy ids counted in: without `forbidden` ids that none of them has."""
+        """Leave out `forbidden` ids that none of so many words has, copy ids counted in."""
         return replace(self, forbidden=tuple(i for i in self.forbidden if i < words))
 
 
@@ -73,12 +64,12 @@ class Hypothesis:
 
 @torch.no_grad()
 def beam_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[list[Hypothesis]]:
-    """The best hypotheses of every document of the batch, best first, at most `config.beam` each.
+    """Find the hypotheses of every document of the batch, best first, at most `config.beam` each.
 
     All hypotheses of all documents are one batch; what the encoder made is not copied for them; a document leaves
     when `beam` hypotheses have ended and no open one ranks higher than the worst of them.
 
-    Raises ValueError for a document of which no hypothesis ends: every word was barred before `min_length`.
+    Raises InputError for a document of which no hypothesis ends: every word was barred before `min_length`.
     """
     model.eval()
     search = _Search(model, batch, config)
@@ -120,9 +111,6 @@ class _Search:
         self.extra = max(map(len, batch.unknown), default=0)
         self.config = config.among(model.config.vocab_size + self.extra)
         self.bars = _Bars(self.config, model.control_symbols, self.device)
-        weight = next(model.parameters())
-        size = len(batch) * config.beam, model.config.vocab_size
-        self.memory = weight.new_empty(size) if compiled(weight) else None
         self.documents = list(range(len(batch)))  # which document each row of beams is
         self.ended: list[list[Hypothesis]] = [[] for _ in self.documents]
         rows = torch.arange(len(batch), device=self.device)
@@ -137,7 +125,7 @@ class _Search:
         output, self.state = self.model.decode(inputs, self.state)
         k = 2 * self.config.beam  # of 2K candidates at most K end, so that K open ones are left
         rows = self.tokens.flatten(0, 1)
-        log_p, words = _best_words(self.model, output, self.state, rows, self.bars, k, self.extra, self.memory)
+        log_p, words = _best_words(self.model, output, self.state, rows, self.bars, k, self.extra)
         total = self.log_prob[..., None] + log_p.unflatten(0, self.log_prob.shape)  # [D, K, 2K]
         values, places = total.flatten(1).topk(k, dim=1)
         parents = places // log_p.shape[1]
@@ -189,21 +177,18 @@ def _best_words(
     bars: "_Bars",
     k: int,
     extra: int,
-    memory: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """log P and ids, [R, k] each, of the k best words that may follow `tokens` [R, length] ([BOS] first).
 
-    extra: copy ids; memory: for the scores, as `Mixture.best` takes it. -inf where there are fewer words.
+    extra: copy ids. -inf where there are fewer words.
     """
     if tokens.shape[1] > bars.config.max_length:  # only [EOS] is left, however improbable
         words = torch.full_like(tokens[:, :1], EOS).expand(-1, k).contiguous()
         log_p = model.log_prob(output, words[:, :1], state)
         return F.pad(log_p, (0, k - 1), value=-torch.inf), words
-    barred = bars.after(tokens)
-    impossible = model.impossible(output, state)
-    if impossible is not None:
-        barred = torch.cat([barred, impossible], 1)
-    return model.mixture(output, state).best(k, barred, extra, memory)
+    p = bar_words(model.distribution(output, state, extra + 1), bars.after(tokens))
+    values, words = p.topk(min(k, p.shape[1]), 1)
+    return values.log(), words
 
 
 class _Bars:
@@ -241,16 +226,18 @@ def repeating(tokens: Tensor, n: int, control: Tensor) -> Tensor:
 
 
 def greedy_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[Hypothesis]:
-    """The most probable word at every step, for all documents at once.
+    """Write the most probable word at every step, for all documents at once.
 
-    Raises ValueError where every word is barred.
+    Raises InputError where every word is barred.
     """
     return _one_by_one(model, batch, config, 1, lambda log_p: torch.zeros_like(log_p, dtype=torch.long))
 
 
 def sample_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[Hypothesis]:
-    """Every word drawn from the `sample` most probable ones (Fan et al. 2018). A document's id determines its draws,
-    whatever else is in the batch. Raises ValueError where every word is barred."""
+    """Draw every word from the `sample` most probable ones (Fan et al. 2018).
+
+    A document's id determines its draws, whatever else is in the batch. Raises InputError where every word is barred.
+    """
     drawn_by = [torch.Generator().manual_seed(crc32(name.encode())) for name in batch.ids]
 
     def draw(log_p: Tensor) -> Tensor:
@@ -266,7 +253,7 @@ def sample_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list
 def _one_by_one(
     model: Summarizer, batch: Batch, config: DecodeConfig, k: int, pick: Callable[[Tensor], Tensor]
 ) -> list[Hypothesis]:
-    """One hypothesis of every document. pick: of log P [B, k] of the k best words, the place [B, 1] of the next."""
+    """Write one hypothesis of every document. pick: log P [B, k] of the k best words -> place [B, 1] of the next."""
     model.eval()
     state, extra = model.encode(batch), max(map(len, batch.unknown), default=0)
     config = config.among(model.config.vocab_size + extra)
@@ -290,22 +277,24 @@ def _one_by_one(
 def extract(
     model: Extractor, split, vocabulary: Vocabulary, batch_size: int = 16, process: Process = ALONE
 ) -> list[list[str]]:
-    """The sentences that a model chooses of every document of a split (`choose`). process: one of those that share
-    the batches; each has the sentences of all."""
+    """Extract the sentences that a model chooses from every document of a split.
+
+    process: one of those that share the batches; each has the sentences of all.
+    """
     numbers = by_length(partial(choices, model, process=process), model, split, vocabulary, batch_size)
     texts = (source_sentences(document, vocabulary) for document in split)
     return [[sentences[i] for i in chosen] for sentences, chosen in zip(texts, numbers)]
 
 
 def choices(model: Extractor, batches: Iterable[Batch], process: Process = ALONE) -> list[list[int]]:
-    """Numbers of the sentences that a model chooses of every document of some batches, which processes may share."""
+    """List the numbers of the sentences that a model chooses from every document; processes may share batches."""
     model.eval()
     choose = torch.no_grad()(model.choose)
     return _of_every_document(choose, next(model.parameters()).device, batches, process)
 
 
 def _of_every_document(function: Callable[[Batch], list], device, batches: Iterable[Batch], process: Process) -> list:
-    """What `function` gives of the documents of some batches, one for each."""
+    """Collect the results of `function`, which gives one for each document of a batch."""
     results = in_threads(lambda batch: function(batch.to(device)), process.share(batches), threads_on(device))
     return [result for of_batch in process.gather(results) for result in of_batch]
 
@@ -318,22 +307,24 @@ def by_length(
     batch_size: int = 16,
     progress: Callable[[list], Iterable] = iter,
 ) -> list:
-    """What `work` gives of the documents of a split, in their order. In a batch are documents of similar length, the
-    longest come first: little is padded, and processes that share the batches end together. Batches are the same
-    with any number of processes, and so is every number."""
+    """Collect the results of `work` for the documents of a split, in their order.
+
+    A batch has documents of similar length, the longest first: little is padded, and processes that share the batches
+    end together. Batches are the same with any number of processes, and so is every number.
+    """
     order = sorted(range(len(split)), key=lambda i: -len(split[i].source))
     found = work(progress(list(batches(model, [split[i] for i in order], batch_size, vocabulary))))
     return [result for _, result in sorted(zip(order, found), key=itemgetter(0))]
 
 
 def batches(model: Summarizer | Extractor, split, batch_size: int, vocabulary: Vocabulary) -> Iterator[Batch]:
-    """A split in batches, at least one for every thread."""
+    """Cut a split into batches, at least one for every thread."""
     threads = threads_on(next(model.parameters()).device)
     return in_order(split, max(1, min(batch_size, -(-len(split) // threads))), len(vocabulary))
 
 
 def source_sentences(document: EncodedDocument, vocabulary: Vocabulary) -> list[str]:
-    """Sentences (paragraphs) of an encoded document, its words set apart by spaces."""
+    """List the sentences (paragraphs) of an encoded document, with spaces between words."""
     return [vocabulary.text(row.tolist(), document.unknown) for row in rows_of(document)]
 
 
@@ -345,8 +336,10 @@ def summarize(
     batch_size: int = 16,
     process: Process = ALONE,
 ) -> list[list[str]]:
-    """The best summary of every document of a split, in sentences; copied words are the source's own. process: one
-    of those that share the batches; each has the summaries of all."""
+    """Write the best summary of every document of a split, in sentences; copied words are the source's own.
+
+    process: one of those that share the batches; each has the summaries of all.
+    """
     write, summaries = partial(written, model, config=config, process=process), []
     for document, best in zip(split, by_length(write, model, split, vocabulary, batch_size)):
         words = [i for i in best.ids if i not in model.control_symbols]
@@ -357,7 +350,7 @@ def summarize(
 def written(
     model: Summarizer, batches: Iterable[Batch], config: DecodeConfig, process: Process = ALONE
 ) -> list[Hypothesis]:
-    """The best hypothesis of every document of some batches, which processes may share: each has those of all."""
+    """Find the best hypothesis of every document of some batches, which processes may share."""
 
     def search(batch: Batch) -> list[Hypothesis]:
         if config.sample:

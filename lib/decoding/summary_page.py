@@ -1,55 +1,115 @@
-"""One self-contained HTML page with texts and their summaries side by side, and where the model looked."""
+"""One self-contained HTML page: texts and their summaries side by side, where the model looked, and what of a summary
+the text supports."""
 
-import json
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import numpy as np
 
-from lib.data.sentences import split_sentences
-from lib.evaluation.support import SourceText
+from lib.data.characters import lowered
+from lib.data.sentences import sentence_spans, split_sentences
+from lib.decoding.html_page import html_page
+from lib.decoding.readable import Reading
+from lib.evaluation.support import Names, SourceText, not_in_text, terms
 from lib.system.files import write_whole
 
-KEPT, MOST = 0.98, 60  # of each row: the largest weights that hold this much of it, at most so many
+TITLE = -1  # the number of a text's title, which is not one of its sentences
+KEPT_MASS, MAX_WEIGHTS = 0.98, 60  # of each row of weights: the largest ones that hold this share, at most so many
 SPARSE = ("words", "units", "heads")  # the arrays that are cut so
-REST = 10_000  # words of what was not read that the page shows, at most
+MAX_UNREAD = 10_000  # words of what was not read that the page shows
+
+Tokens = Sequence[Sequence[str]]  # of each sentence, each with the space before it
+
+
+@dataclass(frozen=True)
+class Support:
+    """What the text has of a summary."""
+
+    lacks: list[str]  # for each token "number", "name" or "word" if that is not in the text, otherwise ""
+    carriers: list[list[tuple[int, float]]]  # for each sentence those of the text that carry it, and their shares
+
+
+class ShownText:
+    """The sentences of a text by number: those that a model read, with their places, and then those that it did not.
+
+    spans: of each that was read, its first token and its end, among all tokens of `Reading.rows`.
+    """
+
+    def __init__(self, reading: Reading, unit: str, title: str = ""):
+        self.spans: list[tuple[int, int]] = []
+        sentences = []
+        start = 0
+        for row in reading.rows:
+            for first, end in [(0, len(row))] if unit == "sentence" else _find_sentences(row):
+                self.spans.append((start + first, start + end))
+                sentences.append("".join(row[first:end]))
+            start += len(row)
+        sentences += [sentence for _, text in reading.unread for sentence in split_sentences(text)]
+        self._title_number = len(sentences) if title else None  # the last one: equal sentences are before it
+        self._source = SourceText([*sentences, *filter(None, [title])])
+
+    def support(self, sentences: Tokens, names: Names) -> Support:
+        """Find what of a summary is not in the text, and which sentences, or `TITLE`, carry its sentences."""
+        lacks, carriers = [], []
+        for tokens in sentences:
+            sentence = terms("".join(tokens))
+            missing = not_in_text(sentence, self._source, names)
+            for start, end in pairwise(accumulate(map(len, tokens), initial=0)):
+                kinds = (kind for term, kind in missing if term.start < end and start < term.end)
+                lacks.append(next(kinds, ""))
+            found = self._source.carriers(sentence)
+            carriers.append([(TITLE if c.sentence == self._title_number else c.sentence, c.share) for c in found])
+        return Support(lacks, carriers)
+
+
+def _find_sentences(row: Sequence[str]) -> Iterable[tuple[int, int]]:
+    """Return the first token and the end of each sentence of a row of tokens."""
+    token_ends = list(accumulate(map(len, row)))
+    ends = [bisect_right(token_ends, end) for _, end in sentence_spans("".join(row))]
+    return [(first, end) for first, end in pairwise([0, *ends]) if first < end]
+
+
+def cased_names(texts: Iterable[Iterable[str]]) -> Names:
+    """Collect names from texts of sentences; one that is all in lower case, as models write, shows none."""
+    cased = (list(sentences) for sentences in texts)
+    return Names(s for sentences in cased if any(s != lowered(s) for s in sentences) for s in sentences)
 
 
 @dataclass(frozen=True)
 class ShownSummary:
-    """A summary of another system beside that of a run; its parts are as `ShownText.support` gives them."""
+    """A summary of another system beside that of a run."""
 
     name: str
-    summary: list[list[str]]  # sentences of tokens with the space before each
-    lacks: list[str]
-    carriers: list[list[tuple[int, float]]]
+    summary: Tokens
+    support: Support
 
 
 @dataclass(frozen=True)
 class ShownDocument:
     """A text as a model read it, its summary, and where the model looked; T summary words, N source words.
 
-    `attention` has any of these arrays, of numbers from 0 up; a sentence below is a unit, whatever `unit` calls it:
+    `attention` has any of these arrays, of numbers from 0 up; a unit is a sentence, paragraph or section:
 
-    words [T, N]: weight of each source word, adding up to about 1 a row; units [T, L]: likewise of each sentence;
+    words [T, N]: weight of each source word, adding up to about 1 a row; units [T, L]: likewise of each unit;
     generate [T]: probability that the word was generated rather than copied;
-    slots [T, r]: how much each slot of the memory is read; heads [r, L]: how much of each sentence a slot holds;
+    slots [T, r]: how much each slot of the memory is read; heads [r, L]: how much of each unit a slot holds;
     window [T]: number of the window at each word, from 0; windows [W, 2]: its first source word and its end.
     """
 
     name: str  # id, title or file name
-    source: list[list[str]]  # L units of tokens, N in all; a token carries its own leading space where one belongs
+    source: Tokens  # L units of N tokens in all
     unit: str  # "sentence", "paragraph" or "section"
-    summary: list[list[str]]  # sentences of tokens, likewise, T in all
+    summary: Tokens  # T tokens in all
     attention: dict[str, np.ndarray]
     copied: list[bool] | None = None  # for each summary token; None: the model cannot copy
     unfinished: bool = False  # whether the last sentence of the summary was cut
     notes: list[str] = field(default_factory=list)  # what a reader has to know of the text: how much of it was read
     unread: list[tuple[str, str]] = field(default_factory=list)  # section and text of what was not read
     spans: list[tuple[int, int]] = field(default_factory=list)  # of the sentences that were read (`ShownText`)
-    lacks: list[str] = field(default_factory=list)  # of the summary's tokens (`ShownText.support`)
-    carriers: list[list[tuple[int, float]]] = field(default_factory=list)  # of its sentences
+    support: Support = Support([], [])
     others: list[ShownSummary] = field(default_factory=list)  # of the same text
 
 
@@ -60,59 +120,41 @@ def write_page(path: str | Path, model: str, documents: Sequence[ShownDocument])
     most 60; the rest show as 0. All numbers are rounded to 3 digits. Of what was not read there are at most 10,000
     words. The address may name a document and a word to open at, from 0: page.html#0.5.
     """
-    page = Path(__file__).with_name("summary_page.html").read_text(encoding="utf-8")
-    whole = {"model": model, "alone": SourceText.ALONE, "documents": [_record(d) for d in documents]}
-    data = json.dumps(whole, separators=(",", ":"))
-    for sign in "<>&":  # no text can end the script or begin a comment; json has escaped all that is not ASCII
-        data = data.replace(sign, f"\\u{ord(sign):04x}")
-    return write_whole(path, page.replace("DATA", data, 1))
+    data = {"model": model, "alone": SourceText.ALONE, "documents": [_record(d) for d in documents]}
+    return write_whole(path, html_page(Path(__file__).with_name("summary_page.html"), data))
 
 
 def _record(document: ShownDocument) -> dict[str, object]:
-    """What the page's script reads: cut rows as lists of [index, weight], the other arrays as they are."""
-    arrays = {name: np.asarray(a, dtype=float) for name, a in document.attention.items()}
-    shown = {name: _largest(a) if name in SPARSE else _rounded(a) for name, a in arrays.items()}
-    names = ("name", "unit", "source", "summary", "unfinished", "notes", "spans", "lacks")
-    about = {name: getattr(document, name) for name in names}
-    about["carriers"] = _shares(document.carriers)
-    about["others"] = [{**asdict(other), "carriers": _shares(other.carriers)} for other in document.others]
-    copied = None if document.copied is None else [int(c) for c in document.copied]
-    unread, left_off = _beginning(document.unread, REST)
-    sentences = [(section, split_sentences(text)) for section, text in unread]
-    return {**about, "copied": copied, "attention": shown, "unread": sentences, "left_off": left_off}
-
-
-def _shares(carriers: list[list[tuple[int, float]]]) -> list[list[tuple[int, float]]]:
-    return [[(number, _digits(share)) for number, share in of_sentence] for of_sentence in carriers]
-
-
-def _beginning(stretches: Sequence[tuple[str, str]], most: int) -> tuple[list[tuple[str, str]], int]:
-    """Stretches of text up to so many words, and how many words are left off."""
-    shown, left_off = [], 0
-    for section, text in stretches:
+    """Return what the page's script reads: cut rows as lists of [index, weight], the other arrays as they are."""
+    record = {key: value for key, value in vars(document).items() if key not in ("support", "others")}
+    record |= asdict(document.support)
+    record["others"] = [{"name": o.name, "summary": o.summary, **asdict(o.support)} for o in document.others]
+    record["copied"] = None if document.copied is None else list(map(int, document.copied))
+    record["attention"] = {
+        name: [_largest(row) for row in values] if name in SPARSE else _rounded(values)
+        for name, values in document.attention.items()
+    }
+    words_left = MAX_UNREAD
+    unread, left_off = [], 0
+    for section, text in document.unread:
         words = text.split()
-        if most:
-            shown.append((section, text if len(words) <= most else " ".join(words[:most]) + " …"))
-        left_off += max(0, len(words) - most)
-        most = max(0, most - len(words))
-    return shown, left_off
+        if words_left:
+            shown = text if len(words) <= words_left else " ".join(words[:words_left]) + " …"
+            unread.append((section, split_sentences(shown)))
+        left_off += max(0, len(words) - words_left)
+        words_left = max(0, words_left - len(words))
+    return {**record, "unread": unread, "left_off": left_off}
 
 
-def _largest(rows: np.ndarray) -> list[list[list[float]]]:
-    """For each row of [R, C] its largest weights as [index, weight], largest first: KEPT of the row, at most MOST."""
-    kept = []
-    for row in rows:
-        order = np.argsort(-row, kind="stable")[:MOST]
-        before = np.cumsum(row[order]) - row[order]
-        order = order[before < KEPT * row.sum()]
-        kept.append([[int(i), _digits(row[i])] for i in order])
-    return kept
+def _largest(row: np.ndarray) -> list[list[float]]:
+    """Return the largest weights of a row as [index, weight], the largest first."""
+    order = np.argsort(-row, kind="stable")[:MAX_WEIGHTS]
+    mass_before = np.cumsum(row[order]) - row[order]
+    return [[int(i), _rounded(row[i])] for i in order[mass_before < KEPT_MASS * row.sum()]]
 
 
-def _rounded(array: np.ndarray) -> list[object]:
-    return [_rounded(row) for row in array] if array.ndim > 1 else [_digits(x) for x in array]
-
-
-def _digits(number: float) -> float:
-    """Rounded to 3 digits; whole numbers, such as a word's place in the text, as they are."""
-    return int(number) if number == int(number) else float(f"{number:.3g}")
+def _rounded(values):
+    """Round numbers to 3 digits; whole numbers, such as a word's place in the text, stay."""
+    if np.ndim(values):
+        return [_rounded(value) for value in values]
+    return int(values) if values == int(values) else float(f"{values:.3g}")

@@ -105,13 +105,10 @@ def _mean(values, weights) -> float:
 
 
 def _resampled(values, weights, random, resamples: int, documents=None) -> np.ndarray:
-    """Means of resampled documents (given, or drawn), and of resampled runs where there are several: [resamples]."""
+    """Compute means of resampled documents (given, or drawn), and of resampled runs where there are several."""
     runs, count = values.shape
     if documents is None:
         documents = random.integers(0, count, (resamples, count))
     chosen = random.integers(0, runs, (resamples, runs)) if runs > 1 else np.zeros((resamples, 1), dtype=int)
-    summed = (values,) if (weights == 1).all() else (values, weights)  # the sum of ones is known
-    sums = np.full((2, resamples), float(values.size))
-    for i, (rows, columns) in enumerate(zip(chosen, documents)):
-        sums[: len(summed), i] = [x.take(rows, 0).take(columns, 1).sum() for x in summed]
-    return sums[0] / np.maximum(sums[1], LEAST_WEIGHT)
+    draws = (np.ix_(rows, columns) for rows, columns in zip(chosen, documents))
+    return np.array([_mean(values[draw], weights[draw]) for draw in draws])

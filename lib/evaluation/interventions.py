@@ -1,15 +1,14 @@
-"""Interventions: a part of a model is changed, or what it reads, and the log-probability of the references says what
-that part did.
+"""Interventions: change a part of a model, or what it reads, and measure the log-probability of the references.
 
     own = log_probs(run.model, documents)
     changed = log_probs(run.model, documents, changes_of(run.model)["another memory"])
     paired_bootstrap(own, changed)     # of lib.evaluation.bootstrap: nats a word, with an interval over documents
 
-A picture of weights shows where a model looks; a change shows what that does to the text it writes.
+A picture of weights shows what a model attends to; a change shows what the part does to the text that it writes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -24,7 +23,7 @@ from lib.data.vocabulary import UNK
 from lib.layers.coverage import CoverageAttention
 from lib.models.hierarchical_transformer import HierarchicalTransformer
 from lib.models.mem2mem import Mem2Mem
-from lib.models.read_again import ReadAgain
+from lib.models.read_again import LOWEST, ReadAgain
 from lib.models.summarizer import PointerModel, Summarizer, mean_over_words
 from lib.system.errors import InputError
 from lib.training.devices import ALONE, Process
@@ -32,7 +31,7 @@ from lib.training.devices import ALONE, Process
 NEVER = 1e4  # score of a switch that always generates: its sigmoid is 1 in all precisions
 
 
-# gives the documents which follow those of a batch, and what the encoder makes of them
+# makes a batch of the documents which follow those of another batch, and encodes them
 Following = Callable[[], tuple[Batch, Any]]
 
 
@@ -43,8 +42,7 @@ def _log_p(model: Any, batch: Batch, state: Any, _: Following) -> Tensor:
 
 @dataclass(frozen=True)
 class Change:
-    """A change of texts, of encoded documents, of a model for a while, of what its encoder made of a batch, or of how
-    a batch is decoded. The last two may ask for the documents which follow."""
+    """A change of texts, of encoded documents, of a model, of the decoder's first state, or of decoding."""
 
     what: str  # one line for people
     text: Callable[[Document], Document] | None = None  # before it is encoded
@@ -64,12 +62,12 @@ def log_probs(
     model: Summarizer, documents: Sequence[EncodedDocument], change: Change = NOTHING, batch_size: int = 16,
     only_known: bool = False, process: Process = ALONE,
 ) -> np.ndarray:  # fmt: skip
-    """Log-probability of each document's reference, in nats a word: [documents].
+    """Compute the log-probability of each document's reference, in nats a word: [documents].
 
-    A change may use other documents: each that which follows it, the last one the first. only_known: words that the
-    vocabulary does not have do not count. process: one of those that share the batches; each has the values of all.
+    A change may use other documents: each document uses the next one, and the last one the first. only_known: words
+    outside the vocabulary do not count. process: one of those that share the batches; each returns all values.
 
-    Raises ValueError where a document's reference has no word that counts.
+    Raises InputError for a document whose reference has no word that counts.
     """
     model.eval()
     size, rows = model.config.vocab_size, []
@@ -96,17 +94,17 @@ def log_probs(
 
 
 def with_change(document: EncodedDocument, change: Change) -> EncodedDocument:
-    """A document as a change of encoded documents makes it."""
+    """Apply a change of encoded documents."""
     return change.document(document) if change.document else document
 
 
 def known_words(batch: Batch, vocab_size: int) -> Tensor:
-    """The words of the references that the vocabulary has: [B, T]."""
+    """Return which words of the references the vocabulary has: [B, T]."""
     return batch.target_mask & (batch.target < vocab_size) & (batch.target != UNK)
 
 
 def changes_of(model: Summarizer) -> dict[str, Change]:
-    """The changes that a model has the parts for, by name."""
+    """Return the changes that apply to a model, by name."""
     changes = {"nothing": NOTHING, **TEXTS, "first unit erased": ERASED}
     if isinstance(model, Mem2Mem):
         changes |= MEMORY if model.extracts else {}
@@ -114,7 +112,7 @@ def changes_of(model: Summarizer) -> dict[str, Change]:
     if any(isinstance(module, CoverageAttention) for module in model.modules()):
         changes["no coverage"] = Change("coverage has no weight in the attention to words", model=_without_coverage)
     if isinstance(model, PointerModel) and getattr(model.config, "copy", True):
-        changes["no copying"] = Change("every word is generated", model=_generating, only_known=True)
+        changes["no copying"] = Change("every word is generated", model=_generate_only, only_known=True)
     if isinstance(model, ReadAgain):
         changes |= _of_read_again(model)
     if isinstance(model, HierarchicalTransformer):
@@ -125,22 +123,22 @@ def changes_of(model: Summarizer) -> dict[str, Change]:
 # ------------------------------------------------------------------------------------------------------- texts
 
 
-def _order(document: Document, order: Sequence[int]) -> Document:
+def _reorder_sections(document: Document, order: Sequence[int]) -> Document:
     names, sections = ([values[i] for i in order] for values in (document.section_names, document.sections))
     return replace(document, section_names=names, sections=sections)
 
 
-def _last_first(document: Document) -> Document:
+def _put_last_first(document: Document) -> Document:
     count = len(document.sections)
-    return _order(document, [count - 1, *range(count - 1)])
+    return _reorder_sections(document, [count - 1, *range(count - 1)])
 
 
-def _backwards(document: Document) -> Document:
-    return _order(document, range(len(document.sections))[::-1])
+def _reverse_sections(document: Document) -> Document:
+    return _reorder_sections(document, range(len(document.sections))[::-1])
 
 
 def with_units(document: EncodedDocument, order: Sequence[int]) -> EncodedDocument:
-    """A document of these of its units (sentences or paragraphs) alone, in this order."""
+    """Reduce a document to the given units (sentences or paragraphs), in the given order."""
     lengths = document.sentence_lengths
     places = np.split(np.arange(lengths.sum()), lengths.cumsum()[:-1])
     moved = np.concatenate([places[i] for i in order])
@@ -153,28 +151,68 @@ def with_units(document: EncodedDocument, order: Sequence[int]) -> EncodedDocume
 
 
 def without_unit(document: EncodedDocument, unit: int = 0) -> EncodedDocument:
-    """A document without one of its units; one that has no other stays."""
+    """Remove a unit of a document, unless it is the only one."""
     others = [i for i in range(len(document.sentence_lengths)) if i != unit]
     return with_units(document, others) if others else document
 
 
-def paragraphs_backwards(document: EncodedDocument) -> EncodedDocument:
-    """The same paragraphs in the opposite order after the first, the title. (With sections in the opposite order,
-    which are cut afterwards, others may be read.)"""
+def reverse_paragraphs(document: EncodedDocument) -> EncodedDocument:
+    """Reverse the paragraphs after the first one, the title.
+
+    Unlike reversed sections, which are cut afterwards, they are the same paragraphs.
+    """
     return with_units(document, [0, *range(len(document.sentence_lengths) - 1, 0, -1)])
 
 
 ERASED = Change("the first sentence or paragraph is not there", document=without_unit, only_known=True)
 TEXTS = {
-    "last section first": Change("the last section comes first", text=_last_first, only_known=True),
-    "sections backwards": Change("sections in the opposite order", text=_backwards, only_known=True),
+    "last section first": Change("the last section comes first", text=_put_last_first, only_known=True),
+    "sections backwards": Change("sections in the opposite order", text=_reverse_sections, only_known=True),
 }
+
+# ---------------------------------------------------------------------------------------- changes of a model
+
+
+def hooks(
+    modules: Callable[[Any], Sequence[nn.Module]], change: Callable[..., Tensor]
+) -> Callable[[Any], AbstractContextManager]:
+    """Return a change of a model: what some of its modules return becomes `change(output, *other inputs)`."""
+
+    @contextmanager
+    def hooked(model: nn.Module) -> Iterator[None]:
+        handles = [
+            module.register_forward_hook(lambda _, inputs, output: change(output, *inputs[1:]))
+            for module in modules(model)
+        ]
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    return hooked
+
+
+def configured(**changes: Any) -> Callable[[Any], AbstractContextManager]:
+    """Return a change of a model: some values of its configuration."""
+
+    @contextmanager
+    def changed(model: Any) -> Iterator[None]:
+        config = model.config
+        model.config = replace(config, **changes)
+        try:
+            yield
+        finally:
+            model.config = config
+
+    return changed
+
 
 # ------------------------------------------------------------------------------------------------------ memory
 
 
 def _memory(change: Callable[[Tensor], Tensor]) -> Callable[[Any, Any], Any]:
-    """A change of M_D [B, r, d] before the first word."""
+    """Change M_D [B, r, d] before the first word."""
     return lambda state, following: replace(state, memory=change(state.memory).contiguous())
 
 
@@ -192,32 +230,11 @@ MEMORY = {
     "memory erased": Change("every slot is 0", state=_memory(torch.zeros_like)),
 }
 
-
-@contextmanager
-def _with(thing: Any, **values: Any) -> Iterator[None]:
-    """An object some of whose attributes have other values for a while."""
-    own = {name: vars(thing)[name] for name in values if name in vars(thing)}
-    for name, value in values.items():
-        setattr(thing, name, value)
-    try:
-        yield
-    finally:
-        for name in values:
-            if name in own:
-                setattr(thing, name, own[name])
-            else:
-                delattr(thing, name)
+_unwritten = configured(write=False)
 
 
-def _configured(**changes: Any) -> Callable[[Any], AbstractContextManager]:
-    return lambda model: _with(model, config=replace(model.config, **changes))
-
-
-_unwritten = _configured(write=False)
-
-
-def _written(model: Mem2Mem, tokens: Tensor, state: Any) -> Tensor:
-    """M_D as it is read at each of some words [B, T] that the decoder is fed: [B, T, r, d]."""
+def _collect_memories(model: Mem2Mem, tokens: Tensor, state: Any) -> Tensor:
+    """Return M_D as it is read at each of the words [B, T] that the decoder is fed: [B, T, r, d]."""
     memories = []
     for t in range(tokens.shape[1]):
         _, state = model.decode(tokens[:, t : t + 1], state)
@@ -225,10 +242,14 @@ def _written(model: Mem2Mem, tokens: Tensor, state: Any) -> Tensor:
     return torch.stack(memories, 1)
 
 
-def _reading(model: Mem2Mem, batch: Batch, state: Any, memories: Tensor, mask: Tensor) -> Tensor:
-    """Log-probabilities [B, T] of a batch's words where the decoder writes nothing and reads memories [B, T', r, d]:
-    at each word that of the same place, and the last one of `mask` [B, T'] where there are fewer."""
-    rows, last, log_p = torch.arange(len(batch), device=mask.device), mask.sum(1) - 1, []
+def _log_p_with(model: Mem2Mem, batch: Batch, state: Any, memories: Tensor, mask: Tensor) -> Tensor:
+    """Compute log P [B, T] of a batch's words where the decoder writes nothing and reads memories [B, T', r, d].
+
+    Each word reads the memory of the same place, or the last one of `mask` [B, T'] where there are fewer.
+    """
+    rows = torch.arange(len(batch), device=mask.device)
+    last = mask.sum(1) - 1
+    log_p = []
     with _unwritten(model):
         for t in range(batch.target.shape[1]):
             state = replace(state, memory=memories[rows, last.clamp(max=t)])
@@ -237,173 +258,146 @@ def _reading(model: Mem2Mem, batch: Batch, state: Any, memories: Tensor, mask: T
     return torch.cat(log_p, 1)
 
 
-def _of_another_text(model: Mem2Mem, batch: Batch, state: Any, following: Following) -> Tensor:
+def _write_beside_another_text(model: Mem2Mem, batch: Batch, state: Any, following: Following) -> Tensor:
     _, other = following()
-    return _reading(model, batch, state, _written(model, batch.target_input, other), batch.target_mask)
+    memories = _collect_memories(model, batch.target_input, other)
+    return _log_p_with(model, batch, state, memories, batch.target_mask)
 
 
-def _of_other_words(model: Mem2Mem, batch: Batch, state: Any, following: Following) -> Tensor:
+def _write_other_words(model: Mem2Mem, batch: Batch, state: Any, following: Following) -> Tensor:
     others, _ = following()
-    return _reading(model, batch, state, _written(model, others.target_input, state), others.target_mask)
+    memories = _collect_memories(model, others.target_input, state)
+    return _log_p_with(model, batch, state, memories, others.target_mask)
 
 
 WRITING = {
     "never written": Change("the memory stays as it was handed over", model=_unwritten),
     "written beside another text": Change(
-        "at each word the memory that the same words write beside the next document's text", log_p=_of_another_text
+        "at each word the memory that the same words write beside the next document's text",
+        log_p=_write_beside_another_text,
     ),
     "written with other words": Change(
-        "at each word the memory that the next document's summary writes beside this text", log_p=_of_other_words
+        "at each word the memory that the next document's summary writes beside this text", log_p=_write_other_words
     ),
 }
 
 # ------------------------------------------------------------------------------------------ attention and copying
 
 
+def _generate_only(model: Any) -> AbstractContextManager:
+    layers = [layer for name, layer in model.named_modules() if name.split(".")[-1] == "switch"]
+    return hooks(lambda _: layers, lambda switch: torch.full_like(switch, NEVER))(model)
+
+
 @contextmanager
 def _without_coverage(model: nn.Module) -> Iterator[None]:
     weights = [module.coverage.data for module in model.modules() if isinstance(module, CoverageAttention)]
-    before = [weight.clone() for weight in weights]
+    saved = [weight.clone() for weight in weights]
+    for weight in weights:
+        weight.zero_()
     try:
-        for weight in weights:
-            weight.zero_()
         yield
     finally:
-        for weight, values in zip(weights, before):
+        for weight, values in zip(weights, saved):
             weight.copy_(values)
-
-
-def _generating(model: PointerModel) -> AbstractContextManager:
-    decode = model.decode
-
-    def generating(tokens: Tensor, state: Any) -> tuple[Any, Any]:
-        output, state = decode(tokens, state)
-        return replace(output, switch=torch.full_like(output.switch, NEVER)), state
-
-    return _with(model, decode=generating)
 
 
 def _of_read_again(model: ReadAgain) -> dict[str, Change]:
     changes = {}
     if model.config.copy:
-        changes["no copying"] = Change("every word is generated", model=_without_copies, only_known=True)
-        changes["[UNK] fed back"] = Change("a copied word is read as [UNK], not by its context", model=_fed_unknown)
+        no_copies = hooks(lambda model: [model.copy_scores], lambda scores: torch.full_like(scores, LOWEST))
+        changes["no copying"] = Change("every word is generated", model=no_copies, only_known=True)
+        unknown = model.target_embedding.weight[UNK]
+        read_unknown = hooks(lambda model: [model.copied_word], lambda words: unknown.to(words).expand_as(words))
+        changes["[UNK] fed back"] = Change("a copied word is read as [UNK], not by its context", model=read_unknown)
     if model.config.encoder in ("read-again gru", "read-again lstm"):
+        no_text = hooks(lambda model: [model.text], torch.zeros_like)
         changes["text not told"] = Change(
-            "the second read gets zeros in place of the vector of the text", model=_untold
+            "the second read gets zeros in place of the vector of the text", model=no_text
         )
     if model.config.encoder == "read-again gru":
-        changes["importance averaged"] = Change("α of each word is the text's mean", model=_averaged)
+        changes["importance averaged"] = Change(
+            "α of each word is the text's mean", model=hooks(lambda model: [model.alpha], _average_importance)
+        )
     return changes
 
 
-def _without_copies(model: ReadAgain) -> AbstractContextManager:
-    scores = model._copy_scores
-    return _with(model, _copy_scores=lambda output, state: scores(output, replace(state, embedded=None)))
-
-
-def _fed_unknown(model: ReadAgain) -> AbstractContextManager:
-    size = model.config.vocab_size
-    return _with(model, _embed=lambda tokens, source, state: model.target_embedding(tokens.where(tokens < size, UNK)))
-
-
-def _untold(model: ReadAgain) -> AbstractContextManager:
-    if model.config.encoder == "read-again gru":
-        importance = model._importance
-        return _with(model, _importance=lambda first, text, x: importance(first, torch.zeros_like(text), x))
-    second: Any = model.second_read
-    read, width = second.forward, model.config.hidden
-
-    def untold(inputs: Tensor) -> Any:  # the vector stands last in what enters (8)
-        return read(torch.cat([inputs[..., :-width], torch.zeros_like(inputs[..., -width:])], -1))
-
-    return _with(second, forward=untold)
-
-
-def _averaged(model: ReadAgain) -> AbstractContextManager:
-    """α [B, N, d or 1] of which every word has the mean of its text."""
-    importance, read = model._importance, model._read
-    masks = []
-
-    def averaged(first: Tensor, text: Tensor, embedded: Tensor) -> Tensor:
-        mask = masks[-1][..., None]
-        alpha = importance(first, text, embedded)
-        return ((alpha * mask).sum(1, keepdim=True) / mask.sum(1, keepdim=True)).expand_as(alpha)
-
-    def masked(batch: Any) -> Any:
-        masks[:] = [batch.source_mask]
-        return read(batch)
-
-    return _with(model, _read=masked, _importance=averaged)
+def _average_importance(alpha: Tensor, mask: Tensor) -> Tensor:
+    """Replace alpha [B, N, d or 1] by its mean over the words of each text."""
+    words = mask[..., None]
+    return ((alpha * words).sum(1, keepdim=True) / words.sum(1, keepdim=True)).expand_as(alpha)
 
 
 # ------------------------------------------------------------------------------------------ between paragraphs
 
 
 def _between_paragraphs(model: HierarchicalTransformer) -> dict[str, Change]:
-    layers = range(len(model.global_layers))
+    count = len(model.global_layers)
     changes = {
         f"layer {i + 1} cut": Change(
-            f"in global layer {i + 1} a paragraph attends to itself alone", model=partial(_cut, [i], _itself)
+            f"in global layer {i + 1} a paragraph attends to itself alone", model=_cut([i], _see_itself)
         )
-        for i in layers
+        for i in range(count)
     }
-    if layers:
-        changes["layers cut"] = Change("a paragraph attends to itself alone", model=partial(_cut, layers, _itself))
+    if count:
+        every = range(count)
+        changes["layers cut"] = Change("a paragraph attends to itself alone", model=_cut(every, _see_itself))
         changes["first paragraph cut"] = Change(
-            "no paragraph attends to the first but itself", model=partial(_cut, layers, _not_the_first)
+            "no paragraph attends to the first but itself", model=_cut(every, _see_all_but_the_first)
         )
-    if len(layers) > 1:
-        changes |= {
-            f"first paragraph cut in layer {i + 1}": Change(
+    if count > 1:
+        for i in range(count):
+            changes[f"first paragraph cut in layer {i + 1}"] = Change(
                 f"in global layer {i + 1} no paragraph attends to the first but itself",
-                model=partial(_cut, [i], _not_the_first),
+                model=_cut([i], _see_all_but_the_first),
             )
-            for i in layers
-        }
     changes["paragraphs backwards"] = Change(
-        "the paragraphs that are read in the opposite order, the first at its place", document=paragraphs_backwards
+        "the paragraphs that are read in the opposite order, the first at its place", document=reverse_paragraphs
     )
     if model.config.paragraph_positions:
         changes["no paragraph positions"] = Change(
-            "pieces have no number of their paragraph", model=_configured(paragraph_positions=False)
+            "pieces have no number of their paragraph", model=configured(paragraph_positions=False)
         )
     return changes
 
 
-def _itself(paragraphs: int) -> Tensor:
+def _see_itself(paragraphs: int) -> Tensor:
     return torch.eye(paragraphs, dtype=torch.bool)
 
 
-def _not_the_first(paragraphs: int) -> Tensor:
-    open_ = torch.ones(paragraphs, paragraphs, dtype=torch.bool)
-    open_[1:, 0] = False
-    return open_
+def _see_all_but_the_first(paragraphs: int) -> Tensor:
+    sees = torch.ones(paragraphs, paragraphs, dtype=torch.bool)
+    sees[1:, 0] = False
+    return sees
 
 
-def _cut(layers: Sequence[int], open_: Callable[[int], Tensor], model: HierarchicalTransformer) -> ExitStack:
-    """Global layers in which each paragraph attends to those alone that are `open_`: [P, P] of P."""
+def _cut(layers: Sequence[int], sees: Callable[[int], Tensor]) -> Callable[[Any], AbstractContextManager]:
+    """Let each paragraph attend only to those that it `sees`, [P, P] of P, in some global layers."""
 
-    def reachable(present: Tensor) -> Tensor:
-        itself = _itself(present.shape[1]).to(present.device)
-        return (present[:, None] & open_(present.shape[1]).to(present.device)) | (itself & ~present[..., None])
+    def reachable(present: Tensor) -> Tensor:  # [B, 1, P]
+        count, device = present.shape[2], present.device
+        # What is no paragraph attends to itself: a softmax needs an entry.
+        itself = _see_itself(count).to(device) & ~present.transpose(1, 2)
+        return present & sees(count).to(device) | itself
 
-    with ExitStack() as stack:
-        for i in layers:
-            stack.enter_context(_with(model.global_layers[i], reachable=reachable))
-        return stack.pop_all()
+    return hooks(lambda model: [model.global_layers[i].reachable for i in layers], reachable)
 
 
 def decoder_sees(paragraphs: Tensor) -> Change:
-    """The decoder attends to the words of some paragraphs alone: [B, P] of one batch, true where it may."""
+    """Let the decoder attend only to the words of some paragraphs: [B, P] of one batch, true where it may."""
 
-    def change(model: HierarchicalTransformer) -> AbstractContextManager:
+    @contextmanager
+    def changed(model: HierarchicalTransformer) -> Iterator[None]:
         encode = model.encode
 
-        def encoded(batch: Batch, graph: Tensor | None = None) -> Any:
+        def encode_some(batch: Batch, graph: Tensor | None = None) -> Any:
             state = encode(batch, graph)
             return replace(state, mask=state.mask & paragraphs.gather(1, state.paragraph_of))
 
-        return _with(model, encode=encoded)
+        model.encode = encode_some
+        try:
+            yield
+        finally:
+            del model.encode
 
-    return Change("the decoder attends to the words of some paragraphs alone", model=change)
+    return Change("the decoder attends to the words of some paragraphs alone", model=changed)

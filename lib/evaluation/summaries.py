@@ -1,103 +1,99 @@
 """Files of summaries: JSON lines of {id, corpus, title, summary, reference, source}."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+from pydantic import AliasChoices, Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
 
 from lib.data.characters import clean
 from lib.data.corpora import check_unpublished
-from lib.data.documents import CorpusError, Document
-from lib.data.readers import read_json_lines, reading
+from lib.data.documents import Document
 from lib.data.sentences import split_sentences
 from lib.system.errors import InputError
+from lib.system.fields import describe
 from lib.system.files import write_whole
+
+Text = str | list[str]  # a text or its sentences
+
+
+@dataclass
+class SummaryLine:
+    """A line of a file of summaries, or one that `lib.summarize --json` wrote (with name and readable)."""
+
+    id: Annotated[int | str, Field(validation_alias=AliasChoices("id", "name"))]
+    summary: Annotated[Text, Field(validation_alias=AliasChoices("readable", "summary"))]
+    corpus: str = ""
+    title: str = ""
+    reference: Text = ""
+    source: Text = ""  # section by section, for a person who judges what a summary leaves out
 
 
 def write_summaries(
     path: str | Path, documents: Sequence[Document], summaries: Sequence[list[str]], corpus: str
 ) -> Path:
-    """Summaries of one system as JSON lines of {id, corpus, title, summary, reference, source}: what `sheet` takes.
-    `source` is the document, section by section, for those who judge what a summary leaves out.
+    """Write a system's summaries for people to judge (`companion.human`).
 
     Raises CorpusError where texts that may not be published would be (`check_unpublished`).
     """
     check_unpublished(path, corpus)
     lines = []
     for document, summary in zip(documents, summaries, strict=True):
-        row = {"id": document.id, "corpus": Path(corpus).name, "title": document.title}
-        row |= {"summary": summary, "reference": document.summary}
-        row["source"] = [" ".join(section) for section in document.sections]
+        row = {
+            "id": document.id,
+            "corpus": Path(corpus).name,
+            "title": document.title,
+            "summary": summary,
+            "reference": document.summary,
+            "source": [" ".join(section) for section in document.sections],
+        }
         lines.append(json.dumps(row, ensure_ascii=False) + "\n")
     return write_whole(path, "".join(lines))
 
 
 def read_summaries(path: str | Path) -> dict[str, dict[str, str]]:
-    """Lines of a file of summaries, by id; of title, reference and source what there is. Raises InputError with file
-    and line."""
-    return _by_id(path, _record)
+    """Read the lines of a file of summaries, by id, as texts. Raises InputError with file and line."""
+    return {
+        name: {
+            "id": name,
+            "corpus": line.corpus,
+            "title": line.title,
+            "summary": _joined(line.summary, " "),
+            "reference": _joined(line.reference, " "),
+            "source": _joined(line.source, "\n"),
+        }
+        for name, line in _read_lines(path)
+    }
 
 
 def read_summary_sentences(path: str | Path) -> dict[str, list[str]]:
-    """Sentences of each summary of a file, by id; a summary that is one text is split. No reference is needed, and
-    lines that `lib.summarize --json` wrote are read too. Raises InputError with file and line."""
-    return _by_id(path, _sentences)
+    """Read the sentences of each summary of a file, by id; a summary that is one text is split."""
+    found = {}
+    for name, line in _read_lines(path):
+        sentences = split_sentences(line.summary) if isinstance(line.summary, str) else line.summary
+        found[name] = [sentence for sentence in map(clean, sentences) if sentence.strip()]
+    return found
 
 
-def _by_id(path: str | Path, read: Callable[[Any, str], tuple[str, Any]]) -> dict[str, Any]:
-    """What `read` makes of each line of a file and where it stands, by the id that it finds."""
-    path, summaries = Path(path), {}
+def _joined(text: Text, separator: str) -> str:
+    return text if isinstance(text, str) else separator.join(text)
+
+
+def _read_lines(path: str | Path) -> Iterator[tuple[str, SummaryLine]]:
+    path, kind, seen = Path(path), TypeAdapter(SummaryLine), set()
     if not path.is_file():
         raise InputError(f"{path}: no such file; python -m lib.score run FOLDER --dataset NAME writes one")
-    try:
-        with reading(path):
-            records = list(read_json_lines(path))
-    except CorpusError as error:
-        raise InputError(str(error)) from None
-    for number, record in records:
-        name, summary = read(record, f"{path}, line {number}")
-        if name in summaries:
+    for number, text in enumerate(path.read_bytes().splitlines(), 1):
+        if not text.strip():
+            continue
+        try:
+            line = kind.validate_json(text)
+        except ValidationError as error:
+            raise InputError(f"{path}, line {number}: {describe(error)}") from None
+        name = str(line.id)
+        if name in seen:
             raise InputError(f"{path}, line {number}: a second summary of the document {name!r}")
-        summaries[name] = summary
-    return summaries
-
-
-def _record(record: Any, where: str) -> tuple[str, dict[str, str]]:
-    """The id of a line of a file of summaries, and its texts as strings. Raises InputError."""
-    name = _id(record, ("id", "summary"), where)
-    checked = {"id": name, "source": _text(record, "source", where, "\n")}
-    return name, checked | {key: _text(record, key, where) for key in ("corpus", "title", "summary", "reference")}
-
-
-def _sentences(record: Any, where: str) -> tuple[str, list[str]]:
-    """The id of a line of a file of summaries, and the summary's sentences. Raises InputError."""
-    if isinstance(record, dict) and "id" not in record and {"name", "readable"} <= set(record):
-        record = {"id": record["name"], "summary": record["readable"]}
-    name, text = _id(record, ("id", "summary"), where), _text(record, "summary", where, "\n")
-    sentences = text.split("\n") if isinstance(record["summary"], list) else split_sentences(text)
-    return name, [sentence for sentence in map(clean, sentences) if sentence.strip()]
-
-
-def _id(record: Any, needed: tuple[str, ...], where: str) -> str:
-    """The id of a record that has all that is needed. Raises InputError."""
-    if isinstance(record, ValueError):
-        raise InputError(f"{where}: {record}")
-    if not isinstance(record, dict) or not set(needed) <= set(record):
-        raise InputError(f"{where}: {', '.join(needed[:-1])} and {needed[-1]} are needed")
-    name = record["id"]
-    if isinstance(name, bool) or not isinstance(name, str | int) or not str(name).strip():
-        raise InputError(f"{where}: id must be a text or a whole number, not {json.dumps(name)[:40]}")
-    if null := [key for key in needed if record[key] is None]:
-        raise InputError(f"{where}: {null[0]} is null: a system has to say something of every document")
-    return str(name)
-
-
-def _text(record: dict, key: str, where: str, between: str = " ") -> str:
-    value = record.get(key)
-    parts = [] if value is None else value if isinstance(value, list) else [value]
-    if not all(isinstance(part, str) for part in parts):
-        raise InputError(f"{where}: {key} must be a text or a list of sentences")
-    try:
-        return between.join(parts).encode().decode()
-    except UnicodeEncodeError:
-        raise InputError(f"{where}: {key} holds half a character (a lone surrogate)") from None
+        seen.add(name)
+        yield name, line

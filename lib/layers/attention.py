@@ -5,7 +5,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from lib.layers.kernels import additive_backward, additive_forward, arrays, compiled, for_each_document
+from lib.layers.cpu_kernels import additive_backward, additive_forward, arrays, compiled, for_each_document
 
 Score = Literal["concat", "general", "dot"]
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from lib.layers.attention import ON_A_GPU, Attention, hidden, slope_
-from lib.layers.kernels import additive_backward, additive_forward, arrays, compiled, for_each_document
+from lib.layers.cpu_kernels import additive_backward, additive_forward, arrays, compiled, for_each_document
 
 aten = torch.ops.aten
 

@@ -7,7 +7,14 @@ import torch
 from torch import Tensor, nn
 
 from lib.layers.attention import CACHED, ON_A_GPU, add_weighted_, full_precision, hidden, slope_
-from lib.layers.kernels import arrays, compiled, coverage_backward, coverage_forward, for_each_document, triton_runs
+from lib.layers.cpu_kernels import (
+    arrays,
+    compiled,
+    coverage_backward,
+    coverage_forward,
+    for_each_document,
+    triton_runs,
+)
 
 PADDING = -1e30  # a score whose exponential is 0; finite, so that a document without words has no NaN
 

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from lib.layers.kernels import compiled, gru_backward, gru_forward, seen
+from lib.layers.cpu_kernels import compiled, gru_backward, gru_forward, kernel_views
 
 
 class GRU(nn.GRU):
@@ -104,7 +104,7 @@ class _Scan(torch.autograd.Function):
         hidden = start.clone(memory_format=torch.contiguous_format)  # who has not begun, or has ended, keeps its own
         ctx.steps = steps
         step = gru_forward if compiled(weight) else _forward_step
-        x, a, g, h, p, k, s = seen(projected, alpha, before, hidden, previous, kept, states)
+        x, a, g, h, p, k, s = kernel_views(projected, alpha, before, hidden, previous, kept, states)
         for at in steps:
             n = at.stop - at.start
             torch.addmm(bias, hidden[:n], weight.T, out=before[:n])
@@ -120,7 +120,8 @@ class _Scan(torch.autograd.Function):
         d_alpha = None if alpha is None else alpha.new_empty(alpha.shape)
         d_hidden = d_last.clone(memory_format=torch.contiguous_format)
         step = gru_backward if compiled(weight) else _backward_step
-        d, a, p, k, dh, dx, dg, da = seen(d_states, alpha, previous, kept, d_hidden, d_projected, d_before, d_alpha)
+        d, a, p, k = kernel_views(d_states, alpha, previous, kept)
+        dh, dx, dg, da = kernel_views(d_hidden, d_projected, d_before, d_alpha)
         for at in reversed(ctx.steps):
             n = at.stop - at.start
             gated = (None, None) if alpha is None else (a[at], da[at])

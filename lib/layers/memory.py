@@ -7,13 +7,13 @@ Triton the whole loop is one kernel.
 import torch
 from torch import Tensor
 
-from lib.layers.kernels import (
+from lib.layers.cpu_kernels import (
     compiled,
+    kernel_views,
     memory_read,
     memory_read_backward,
     memory_write,
     memory_write_backward,
-    seen,
     triton_runs,
 )  # fmt: skip
 
@@ -67,7 +67,7 @@ class _Scan(torch.autograd.Function):
             return psi, reads, memories[-1].clone()
         read, write = (memory_read, memory_write) if compiled(v) else (_read, _write)
         shared = torch.empty_like(from_hidden[0])
-        m, p, r, q, w, s, v_ = seen(made, psi, reads, queries, memories, shared, v)
+        m, p, r, q, w, s, v_ = kernel_views(made, psi, reads, queries, memories, shared, v)
         for t in range(steps):
             if t:
                 torch.addmm(from_hidden[t], reads[t - 1], from_read.T, out=shared)
@@ -101,8 +101,8 @@ class _Scan(torch.autograd.Function):
             d_v = torch.zeros_like(v)
             steps_backward = memory_read_backward, memory_write_backward
             read, write = steps_backward if compiled(v) else (_read_backward, _write_backward)
-            m, p, w, v_, dp, dr, dq, dh = seen(made, psi, memories, v, d_psi, d_reads, d_queries, d_hidden)
-            dm, dv = seen(d_memory, d_v)
+            m, p, w, v_, dp, dr, dq, dh = kernel_views(made, psi, memories, v, d_psi, d_reads, d_queries, d_hidden)
+            dm, dv = kernel_views(d_memory, d_v)
             for t in reversed(range(steps)):
                 if t < steps - 1:
                     write(m[t], w[t], dm, dh[t + 1])
@@ -114,7 +114,7 @@ class _Scan(torch.autograd.Function):
         return d_memory, d_queries, d_hidden, d_v, d_weight, d_from_read
 
 
-# ------------------------------------------------------- the steps of `lib.layers.kernels`, by PyTorch's operations
+# ------------------------------------------------------- the steps of `lib.layers.cpu_kernels`, by PyTorch's operations
 
 
 def _read(product, queries, v, memory, psi, reads) -> None:

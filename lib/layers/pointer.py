@@ -1,15 +1,18 @@
-"""The generate-or-copy distribution of See et al. (2017), and losses over a vocabulary (Mem2Mem, 13 to 15)."""
+"""Log-probabilities of words: a softmax over a vocabulary, and the mixture of generating and copying.
 
-from collections.abc import Callable
+See et al. (2017); Mem2Mem, equations 13 to 15.
+
+Shapes: R decoder rows (one per hypothesis), T target words, M source words, F features, V words of the vocabulary.
+"""
+
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lib.data.batch import in_vocabulary
+from lib.data.vocabulary import UNK
 from lib.layers.attention import full_precision
-from lib.layers.kernels import LANES, arrays, best_extensions, compiled, exponentials, peaks, scale_exponentials
 from lib.training.devices import room_on
 
 
@@ -17,316 +20,156 @@ from lib.training.devices import room_on
 class DecoderOutput:
     """A decoder's output for T target positions of R hypotheses."""
 
-    features: Tensor  # [R, T, F] from which the words of the vocabulary are scored
+    features: Tensor  # [R, T, F], of which a linear layer makes the scores of the vocabulary
 
 
 @dataclass(frozen=True)
 class PointerOutput(DecoderOutput):
-    """The output of a decoder that generates or copies one of M source words."""
+    """The output of a decoder that generates a word or copies one of M source words."""
 
-    switch: Tensor  # [R, T] its sigmoid is the probability of generating, z_t
+    switch: Tensor  # [R, T] score whose sigmoid is z, the probability of generating; infinite: nothing is copied
     copy: Tensor  # [R, T, M] gamma, the weights of the source words
     source: Tensor  # [R, M] their extended ids
 
 
-@dataclass(frozen=True)
-class Mixture:
-    r"""P of the next word of R hypotheses: $a\,e^{s_w}$ for words of the vocabulary, with scores $s = Wf + b$, and
-    what each copy of a source word adds."""
+class PointerGenerator(nn.Module):
+    """The layers that make features and switch: a bottleneck before the vocabulary, and a scalar (13).
 
-    features: Tensor  # [R, F] f
-    weight: Tensor  # [V, F] W
-    bias: Tensor | None  # [V] b
-    shares: Callable[[Tensor], tuple[Tensor, Tensor]]  # of log sum exp s [R]: log a [R], P of the copies [R, N]
-    source: Tensor  # [R, N] extended ids of the copies
+    Equation 13 prints a softmax of that scalar, which would be 1. We read a sigmoid.
+    """
 
-    @torch.no_grad()
-    def distribution(self, extra: int) -> Tensor:
-        """P of every word, [R, V + extra] with `extra` copy ids."""
-        (scores,) = full_precision(F.linear(self.features, self.weight, self.bias))
-        log_share, copies = self.shares(scores.logsumexp(1))
-        generated = (scores + log_share[:, None]).exp()
-        return F.pad(generated, (0, extra)).scatter_add(1, self.source, copies.to(generated.dtype))
+    def __init__(self, inputs: int, switch: int | None, bottleneck: int, vocab_size: int):
+        """inputs, switch: widths of what the two layers read. Without a switch nothing is copied."""
+        super().__init__()
+        self.bottleneck = nn.Linear(inputs, bottleneck)  # V', b
+        self.vocabulary = nn.Linear(bottleneck, vocab_size)  # V, b'
+        self.switch = nn.Linear(switch, 1) if switch else None  # w_c, w_d, w_x
 
-    @torch.no_grad()
-    def best(self, k: int, barred: Tensor, extra: int, memory: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """log P and ids of the k best words that are not `barred` [R, M], ids of which -1 is none: [R, k] each, the
-        best first; -inf where there are fewer.
-
-        On a CPU without the distribution: two passes over the scores of the vocabulary, then few words are looked at.
-        memory: [R, V] or more, for the scores (new memory at every step takes half as long as they do).
-        """
-        if not compiled(self.weight):
-            p = open_words(self.distribution(extra + 1), barred)
-            values, words = p.topk(min(k, p.shape[1]), 1)
-            return values.log(), words
-        rows = len(self.features)
-        (scores,) = full_precision(
-            torch.mm(self.features, self.weight.T, out=None if memory is None else memory[:rows])
-        )
-        bias = scores.new_zeros(scores.shape[1]) if self.bias is None else self.bias
-        (tops, sums), maxima = scores.new_empty(2, rows), scores.new_empty(rows, LANES)
-        s, m = arrays(scores, maxima)
-        peaks(s, *arrays(bias.to(scores.dtype), tops, sums), m)
-        log_share, copies = self.shares(tops + sums.log())
-        values, words = scores.new_empty(rows, k), self.source.new_empty(rows, k)
-        mass = scores.new_zeros(scores.shape[1] + extra)
-        log_a, p_copies, mass, best = arrays(log_share.to(scores.dtype), copies.to(scores.dtype), mass, values)
-        source, closed = self.source.contiguous().numpy(), barred.contiguous().numpy()
-        best_extensions(s, m, log_a, source, p_copies, closed, mass, best, words.numpy())
-        return values, words
+    def forward(self, inputs: Tensor, switch_inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute features [..., F] and the score [...] of the switch."""
+        features = self.bottleneck(inputs)
+        if self.switch is None:
+            return features, torch.full_like(full_precision(features)[0][..., 0], torch.inf)
+        return features, full_precision(self.switch(switch_inputs).squeeze(-1))[0]
 
 
-@dataclass(frozen=True)
-class Shortlist:
-    """P of the next word of R hypotheses where n words of each are scored and no other can follow: a softmax."""
+def mixture_log_prob(
+    output: PointerOutput, target: Tensor, weight: Tensor, bias: Tensor, places: Tensor | None = None
+) -> Tensor:
+    """Compute log P [R, T] of the target words, without the distribution over vocabulary and source.
 
-    scores: Tensor  # [R, n]
-    words: Tensor  # [R, n] their ids, none twice in a row
-    size: int  # V
-
-    @torch.no_grad()
-    def distribution(self, extra: int) -> Tensor:
-        """P of every word (`Mixture.distribution`)."""
-        p = self.scores.softmax(1)
-        return p.new_zeros(len(p), self.size + extra).scatter(1, self.words, p)
-
-    @torch.no_grad()
-    def best(self, k: int, barred: Tensor, extra: int, memory: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """The k best words (`Mixture.best`), of as many as there are."""
-        every = torch.ones(len(self.words), self.size + extra + 1, dtype=torch.bool, device=self.words.device)
-        closed = ~open_words(every, barred).gather(1, self.words)
-        log_p = self.scores.log_softmax(1).masked_fill(closed, -torch.inf)
-        values, places = log_p.topk(min(k, log_p.shape[1]), 1)
-        return values, self.words.gather(1, places)
+    target: [R, T] extended ids. A word that is neither in the vocabulary nor in the source has the log of the
+    smallest number. weight, bias, places: as in `target_scores`.
+    """
+    known = target < len(weight)
+    target = target.where(known | output.switch.isfinite(), UNK)  # where nothing is copied, a copy id is [UNK]
+    known = target < len(weight)
+    score, normaliser = target_scores(output.features, weight, bias, target.where(known, 0), places)
+    # P_g = softmax(V f + b'),  P_c(w) = sum_{i: x_i = w} gamma_i   (13, 14)
+    generated = (score - normaliser).masked_fill(~known, -torch.inf)
+    copied = (output.copy * (output.source[:, None] == target[..., None])).sum(-1)
+    copied = copied.clamp_min(torch.finfo(copied.dtype).tiny).log()
+    # P = z P_g + (1 - z) P_c   (15)
+    return torch.logaddexp(F.logsigmoid(output.switch) + generated, F.logsigmoid(-output.switch) + copied)
 
 
-def open_words(p: Tensor, barred: Tensor) -> Tensor:
-    """P of W words, 0 of those that are barred in their row: [R, W].
+def mixture_distribution(output: PointerOutput, weight: Tensor, bias: Tensor, extra: int) -> Tensor:
+    """Compute P of every word after the last position: [R, V + extra] with `extra` copy ids."""
+    z = output.switch[:, -1:].sigmoid()
+    rest = (-output.switch[:, -1:]).sigmoid()  # 1 - z, without cancellation
+    generated = F.pad(z * word_probabilities(output, weight, bias), (0, extra))
+    return generated.scatter_add(1, output.source, (rest * output.copy[:, -1]).to(generated.dtype))
+
+
+def word_probabilities(output: DecoderOutput, weight: Tensor, bias: Tensor) -> Tensor:
+    """Compute the softmax over the vocabulary after the last position: [R, V]."""
+    return full_precision(F.linear(output.features[:, -1], weight, bias))[0].softmax(1)
+
+
+def bar_words(p: Tensor, barred: Tensor) -> Tensor:
+    """Set P of the barred words of each row to 0: [R, W].
 
     p: [R, W + 1], of which the last column is of no word; it is changed. barred: [R, M] ids, -1 is none. One
-    operation puts all zeros, and no number comes from the host, for which a GPU would be waited for.
+    operation writes all zeros, and no number comes from the host, for which a GPU would be waited for.
     """
     return p.scatter_(1, barred % p.shape[1], 0)[:, :-1]
 
 
-class GenerateOrCopy(nn.Module):
-    r"""$P = z P_g + (1 - z) P_c$ over the vocabulary and the words of the source, with
-    $P_g = \mathrm{softmax}(V f + b')$ of features f and $P_c(w) = \sum_{i:x_i=w}\gamma_i$.
+def target_scores(
+    features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, places: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Compute the scores s_y of target words y, and log sum exp s, of s = W f + b: [R, T] each.
 
-    A model's own `forward` makes the features and the switch.
+    The scores s of the vocabulary exist for a few words at a time. features: [R, T, F]; weight: [V, F]; bias: [V];
+    target: [R, T]. places: those of the flat [R * T] that are computed; elsewhere both results are 0. A GPU would be
+    waited for to find them, so that they are made on the host with the batch.
     """
-
-    vocabulary: nn.Linear  # V, b'
-
-    def log_prob(self, output: PointerOutput, target: Tensor) -> Tensor:
-        """log P of the reference words, without the distribution over vocabulary and source.
-
-        target: [R, T] extended ids; the result has its shape. A target in neither the vocabulary nor the source has
-        the log of the smallest number.
-        """
-        known = target < self.vocabulary.out_features
-        (scores,) = full_precision(self.vocabulary(output.features))
-        generated = scores.gather(-1, target.where(known, 0)[..., None]).squeeze(-1) - scores.logsumexp(-1)
-        generated = F.logsigmoid(output.switch) + generated.masked_fill(~known, -torch.inf)
-        return torch.logaddexp(generated, _log_copied(output, target))
-
-    def nll(self, output: PointerOutput, target: Tensor, weights: Tensor, places: Tensor | None = None) -> Tensor:
-        """The sum of -log P times `weights` [R, T] over the reference words, a scalar.
-
-        The same number as from `log_prob`, in a fraction of its memory: the scores of the vocabulary [R, T, V] exist
-        for a few words at a time. Words of weight 0, and those outside the vocabulary, are not scored at all; on a
-        GPU all words at `places` are (`places_of`).
-        """
-        copied = _log_copied(output, target)
-        known = (target < self.vocabulary.out_features) & (weights > 0)
-        only_copied = (weights * ~known * copied).sum()
-        # the share of the words that are scored and not known is in `only_copied`: here their weight is 0
-        words = output.features, target.where(known, -1), F.logsigmoid(output.switch), copied, weights * known
-        features, *rows = at_places(places_of(known, places), *words)
-        return _vocabulary_nll(self.vocabulary.weight, self.vocabulary.bias, features, *rows) - only_copied
-
-    def mixture(self, output: PointerOutput) -> Mixture:
-        """P of the word after the last position."""
-        log_z, log_rest = F.logsigmoid(output.switch[:, -1]), F.logsigmoid(-output.switch[:, -1])
-        copies = log_rest.exp()[:, None] * output.copy[:, -1]
-        layer, features = self.vocabulary, output.features[:, -1]
-        return Mixture(features, layer.weight, layer.bias, lambda total: (log_z - total, copies), output.source)
-
-    def distribution(self, output: PointerOutput, extra: int) -> Tensor:
-        """P over the vocabulary and `extra` copy ids after the last position, [R, V + extra]; 0 for copy ids that a
-        source does not have."""
-        return self.mixture(output).distribution(extra)
-
-
-class PointerGenerator(GenerateOrCopy):
-    r"""Mem2Mem's: features $V'[h;c]+b$, a bottleneck, and
-    $z = \sigma(w_c^\top c + w_d^\top h + w_x^\top x')$ (13 prints a softmax of that scalar, which would be 1)."""
-
-    def __init__(self, hidden: int, context: int, embedding: int, bottleneck: int, vocab_size: int):
-        super().__init__()
-        self.bottleneck = nn.Linear(hidden + context, bottleneck)  # V', b
-        self.vocabulary = nn.Linear(bottleneck, vocab_size)
-        self.switch = nn.Linear(context + hidden + embedding, 1)  # w_c, w_d, w_x
-
-    def forward(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> tuple[Tensor, Tensor]:
-        """Features [..., bottleneck] of P_g and the score [...] of the switch (its sigmoid is z)."""
-        features = self.bottleneck(torch.cat([hidden, context], -1))
-        (switch,) = full_precision(self.switch(torch.cat([context, hidden, embedded], -1)).squeeze(-1))
-        return features, switch
-
-
-class Generator(GenerateOrCopy):
-    """Nothing is copied: a switch that always says "generate". A copy id counts as [UNK]."""
-
-    def __init__(self, hidden: int, context: int, embedding: int, bottleneck: int, vocab_size: int):
-        super().__init__()
-        self.bottleneck = nn.Linear(hidden + context, bottleneck)
-        self.vocabulary = nn.Linear(bottleneck, vocab_size)
-
-    def forward(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> tuple[Tensor, Tensor]:
-        """Features [..., bottleneck] of P_g, and the score [...] of the switch, whose sigmoid is 1."""
-        features = self.bottleneck(torch.cat([hidden, context], -1))
-        return features, torch.full_like(full_precision(features)[0][..., 0], torch.inf)
-
-    def log_prob(self, output: PointerOutput, target: Tensor) -> Tensor:
-        return super().log_prob(output, in_vocabulary(target, self.vocabulary.out_features))
-
-    def nll(self, output: PointerOutput, target: Tensor, weights: Tensor, places: Tensor | None = None) -> Tensor:
-        target = in_vocabulary(target, self.vocabulary.out_features)
-        features, *rows = at_places(places_of(weights > 0, places), output.features, target, weights)
-        return softmax_nll(features, self.vocabulary.weight, self.vocabulary.bias, *rows)
-
-
-def places_of(mask: Tensor, places: Tensor | None = None) -> Tensor:
-    """Places in the flat [R * T] at which a mask [R, T] is true.
-
-    A GPU would have to be waited for to know how many there are. There they are `places`, made on the host with the
-    batch, which hold all of them and perhaps more.
-    """
-    if places is not None and mask.device.type != "cpu":
-        return places
-    return mask.flatten().nonzero()[:, 0]
-
-
-def at_places(places: Tensor, *values: Tensor) -> list[Tensor]:
-    """Values [M, ...] at `places` [M] of each of `values` [R, T, ...]."""
-    return [x.flatten(0, 1).index_select(0, places) for x in values]
-
-
-def _log_copied(output: PointerOutput, target: Tensor) -> Tensor:
-    """log of (1 - z) P_c at the target words, equation 14: [R, T]."""
-    copied = (output.copy * (output.source[:, None] == target[..., None])).sum(-1)
-    return F.logsigmoid(-output.switch) + copied.clamp_min(torch.finfo(copied.dtype).tiny).log()
-
-
-# --------------------------------------------------------------------------------- losses over a vocabulary
-
-
-def softmax_nll(features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, weights: Tensor) -> Tensor:
-    """The sum of -weight * log softmax(features W^T + b) at the target over M words.
-
-    features: [M, F]; weight: [V, F], bias: [V]; target, weights: [M]. The scores exist for a few words at a time.
-    """
-    nothing = torch.full_like(weights, -torch.inf)
-    return _vocabulary_nll(weight, bias, features, target, torch.zeros_like(weights), nothing, weights)
-
-
-def joint_nll(
-    features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, copied: Tensor, copies: Tensor, weights: Tensor
-) -> Tensor:
-    """The `softmax_nll` of one softmax over vocabulary and copies: copied, copies [M] are the logs of the summed
-    exponentials of the copies of the target, and of all copies. A target outside the vocabulary is -1."""
-    return _vocabulary_nll(weight, bias, features, target, copies, copied, weights, joint=True)
-
-
-def _vocabulary_nll(weight: Tensor, bias: Tensor, features: Tensor, *rows: Tensor, joint: bool = False) -> Tensor:
+    rows, words = features.flatten(0, 1), target.flatten()
+    if places is not None:
+        rows, words = rows.index_select(0, places), words.index_select(0, places)
     device = features.device.type
-    dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else None
-    return _VocabularyNLL.apply(weight, bias, features, *rows, joint, dtype, torch.is_grad_enabled())
+    dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
+    both = _TargetScores.apply(rows, weight, bias, words, dtype)  # [2, W]
+    if places is not None:
+        both = both.new_zeros(2, target.numel()).index_copy(1, places, both)
+    score, normaliser = both.view(2, *target.shape)
+    return score, normaliser
 
 
-class _VocabularyNLL(torch.autograd.Function):
-    """The sum of -weight * log P over M words, of scores s = features W^T + b and target y.
+SAVED = 2**28  # bytes of scores that are saved for the backward pass, or as many as `room_on` allows
 
-    A mixture: P = exp(other) softmax(s)_y + exp(copied), other = log z. Joint, with other = log of all copies:
-    P = (exp(s_y) + exp(copied)) / (sum exp(s) + exp(other)).
 
-    other, copied, weights: [M]. The scores [M, V] are computed in chunks of words, and each chunk's gradient at once,
-    while its scores are there: the loss is a sum, so its gradient only has to be scaled in the backward pass. A chunk
-    has as many words as the device has room for (`room_on`) in float32.
+class _TargetScores(torch.autograd.Function):
+    """Compute s_y and log sum exp s in chunks of words.
+
+    Many scores are not saved: the backward pass computes them again, for a third more time. dtype: of the products
+    with W; sums are in full precision.
     """
 
     @staticmethod
-    def forward(ctx, weight, bias, features, target, other, copied, weights, joint, dtype, training):
-        ctx.gradients = _Gradients(weight, bias, features, other) if training else None
-        matrix = weight.to(dtype or weight.dtype)
-        total, rows = other.new_zeros(()), max(1, room_on(weight.device) // (4 * len(weight)))
-        memory = matrix.new_empty(min(rows, len(target)), len(weight))
-        for start in range(0, len(target), rows):
-            part = slice(start, start + rows)
-            inputs, known, index = features[part].to(matrix.dtype), target[part] >= 0, target[part].clamp_min(0)
-            (scores,) = full_precision(torch.mm(inputs, matrix.T, out=memory[: len(inputs)]))  # [rows, V]
-            largest, sums, right = _exponentials(scores, bias, index)
-            right = right.masked_fill(~known, -torch.inf)
-            normaliser = largest + sums.log()
-            generated = right if joint else right - normaliser + other[part]
-            log_p = either = torch.logaddexp(generated, copied[part])
-            if joint:
-                normaliser, vocabulary = torch.logaddexp(normaliser, other[part]), normaliser
-                log_p = either - normaliser
-            total -= (weights[part] * log_p).sum()  # no product, which autocast would round to bfloat16
-            if ctx.gradients is None:
-                continue
-            slope = -weights[part] * (generated - either).exp()  # of the loss by the target's score
-            shrink = weights[part] * (vocabulary - normaliser).exp() if joint else -slope  # by the vocabulary's sum
-            d_other = weights[part] * (other[part] - normaliser).exp() if joint else slope
-            _scale(scores, shrink / sums, index, slope, ctx.gradients.bias)
-            ctx.gradients.add(part, scores, inputs, matrix, d_other, -weights[part] - slope)
-        return total
+    def forward(ctx, features, weight, bias, target, dtype):
+        ctx.dtype = dtype
+        ctx.save_for_backward(features, weight, bias, target)
+        ctx.scores = []
+        inputs, matrix = features.to(dtype), weight.to(dtype)
+        found = bias.new_empty(2, len(target))
+        saved = 4 * len(weight) * len(target) <= max(SAVED, room_on(weight.device))
+        for part in _chunks(len(target), weight):
+            scores = _scores(inputs[part], matrix, bias)
+            found[0, part] = scores.gather(1, target[part, None])[:, 0]
+            torch.logsumexp(scores, 1, out=found[1, part])
+            if saved and any(ctx.needs_input_grad):
+                ctx.scores.append(scores)
+        return found
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx, scale):
-        g, ctx.gradients = ctx.gradients, None
-        if g is None:
-            raise RuntimeError("nll: its gradient is made once; call nll again to go backward a second time")
-        if scale.device.type != "cpu" or scale != 1:  # to see that it is 1, a GPU would be waited for
-            for x in (g.weight, g.bias, g.features, g.other, g.copied):
-                x.mul_(scale)
-        return g.weight, g.bias, g.features, None, g.other, g.copied, None, None, None, None
+    def backward(ctx, d_found):
+        features, weight, bias, target = ctx.saved_tensors
+        inputs, matrix = features.to(ctx.dtype), weight.to(ctx.dtype)
+        d_features = torch.zeros_like(features)
+        d_weight = torch.zeros_like(weight)
+        d_bias = torch.zeros_like(bias)
+        saved, ctx.scores = ctx.scores[::-1], []
+        for part in _chunks(len(target), weight):
+            scores = saved.pop() if saved else _scores(inputs[part], matrix, bias)
+            # d(log sum exp s) / ds = softmax(s), and s_y is one of the scores.
+            d_scores = torch.softmax(scores, 1, out=scores).mul_(d_found[1, part, None])
+            d_scores.scatter_add_(1, target[part, None], d_found[0, part, None])
+            d_bias += d_scores.sum(0)
+            d_scores = d_scores.to(ctx.dtype)
+            d_features[part] = d_scores @ matrix
+            if matrix.dtype == d_weight.dtype:
+                d_weight.addmm_(d_scores.T, inputs[part])
+            else:
+                d_weight += d_scores.T @ inputs[part]
+        return d_features, d_weight, d_bias, None, None
 
 
-def _exponentials(scores: Tensor, bias: Tensor, index: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Put exp(s - the largest) in the place of s = scores [M, V] + bias. Returns the largest, the sums of the
-    exponentials, and s of the words `index` [M]: [M] each."""
-    if compiled(scores):
-        largest, sums, right = (scores.new_empty(len(scores)) for _ in range(3))
-        exponentials(*arrays(scores, bias.to(scores.dtype)), index.numpy(), *arrays(largest, sums, right))
-        return largest, sums, right
-    largest = scores.add_(bias).amax(1)
-    right = scores.gather(1, index[:, None])[:, 0]
-    return largest, scores.sub_(largest[:, None]).exp_().sum(1), right
+def _chunks(words: int, weight: Tensor) -> list[slice]:
+    size = max(1, room_on(weight.device) // (4 * len(weight)))
+    return [slice(start, start + size) for start in range(0, words, size)]
 
 
-def _scale(scores: Tensor, factors: Tensor, index: Tensor, slopes: Tensor, d_bias: Tensor) -> None:
-    """Multiply rows of scores [M, V] by factors [M], add slopes [M] at `index` [M], and all rows to d_bias [V]."""
-    if compiled(scores):
-        scale_exponentials(*arrays(scores, factors), index.numpy(), *arrays(slopes, d_bias))
-    else:
-        d_bias += scores.mul_(factors[:, None]).scatter_add_(1, index[:, None], slopes[:, None]).sum(0)
-
-
-class _Gradients:
-    def __init__(self, weight: Tensor, bias: Tensor, features: Tensor, other: Tensor):
-        self.weight, self.bias, self.features = (torch.zeros_like(x) for x in (weight, bias, features))
-        self.other, self.copied = torch.zeros_like(other), torch.zeros_like(other)
-
-    def add(self, part: slice, scores: Tensor, inputs: Tensor, matrix: Tensor, other: Tensor, copied: Tensor):
-        scores = scores.to(matrix.dtype)
-        self.features[part] = scores @ matrix
-        if matrix.dtype == self.weight.dtype:
-            self.weight.addmm_(scores.T, inputs)
-        else:
-            self.weight += scores.T @ inputs
-        self.other[part], self.copied[part] = other, copied
+def _scores(inputs: Tensor, matrix: Tensor, bias: Tensor) -> Tensor:
+    return full_precision(inputs @ matrix.T)[0].add_(bias)

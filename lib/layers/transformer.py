@@ -18,10 +18,9 @@ def sinusoids(positions: Tensor, width: int) -> Tensor:
 
 
 def attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, dropout: Dropout) -> Tensor:
-    """Scaled dot-product attention: q [..., m, s], keys and values [..., n, s] -> [..., m, s].
+    """Compute scaled dot-product attention: q [..., m, s], keys and values [..., n, s] -> [..., m, s].
 
-    mask: true where there is something to see; at least one for each query. torch's own function falls back to a slow
-    path on a CPU when there is dropout.
+    mask: true where there is something to see; at least one for each query.
     """
     active = dropout.p if dropout.training else 0.0
     if q.device.type != "cpu":
@@ -30,9 +29,15 @@ def attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, dropout
         wide_q, wide_keys, wide_values = full_precision(q, keys, values)
         with torch.autocast("cpu", enabled=False):
             return F.scaled_dot_product_attention(wide_q, wide_keys, wide_values, mask).to(q.dtype)
-    scores = q * q.shape[-1] ** -0.5 @ keys.transpose(-1, -2)
-    seen = torch.ones(scores.shape[-1], dtype=torch.bool) if mask is None else mask
-    return dropout.softmax(scores, seen) @ values
+    # PyTorch's function would draw from the generator that all threads share.
+    weights = dropout(attention_weights(q, keys, mask))
+    return weights.to(values.dtype) @ values
+
+
+def attention_weights(q: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:
+    """Compute softmax(q k^T / sqrt(s)) where `mask` is true: [..., m, n] of q [..., m, s] and keys [..., n, s]."""
+    (scores,) = full_precision(q * q.shape[-1] ** -0.5 @ keys.transpose(-1, -2))
+    return (scores if mask is None else scores.masked_fill(~mask, -torch.inf)).softmax(-1)
 
 
 def attend_both(
@@ -41,15 +46,14 @@ def attend_both(
     own: tuple[Tensor, Tensor, Tensor],
     dropout: Dropout | None = None,
 ) -> Tensor:
-    """Attention of words q [R, heads, T, s] to what their documents share and to what is their own, in one softmax.
+    """Attend from words q [R, heads, T, s] to what their documents share and to what is their own, in one softmax.
 
     far: keys, values [B, heads, m, s], seen [B, T, m]; own: keys, values [R, heads, n, s], seen [B, T, n].
     """
     (far_keys, far_values, far_seen), (keys, values, seen) = far, own
     q, keys, values = (y.unflatten(0, (len(far_keys), -1)) for y in (q * q.shape[-1] ** -0.5, keys, values))
-    scores = torch.cat(
-        [q @ far_keys[:, None].transpose(-1, -2), q @ keys.transpose(-1, -2)], -1
-    )  # [B, K, heads, T, m + n]
+    far_scores = q @ far_keys[:, None].transpose(-1, -2)
+    scores = torch.cat([far_scores, q @ keys.transpose(-1, -2)], -1)  # [B, K, heads, T, m + n]
     mask = torch.cat([far_seen, seen], -1)[:, None, None]
     weights = scores.masked_fill(~mask, -torch.inf).softmax(-1)
     if dropout is not None:
@@ -99,8 +103,12 @@ class MultiHeadAttention(nn.Module):
     def __init__(self, width: int, heads: int, dropout: float, before: bool = False):
         super().__init__()
         check_heads(width, heads)
-        self.heads, self.dropout, first = heads, Dropout(0.0 if before else dropout), dropout if before else 0.0
-        self.query, self.key, self.value = (DroppedLinear(width, width, first) for _ in range(3))
+        self.heads = heads
+        self.dropout = Dropout(0.0 if before else dropout)
+        first = dropout if before else 0.0
+        self.query = DroppedLinear(width, width, first)
+        self.key = DroppedLinear(width, width, first)
+        self.value = DroppedLinear(width, width, first)
         self.output = DroppedLinear(width, width, first)
 
     def split(self, x: Tensor) -> Tensor:
@@ -111,25 +119,28 @@ class MultiHeadAttention(nn.Module):
         """Keys and values, computed once: each [B, heads, n, d / heads] of x [B, n, d]."""
         return self.split(self.key(x)), self.split(self.value(x))
 
-    def forward(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> Tensor:
-        """x: [B, m, d]; mask: [B or 1, 1, m or 1, n], true where there is something to see. Returns [B, m, d]."""
-        found = attend(self.split(self.query(x)), keys, values, mask, self.dropout)
+    def forward(
+        self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None, return_weights: bool = False
+    ) -> Tensor:
+        """Attend from x [B, m, d] to keys and values: [B, m, d], or only the weights [B, heads, m, n].
+
+        mask: [B or 1, 1, m or 1, n], true where there is something to see.
+        """
+        q = self.split(self.query(x))
+        if return_weights:
+            return attention_weights(q, keys, mask)
+        found = attend(q, keys, values, mask, self.dropout)
         return self.output(found.transpose(1, 2).flatten(2))
 
-    def weights(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Weights that `forward` gives the keys, of the same arguments: [B, heads, m, n]."""
-        (scores,) = full_precision(self.split(self.query(x)) * keys.shape[-1] ** -0.5 @ keys.transpose(-1, -2))
-        return (scores if mask is None else scores.masked_fill(~mask, -torch.inf)).softmax(-1)
-
     def inside(self, x: Tensor, rows: Ragged) -> Tensor:
-        """Self-attention of the words [W, d] of many rows, each inside its row: only attention itself is padded."""
+        """Attend from the words [W, d] of many rows, each inside its row: only attention itself is padded."""
         found = []
         parts = zip(rows.groups, *(f(x).split(rows.sizes) for f in (self.query, self.key, self.value)))
         for group, *qkv in parts:
             q, k, v = (self.split(_padded(part, group)) for part in qkv)
             mask = None if group.mask is None else group.mask[:, None, None]
-            seen = attend(q, k, v, mask, self.dropout).transpose(1, 2).flatten(2).flatten(0, 1)
-            found.append(seen if group.slots is None else seen.index_select(0, group.slots))
+            attended = attend(q, k, v, mask, self.dropout).transpose(1, 2).flatten(2).flatten(0, 1)
+            found.append(attended if group.slots is None else attended.index_select(0, group.slots))
         return self.output(torch.cat(found))
 
 
@@ -150,11 +161,12 @@ class TransformerLayer(nn.Module):
 
     def __init__(self, width: int, heads: int, inner: int, dropout: float, pre_norm: bool, eps: float = 1e-6):
         super().__init__()
-        self.pre_norm, before = pre_norm, not pre_norm
-        self.attention = MultiHeadAttention(width, heads, dropout, before)
-        self.feed_forward = FeedForward(width, inner, dropout, before)
-        self.attention_norm, self.feed_forward_norm = (nn.LayerNorm(width, eps) for _ in range(2))
-        self.dropout = Dropout(0.0 if before else dropout)
+        self.pre_norm = pre_norm
+        self.attention = MultiHeadAttention(width, heads, dropout, before=not pre_norm)
+        self.feed_forward = FeedForward(width, inner, dropout, before=not pre_norm)
+        self.attention_norm = nn.LayerNorm(width, eps)
+        self.feed_forward_norm = nn.LayerNorm(width, eps)
+        self.dropout = Dropout(dropout if pre_norm else 0.0)
 
     def forward(self, x: Tensor, rows: Ragged) -> Tensor:
         """x: [W, d], all words without padding."""
@@ -173,12 +185,12 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, width: int, heads: int, inner: int, dropout: float, pre_norm: bool, eps: float = 1e-6):
         super().__init__()
-        self.pre_norm, before = pre_norm, not pre_norm
-        self.self_attention = MultiHeadAttention(width, heads, dropout, before)
-        self.source_attention = MultiHeadAttention(width, heads, dropout, before)
-        self.feed_forward = FeedForward(width, inner, dropout, before)
+        self.pre_norm = pre_norm
+        self.self_attention = MultiHeadAttention(width, heads, dropout, before=not pre_norm)
+        self.source_attention = MultiHeadAttention(width, heads, dropout, before=not pre_norm)
+        self.feed_forward = FeedForward(width, inner, dropout, before=not pre_norm)
         self.norms = nn.ModuleList(nn.LayerNorm(width, eps) for _ in range(3))
-        self.dropout = Dropout(0.0 if before else dropout)
+        self.dropout = Dropout(dropout if pre_norm else 0.0)
 
     def forward(
         self, x: Tensor, past: tuple[Tensor, Tensor] | None, source: tuple[Tensor, Tensor], mask: Tensor

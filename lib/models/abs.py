@@ -12,11 +12,11 @@ from lib.data.vocabulary import BOS
 from lib.layers.attention import masked_softmax
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document
 from lib.models.summarizer import AttentiveOutput, SoftmaxModel
-from lib.system.fields import Checked, Count, Natural
+from lib.system.fields import Count, Natural, checked
 
 
-@dataclass(frozen=True)
-class ABSConfig(Checked):
+@checked
+class ABSConfig:
     """Sizes of Rush et al. (2015), section 7."""
 
     vocab_size: int = 69_000

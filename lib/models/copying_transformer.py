@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from lib.data.batch import Batch
 from lib.layers.attention import Attention, full_precision
-from lib.layers.pointer import GenerateOrCopy, PointerOutput
+from lib.layers.pointer import PointerOutput
 from lib.models.decoder_state import per_document, per_hypothesis
 from lib.models.hierarchical_transformer import (
     HierarchicalTransformer,
@@ -23,9 +23,10 @@ from lib.models.hierarchical_transformer import (
 )
 from lib.models.summarizer import PointerModel
 from lib.system.errors import InputError
+from lib.system.fields import checked
 
 
-@dataclass(frozen=True)
+@checked
 class CopyingTransformerConfig(HierarchicalTransformerConfig):
     """Labels are not smoothed: what is copied has no scores to smooth."""
 
@@ -55,14 +56,9 @@ class CopyingTransformer(PointerModel, HierarchicalTransformer):
         for layer in (self.copy_attention.key, self.switch):
             nn.init.xavier_uniform_(layer.weight)
 
-    @property
-    def pointer(self) -> GenerateOrCopy:
-        """A pointer that scores pieces by their embeddings, as the model without copying does."""
-        vocabulary = nn.Linear(self.config.width, self.config.vocab_size, device="meta")
-        vocabulary.weight, vocabulary.bias = self.embedding.weight, self.bias
-        pointer = GenerateOrCopy()
-        pointer.vocabulary = vocabulary
-        return pointer
+    def output_layer(self) -> tuple[Tensor, Tensor]:
+        """Score pieces by their embeddings, as the model without copying does."""
+        return self.embedding.weight, self.bias
 
     def encode(self, batch: Batch, graph: Tensor | None = None) -> CopyingTransformerState:
         state = super().encode(batch, graph)

@@ -15,16 +15,15 @@ from torch.utils.checkpoint import checkpoint
 from lib.data.batch import Batch, in_vocabulary, pack, put
 from lib.data.vocabulary import PAD
 from lib.layers.attention import full_precision, masked_softmax
-from lib.layers.lstm import LSTM
-from lib.layers.pointer import GenerateOrCopy
-from lib.layers.sequences import run_ragged
+from lib.layers.pointer import PointerGenerator
+from lib.layers.sequences import LSTM, run_packed
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import HierarchicalOutput, PointerModel
-from lib.system.fields import Checked, Even
+from lib.system.fields import Even, checked
 
 
-@dataclass(frozen=True)
-class DiscourseAwareConfig(Checked):
+@checked
+class DiscourseAwareConfig:
     """Sizes as for the other models of Mem2Mem's tables. `hidden` is the decoder's width and the encoders' in both
     directions."""
 
@@ -76,14 +75,14 @@ class DiscourseAware(PointerModel):
         self.word_coverage = nn.Linear(1, d, bias=False) if c.coverage else None  # w_cov
         self.input = nn.Linear(c.embedding + d, c.embedding)  # W, b
         self.cell = nn.LSTMCell(c.embedding, d)
-        self.pointer = DiscoursePointer(d, c.embedding, c.bottleneck, c.vocab_size)
+        self.pointer = PointerGenerator(2 * d, 3 * d + c.embedding, c.bottleneck, c.vocab_size)
 
     # ---------------------------------------------------------------------------------------------- encoder
 
     def encode(self, batch: Batch) -> DiscourseAwareState:
         """Equations 1 to 3."""
         words, sections = self._read_words(batch)
-        states, (hidden, cell) = run_ragged(self.section_encoder, sections, batch.sentence_counts)
+        states, (hidden, cell) = run_packed(self.section_encoder, sections, batch.sentence_counts)
         return DiscourseAwareState(
             words=words,
             word_keys=self.word_key(words),
@@ -130,7 +129,9 @@ class DiscourseAware(PointerModel):
             inputs = self.input(torch.cat([word, state.context], -1))  # x_t, equation 7
             hidden, cell = self.cell(inputs, (state.hidden, state.cell))
             alpha, beta, context = self._attend(torch.cat([cell, hidden], -1), state)
-            made.append((*self.pointer(hidden, cell, context, inputs), alpha, beta))
+            # features V'[s_t; c_t] + b, switch w^T [c_t; cell_t; s_t; x_t] + b   (7)
+            pointer = self.pointer(torch.cat([hidden, context], -1), torch.cat([context, cell, hidden, inputs], -1))
+            made.append((*pointer, alpha, beta))
             state = replace(state, hidden=hidden, cell=cell, context=context, coverage=state.coverage + alpha)
         features, switch, alpha, beta = (torch.stack(parts, 1) for parts in zip(*made))
         source = per_hypothesis(state.source, len(tokens))
@@ -159,19 +160,3 @@ class DiscourseAware(PointerModel):
         if self.word_coverage is not None:
             hidden = hidden + self.word_coverage(coverage[..., None].to(keys.dtype))
         return full_precision(self.word_v(torch.tanh(hidden)).squeeze(-1))[0]
-
-
-class DiscoursePointer(GenerateOrCopy):
-    r"""Equation 7's output: features $V'[s_t;c_t]+b$ and the switch $w^\top[c_t;\mathrm{cell}_t;s_t;x_t]+b$."""
-
-    def __init__(self, hidden: int, embedding: int, bottleneck: int, vocab_size: int):
-        super().__init__()
-        self.bottleneck = nn.Linear(2 * hidden, bottleneck)
-        self.vocabulary = nn.Linear(bottleneck, vocab_size)
-        self.switch = nn.Linear(3 * hidden + embedding, 1)
-
-    def forward(self, hidden: Tensor, cell: Tensor, context: Tensor, inputs: Tensor) -> tuple[Tensor, Tensor]:
-        """Features [R, bottleneck] and the score [R] of the switch, for one step."""
-        features = self.bottleneck(torch.cat([hidden, context], -1))
-        (switch,) = full_precision(self.switch(torch.cat([context, cell, hidden, inputs], -1)).squeeze(-1))
-        return features, switch

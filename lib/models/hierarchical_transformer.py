@@ -16,12 +16,13 @@ from lib.layers.pointer import DecoderOutput
 from lib.layers.transformer import DecoderLayer, DroppedLinear, FeedForward, TransformerLayer, check_heads, sinusoids
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis
 from lib.models.piece_model import PieceModel, xavier
+from lib.models.summarizer import Tap
 from lib.system.errors import InputError
-from lib.system.fields import BelowOne, Checked, Count, FewLayers, Layers, Share
+from lib.system.fields import BelowOne, Count, FewLayers, Layers, Share, checked
 
 
-@dataclass(frozen=True)
-class HierarchicalTransformerConfig(Checked):
+@checked
+class HierarchicalTransformerConfig:
     """Sizes of the authors' code. The paper names 5 local and 2 global layers; the code has 6 and 2."""
 
     vocab_size: int = 32_000  # shared SentencePiece pieces
@@ -38,7 +39,6 @@ class HierarchicalTransformerConfig(Checked):
     pooling_heads: Count | None = None  # of the global layers; None: as many as `heads`
 
     def __post_init__(self):
-        super().__post_init__()
         if self.width % (4 * self.heads):
             raise InputError(f"width {self.width} must be a multiple of four times the {self.heads} heads")
         if self.pooling_heads is not None:
@@ -72,6 +72,7 @@ class GlobalLayer(nn.Module):
         self.output = DroppedLinear(width, width, before, bias=pre_norm)  # W_c of (21)
         self.feed_forward = FeedForward(width, inner, dropout, not pre_norm)
         self.norms = nn.ModuleList(nn.LayerNorm(width, eps) for _ in range(2 if pre_norm else 1))
+        self.reachable = Tap()
 
     def forward(
         self, x: Tensor, rows: Ragged, present: Tensor, graph: Tensor | None = None
@@ -121,17 +122,14 @@ class GlobalLayer(nn.Module):
                 torch.einsum("zst,bzpt->bzps", weight, self.dropout_before(heads)) for weight in self.between_weights
             )
         (scores,) = full_precision(q @ k.transpose(-1, -2))
-        reachable = self.reachable(present)
+        reachable = self.reachable(present[:, None])  # [B, P or 1, P] the paragraphs that each may attend to: all
         weights = scores.masked_fill(~reachable[:, None], -torch.inf).softmax(-1)
         if graph is not None:
-            graph = graph.to(weights.dtype) * reachable
-            rows = graph / graph.sum(-1, keepdim=True).clamp_min(torch.finfo(graph.dtype).tiny)
+            # a graph's rows, normalised, replace the first head's weights   (24)
+            edges: Tensor = graph.to(weights.dtype) * reachable
+            rows = edges / edges.sum(-1, keepdim=True).clamp_min(torch.finfo(edges.dtype).tiny)
             weights = torch.cat([rows[:, None], weights[:, 1:]], 1)
         return self.dropout(weights).to(v.dtype) @ v, weights
-
-    def reachable(self, present: Tensor) -> Tensor:
-        """The paragraphs [B, P or 1, P] that each may attend to, of those that are `present` [B, P]: all."""
-        return present[:, None]
 
 
 def _softmax_inside(scores: Tensor, row: Tensor, rows: int) -> Tensor:
@@ -231,7 +229,9 @@ class HierarchicalTransformer(PieceModel):
         """Attention weights of the last decoder layer, the mean over its heads."""
         seen: list[Tensor] = []
         last = self.decoder_layers[-1].source_attention
-        hook = last.register_forward_pre_hook(lambda layer, inputs: seen.append(layer.weights(*inputs)))
+        hook = last.register_forward_pre_hook(
+            lambda layer, inputs: seen.append(layer.forward(*inputs, return_weights=True))
+        )
         try:
             self.decode(tokens, state)
         finally:

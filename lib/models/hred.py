@@ -12,14 +12,14 @@ from lib.layers.attention import Attention, Score, full_precision
 from lib.layers.coverage import CoverageAttention
 from lib.layers.gru import GRU
 from lib.layers.pointer import PointerGenerator
-from lib.layers.sequences import run_ragged
+from lib.layers.sequences import run_packed
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import HierarchicalOutput, PointerModel
-from lib.system.fields import Checked, Even
+from lib.system.fields import Even, checked
 
 
-@dataclass(frozen=True)
-class HREDConfig(Checked):
+@checked
+class HREDConfig:
     """Sizes of the paper (appendix A.2). `hidden` is the decoder's width and the encoders' in both directions."""
 
     vocab_size: int = 50_000
@@ -62,7 +62,7 @@ class HRED(PointerModel):
         self.decoder = GRU(c.embedding, c.hidden)
         self.word_attention = CoverageAttention(c.hidden, c.hidden, c.hidden)
         self.sentence_attention = Attention(c.hidden, c.hidden, c.hidden, c.score)
-        self.pointer = PointerGenerator(c.hidden, c.hidden, c.embedding, c.bottleneck, c.vocab_size)
+        self.pointer = PointerGenerator(2 * c.hidden, 2 * c.hidden + c.embedding, c.bottleneck, c.vocab_size)
 
     # ---------------------------------------------------------------------------------------------- encoder
 
@@ -96,7 +96,7 @@ class HRED(PointerModel):
 
     def _read_document(self, embedded: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
         """Equation 2: sentence states [B, L, d] and the encoder's final state [B, d]."""
-        states, last = run_ragged(self.document_encoder, embedded, counts)
+        states, last = run_packed(self.document_encoder, embedded, counts)
         return states, last.transpose(0, 1).flatten(1)
 
     # ---------------------------------------------------------------------------------------------- decoder
@@ -107,7 +107,8 @@ class HRED(PointerModel):
         hidden, last = self.decoder(embedded, state.hidden[None].to(embedded.dtype))
         query, read, state = self.condition(hidden, state)  # [R, T, H]
         alpha, beta, gamma, context, coverage = self._attend(query, state)
-        features, switch = self.pointer(query, context, embedded)
+        # features V'[h; c] + b, and the switch's w_c^T c + w_d^T h + w_x^T x'   (13)
+        features, switch = self.pointer(torch.cat([query, context], -1), torch.cat([context, query, embedded], -1))
         source = per_hypothesis(state.source, len(tokens))
         output = HierarchicalOutput(features, switch, gamma, source, alpha, beta, read)
         return output, replace(state, hidden=last[0], coverage=coverage)

@@ -1,6 +1,5 @@
 """The paragraph ranker of Liu and Lapata (2019): equations 1 to 6."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -9,14 +8,14 @@ from torch.nn import functional as F
 
 from lib.data.batch import Batch
 from lib.layers.dropout import Dropout
-from lib.layers.lstm import LSTM
-from lib.system.fields import Checked, Share
+from lib.layers.sequences import LSTM
+from lib.system.fields import Share, checked
 
 Pooling = Literal["max", "mean", "last"]
 
 
-@dataclass(frozen=True)
-class ParagraphRankerConfig(Checked):
+@checked
+class ParagraphRankerConfig:
     """Sizes of the paper (section 4)."""
 
     vocab_size: int = 32_000

@@ -7,8 +7,7 @@ from lib.data.batch import Batch, in_vocabulary
 from lib.data.vocabulary import PAD
 from lib.layers.attention import full_precision
 from lib.layers.dropout import Dropout
-from lib.layers.pointer import at_places
-from lib.models.summarizer import SoftmaxModel
+from lib.models.summarizer import SoftmaxModel, target_weights
 
 
 class PieceModel(SoftmaxModel):
@@ -34,28 +33,29 @@ class PieceModel(SoftmaxModel):
         return self.embedding.weight, self.bias
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """`nll`, in training with labels smoothed over all pieces but [PAD] and the right one."""
+        """Compute `nll`; in training with labels smoothed over all pieces but [PAD] and the right one."""
         state = self.encode(batch)
         output, _ = self.decode(batch.target_input, state)
-        total = nll = self.nll(output, batch, state)
+        log_p = self.log_prob(output, batch.target, state, batch.target_places)
+        weights = target_weights(batch, log_p.dtype)
+        total = nll = -(weights * log_p).sum()
         if self.training:
-            weights = self.weights(output, batch)
-            total = self.smoothed(nll, output.features, batch.target, weights, batch.target_places)
+            total = self.smoothed(nll, output.features, batch.target, weights)
         return {"loss": total, "nll": nll}
 
-    def smoothed(self, nll: Tensor, features: Tensor, target: Tensor, weights: Tensor, places: Tensor) -> Tensor:
-        """The smoothed sum of which `nll` is the plain one (`summed_nll` of the same).
+    def smoothed(self, nll: Tensor, features: Tensor, target: Tensor, weights: Tensor) -> Tensor:
+        """Smooth a loss `nll`, the sum of -log P of the target words [R, T] by `weights` [R, T].
 
-        The sum of log P over all pieces is linear in the scores, so that of V numbers only the normaliser is worked
-        out.
+        The sum of log P over all pieces is linear in the scores: only the normaliser needs all V scores, and `nll`
+        has it.
         """
         if not self.config.smoothing:
             return nll
         weight, bias = self.output_layer()
-        features, target, weights = at_places(places, features, target, weights)
         target = in_vocabulary(target, self.config.vocab_size)
         right = (features * self.embedding(target)).sum(-1) + bias[target]
-        whole, pad = features @ weight.sum(0) + bias.sum(), features @ weight[PAD] + bias[PAD]
+        whole = features @ weight.sum(0) + bias.sum()
+        pad = features @ weight[PAD] + bias[PAD]
         right, whole, pad = ((weights * scores).sum() for scores in full_precision(right, whole, pad))
         others = (whole - right - pad) / (self.config.vocab_size - 2) - (nll + right)  # log P, on average
         return (1 - self.config.smoothing) * nll - self.config.smoothing * others

@@ -5,10 +5,10 @@ The equations' numbers are ours. They were written without the paper's text at h
 and (2) and their sizes; the form of the LSTM in (3) was found nowhere else.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import torch
+from pydantic import AfterValidator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -16,20 +16,24 @@ from lib.data.batch import Batch
 from lib.layers.attention import masked_softmax
 from lib.models.attentive_rnn import AttentiveRNN, AttentiveState
 from lib.system.errors import InputError
-from lib.system.fields import Checked, Rule
-
-_ODD = Rule("odd and at least 1", lambda n: n > 0 and n % 2 == 1)
+from lib.system.fields import checked
 
 
-@dataclass(frozen=True)
-class RASConfig(Checked):
+def _check_odd(number: int) -> int:
+    if number < 1 or number % 2 == 0:
+        raise ValueError("it must be odd and at least 1")
+    return number
+
+
+@checked
+class RASConfig:
     """Sizes of Chopra et al. (2016), section 4."""
 
     vocab_size: int = 69_000
     source_vocab_size: int = 110_000
     source_tokens: int = 100  # places that have an embedding
     hidden: int = 512  # d, of states and of all embeddings
-    filter_width: Annotated[int, _ODD] = 5  # q, words that make an aggregate vector
+    filter_width: Annotated[int, AfterValidator(_check_odd)] = 5  # q, words that make an aggregate vector
     decoder: Literal["elman", "lstm"] = "elman"
 
 

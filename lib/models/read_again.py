@@ -7,20 +7,20 @@ from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
-from lib.data.batch import Batch
+from lib.data.batch import Batch, in_vocabulary
 from lib.data.vocabulary import UNK
 from lib.layers.attention import Attention, full_precision
 from lib.layers.attentive_lstm import attentive_lstm
 from lib.layers.dropout import Dropout
 from lib.layers.gru import GRU, GatedGRU
-from lib.layers.lstm import LSTM
-from lib.layers.pointer import DecoderOutput, Mixture, at_places, joint_nll
-from lib.layers.sequences import run_ragged
+from lib.layers.pointer import DecoderOutput, target_scores
+from lib.layers.sequences import LSTM, run_packed
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
-from lib.models.summarizer import Summarizer, target_weights
+from lib.models.summarizer import Summarizer, Tap
 from lib.system.errors import InputError
-from lib.system.fields import Checked, Count, Share
+from lib.system.fields import Count, Share, checked
 
 PaperEncoder = Literal["gru", "lstm", "read-again gru", "read-again lstm", "option 1", "option 2"]
 ENCODERS: tuple[str, ...] = get_args(PaperEncoder)
@@ -29,8 +29,8 @@ READS_ONCE = "gru", "lstm"
 BIDIRECTIONAL = "bidirectional gru"  # what the paper compares the idea with in words; it has no row of it
 
 
-@dataclass(frozen=True)
-class ReadAgainConfig(Checked):
+@checked
+class ReadAgainConfig:
     """Sizes of the paper. `vocab_size` is the decoder's |Y|; the encoder has a table of its own."""
 
     vocab_size: int = 15_000
@@ -101,6 +101,10 @@ class ReadAgain(Summarizer):
             self.word = nn.Linear(d, e)  # W_c, b_c
             self.copy_query = nn.Linear(d, e, bias=False)  # W_k
         self.dropout = Dropout(c.dropout)
+        self.text = Tap()  # h_n of the first read, in the second one
+        self.alpha = Tap()  # importance (5)
+        self.copied_word = Tap()  # p_i, read after a copied word (15)
+        self.copy_scores = Tap()  # k (16)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -142,9 +146,10 @@ class ReadAgain(Summarizer):
         first, text = _run(self.first_read, embedded, mask)  # equations 1 to 3, 7
         if self.config.encoder in READS_ONCE:
             return first, text, None
-        first, text = self.dropout(first), self.dropout(text)
+        first = self.dropout(first)
+        text = self.text(self.dropout(text))
         if self.config.encoder == "read-again gru":
-            importance = self._importance(first, text, embedded)
+            importance = self.alpha(self._importance(first, text, embedded), mask)
             states = self.second_read(embedded, importance.expand_as(first))
             return states, _last(states, mask), importance
         again = torch.cat([embedded, first, text[:, None].expand_as(first)], -1)  # equation 8
@@ -206,6 +211,7 @@ class ReadAgain(Summarizer):
         same = source[:, None] == tokens[..., None]  # [R, T, N]
         document = per_hypothesis(torch.arange(len(state.source), device=tokens.device), len(tokens))
         copied = state.embedded[document[:, None], same.int().argmax(-1)]  # argmax: the first of the largest
+        copied = self.copied_word(copied)
         return copied.where((~known & same.any(-1))[..., None], words)
 
     def _copy_scores(self, output: Tensor, state: ReadAgainState) -> Tensor:
@@ -215,46 +221,36 @@ class ReadAgain(Summarizer):
             return full_precision(output.new_full((rows, steps, state.source.shape[1]), LOWEST))[0]
         queries = per_document(self.copy_query(output), len(state.source)).flatten(1, 2)  # [B, K * T, e]
         (scores,) = full_precision(queries @ state.embedded.transpose(1, 2))
-        return scores.masked_fill(~state.mask[:, None], LOWEST).view(rows, steps, -1)
+        scores = scores.masked_fill(~state.mask[:, None], LOWEST).view(rows, steps, -1)
+        return self.copy_scores(scores)
 
     # ------------------------------------------------------------------------------------------ probabilities
 
     def generate(self, features: Tensor) -> Tensor:
-        """g, scores of the vocabulary: [..., d] -> [..., Y]."""
+        """Compute g, the scores of the vocabulary: [..., d] -> [..., Y]."""
         return full_precision(self.vocabulary(features))[0]
 
-    def _copied(self, output: ReadAgainOutput, target: Tensor) -> tuple[Tensor, Tensor]:
-        """The target, -1 where it can only be copied (without copying, [UNK]), and the log of the summed exponentials
-        of its copies: [R, T] each."""
-        known = target < self.config.vocab_size
+    def log_prob(
+        self, output: ReadAgainOutput, target: Tensor, state: ReadAgainState, places: Tensor | None = None
+    ) -> Tensor:
+        """Compute log P (17) of the target words [R, T] (extended ids). Without copying, unknown words are [UNK]."""
         if not self.config.copy:
-            target, known = target.where(known, UNK), torch.ones_like(known)
+            target = in_vocabulary(target, self.config.vocab_size)
+        known = target < self.config.vocab_size
+        layer = self.vocabulary
+        score, normaliser = target_scores(output.features, layer.weight, layer.bias, target.where(known, 0), places)
+        # P(w) = (exp g_w + sum_{i: x_i = w} exp k_i) / (sum_v exp g_v + sum_i exp k_i)   (17)
         same = output.source[:, None] == target[..., None]  # [R, T, N]
-        return target.where(known, -1), output.copy.masked_fill(~same, LOWEST).logsumexp(-1)
+        copied = output.copy.masked_fill(~same, LOWEST).logsumexp(-1)
+        either = torch.logaddexp(score.masked_fill(~known, LOWEST), copied)
+        return either - torch.logaddexp(normaliser, output.copy.logsumexp(-1))
 
-    def log_prob(self, output: ReadAgainOutput, target: Tensor, state: ReadAgainState) -> Tensor:
-        """Equation 17: log P of the target words [R, T] (extended ids). Without copying, unknown words are [UNK]."""
-        scores, (target, copied) = self.generate(output.features), self._copied(output, target)
-        generated = scores.gather(-1, target.clamp_min(0)[..., None]).squeeze(-1).masked_fill(target < 0, LOWEST)
-        normaliser = torch.logaddexp(scores.logsumexp(-1), output.copy.logsumexp(-1))
-        return torch.logaddexp(generated, copied) - normaliser
-
-    def nll(self, output: ReadAgainOutput, batch: Batch, state: ReadAgainState) -> Tensor:
-        """Equation 18, as from `log_prob`, with less memory."""
-        layer, weights = self.vocabulary, target_weights(batch, output.copy.dtype)
-        target, copied = self._copied(output, batch.target)
-        words = output.features, target, copied, output.copy.logsumexp(-1), weights
-        features, *rows = at_places(batch.target_places, *words)
-        return joint_nll(features, layer.weight, layer.bias, *rows)
-
-    def mixture(self, output: ReadAgainOutput, state: ReadAgainState) -> Mixture:
-        copy, layer = output.copy[:, -1], self.vocabulary
-
-        def shares(total: Tensor) -> tuple[Tensor, Tensor]:
-            normaliser = torch.logaddexp(total, copy.logsumexp(-1))
-            return -normaliser, (copy - normaliser[:, None]).exp()
-
-        return Mixture(output.features[:, -1], layer.weight, layer.bias, shares, output.source)
+    def distribution(self, output: ReadAgainOutput, state: ReadAgainState, extra: int) -> Tensor:
+        scores = self.generate(output.features[:, -1])
+        copies = output.copy[:, -1]
+        p = torch.cat([scores, copies], 1).softmax(1)  # one softmax over words and copies
+        generated, copied = p.split([scores.shape[1], copies.shape[1]], 1)
+        return F.pad(generated, (0, extra)).scatter_add(1, output.source, copied)
 
     def seen(self, output: ReadAgainOutput, state: ReadAgainState) -> dict[str, Tensor]:
         """Weights of every model, and "importance" [B, N] of a GRU that reads again, the mean of alpha."""
@@ -284,7 +280,7 @@ def _run(rnn: nn.Module, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
 
 def _run_both_ways(rnn: nn.Module, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     """States [B, N, d] of which half reads forwards and half backwards, and where each half ends [B, d]."""
-    states, last = run_ragged(rnn, inputs, lengths)
+    states, last = run_packed(rnn, inputs, lengths)
     return states, last.transpose(0, 1).flatten(1)
 
 

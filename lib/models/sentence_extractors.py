@@ -8,19 +8,19 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.utils.rnn import PackedSequence
 
 from lib.data.batch import Batch, pack, put
 from lib.data.vocabulary import PAD
 from lib.layers.attention import full_precision
 from lib.layers.dropout import Dropout
-from lib.layers.lstm import LSTMStack
-from lib.layers.sequences import run_ragged
+from lib.layers.sequences import LSTM, run_packed
 from lib.models.summarizer import Extractor
-from lib.system.fields import Checked, Count, Even, Layers, Share
+from lib.system.fields import Count, Even, Layers, Share, checked
 
 
-@dataclass(frozen=True)
-class SentenceExtractorConfig(Checked):
+@checked
+class SentenceExtractorConfig:
     """Sizes of the paper. `hidden` is the decoder's width and the encoders' in both directions: the dot products of
     equation S4 need them to be equal."""
 
@@ -32,14 +32,35 @@ class SentenceExtractorConfig(Checked):
     longest: Count = 35  # pieces of a sentence that are read; it is extracted whole
 
 
-@dataclass(frozen=True)
+@checked
 class SentenceClassifierConfig(SentenceExtractorConfig):
     summary_sentences: int | None = None  # that are chosen; None: as many as summaries of the training documents have
 
 
-@dataclass(frozen=True)
+@checked
 class SentencePointerConfig(SentenceExtractorConfig):
     beam: int = 4
+
+
+class LSTMStack(nn.Module):
+    """Layers of bidirectional LSTMs with dropout between them."""
+
+    def __init__(self, inputs: int, hidden: int, layers: int, dropout: float):
+        super().__init__()
+        widths = [inputs, *[2 * hidden] * (layers - 1)]
+        self.layers = nn.ModuleList(LSTM(width, hidden, bidirectional=True) for width in widths)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, packed: PackedSequence) -> tuple[PackedSequence, list[tuple[Tensor, Tensor]]]:
+        """Return the states of the last layer, and the last states and cells of each layer, [B, 2 hidden]."""
+        last = []
+        for number, layer in enumerate(self.layers):
+            if number:
+                packed = packed._replace(data=self.dropout(packed.data))
+            packed, ends = layer(packed)
+            hidden, cell = (x.transpose(0, 1).flatten(1) for x in ends)
+            last.append((hidden, cell))
+        return packed, last
 
 
 class SentenceEncoder(nn.Module):
@@ -50,8 +71,8 @@ class SentenceEncoder(nn.Module):
         c, half = config, config.hidden // 2
         self.longest = c.longest
         self.embedding = nn.Embedding(c.vocab_size, c.embedding, padding_idx=PAD)
-        self.words = LSTMStack(c.embedding, half, c.layers, c.dropout, bidirectional=True)
-        self.sentences = LSTMStack(c.hidden, half, c.layers, c.dropout, bidirectional=True)
+        self.words = LSTMStack(c.embedding, half, c.layers, c.dropout)
+        self.sentences = LSTMStack(c.hidden, half, c.layers, c.dropout)
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor, list[tuple[Tensor, Tensor]]]:
         """Sentence embeddings s [B, L, d], sentence states d [B, L, d], and the last states and cells of each layer
@@ -62,7 +83,7 @@ class SentenceEncoder(nn.Module):
         embedded = self.words(packed.sequence(words))[1][-1][0]  # [A, d]
         padded = embedded.new_zeros(*batch.sentence_mask.shape, embedded.shape[1])
         padded = padded.index_put((rows.owner, rows.number), embedded)
-        return padded, *run_ragged(self.sentences, padded, batch.sentence_counts)
+        return padded, *run_packed(self.sentences, padded, batch.sentence_counts)
 
 
 def _right(batch: Batch) -> Tensor:

@@ -15,15 +15,15 @@ from lib.data.vocabulary import PAD
 from lib.layers.attention import Attention, full_precision
 from lib.layers.coverage import CoverageAttention
 from lib.layers.gru import GRU
-from lib.layers.pointer import Generator, PointerGenerator, PointerOutput
-from lib.layers.sequences import run_ragged
+from lib.layers.pointer import PointerGenerator, PointerOutput
+from lib.layers.sequences import run_packed
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import PointerModel
-from lib.system.fields import Checked, Even
+from lib.system.fields import Even, checked
 
 
-@dataclass(frozen=True)
-class Seq2SeqConfig(Checked):
+@checked
+class Seq2SeqConfig:
     """Sizes of Mem2Mem's appendix A.2. `hidden` is the decoder's width and the encoder's in both directions."""
 
     vocab_size: int = 50_000
@@ -55,16 +55,17 @@ class Seq2Seq(PointerModel):
         super().__init__()
         self.config = config
         c = config
-        attention, pointer = (CoverageAttention, PointerGenerator) if c.copy else (Attention, Generator)
+        attention = CoverageAttention if c.copy else Attention
         self.embedding = nn.Embedding(c.vocab_size, c.embedding, padding_idx=PAD)
         self.encoder = GRU(c.embedding, c.hidden // 2, bidirectional=True)
         self.bridge = nn.Linear(c.hidden, c.hidden)
         self.decoder = GRU(c.embedding, c.hidden)
         self.word_attention: Any = attention(c.hidden, c.hidden, c.hidden)
-        self.pointer: Any = pointer(c.hidden, c.hidden, c.embedding, c.bottleneck, c.vocab_size)
+        switch = 2 * c.hidden + c.embedding if c.copy else None
+        self.pointer = PointerGenerator(2 * c.hidden, switch, c.bottleneck, c.vocab_size)
 
     def encode(self, batch: Batch) -> Seq2SeqState:
-        words, last = run_ragged(self.encoder, self.embedding(batch.source), batch.source_lengths)
+        words, last = run_packed(self.encoder, self.embedding(batch.source), batch.source_lengths)
         return Seq2SeqState(
             words=words,
             word_keys=self.word_attention.project(words),
@@ -79,7 +80,7 @@ class Seq2Seq(PointerModel):
         embedded = self.embedding(in_vocabulary(tokens, self.config.vocab_size))  # [R, T, E]
         hidden, last = self.decoder(embedded, state.hidden[None].to(embedded.dtype))
         alpha, context, coverage = self._attend(hidden, state)
-        features, switch = self.pointer(hidden, context, embedded)
+        features, switch = self.pointer(torch.cat([hidden, context], -1), torch.cat([context, hidden, embedded], -1))
         output = PointerOutput(features, switch, alpha, per_hypothesis(state.source, len(tokens)))
         return output, replace(state, hidden=last[0], coverage=coverage)
 

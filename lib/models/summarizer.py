@@ -8,17 +8,23 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lib.data.batch import Batch, in_vocabulary
-from lib.layers.attention import full_precision
 from lib.layers.pointer import (
     DecoderOutput,
-    GenerateOrCopy,
-    Mixture,
+    PointerGenerator,
     PointerOutput,
-    Shortlist,
-    at_places,
-    open_words,
-    softmax_nll,
+    mixture_distribution,
+    mixture_log_prob,
+    target_scores,
+    word_probabilities,
 )
+
+
+class Tap(nn.Module):
+    """A named value of a model, which a forward hook can replace (`lib.evaluation.interventions`)."""
+
+    def forward(self, value: Tensor, *context: Any) -> Tensor:
+        """Return the value. context: what a hook needs to know."""
+        return value
 
 
 class Summarizer(nn.Module):
@@ -34,42 +40,35 @@ class Summarizer(nn.Module):
     by_words: bool = True  # whether the loss can be the mean over all target words of a batch (`Batch.by_words`)
 
     def encode(self, batch: Batch) -> Any:
-        """Compute what is needed once per document: the model's own `DecoderState`."""
+        """Compute what is needed once for each document: the model's own `DecoderState`."""
         raise NotImplementedError
 
     def decode(self, tokens: Tensor, state: Any) -> tuple[Any, Any]:
-        """Read T target words at once. tokens: [R, T] extended ids. Returns a `DecoderOutput` and the state after."""
+        """Read T target words at once. tokens: [R, T] extended ids. Returns a `DecoderOutput` and the next state."""
         raise NotImplementedError
 
-    def log_prob(self, output: Any, target: Tensor, state: Any) -> Tensor:
-        """log P of the target words [R, T] (extended ids)."""
+    def log_prob(self, output: Any, target: Tensor, state: Any, places: Tensor | None = None) -> Tensor:
+        """Compute log P of the target words [R, T] (extended ids).
+
+        places: of the flat [R * T] where a result is needed (`Batch.target_places`); None: everywhere.
+        """
         raise NotImplementedError
-
-    def mixture(self, output: Any, state: Any) -> Mixture | Shortlist:
-        """P of the word after the last position."""
-        raise NotImplementedError
-
-    def impossible(self, output: Any, state: Any) -> Tensor | None:
-        """Words whose P is 0 after the last position all the same: ids [R, M], of which -1 is none."""
-        return None
-
-    def nll(self, output: Any, batch: Batch, state: Any) -> Tensor:
-        """-log P: the mean over documents of the mean over a summary's words, or over all (`target_weights`)."""
-        raise NotImplementedError
-
-    def regularisers(self, output: Any, batch: Batch, state: Any) -> dict[str, tuple[float, Tensor]]:
-        """Terms that are added to the loss, by name: their weights and values, means over documents."""
-        return {}
 
     def distribution(self, output: Any, state: Any, extra: int) -> Tensor:
-        """P of every word after the last position, [R, V + extra] with `extra` copy ids."""
-        mixture, impossible = self.mixture(output, state), self.impossible(output, state)
-        if impossible is None:
-            return mixture.distribution(extra)
-        return open_words(mixture.distribution(extra + 1), impossible)
+        """Compute P of every word after the last position: [R, V + extra] with `extra` copy ids."""
+        raise NotImplementedError
+
+    def nll(self, output: Any, batch: Batch, state: Any) -> Tensor:
+        """Compute -log P: the mean over documents of the mean over a summary's words, or the mean over all words."""
+        log_p = self.log_prob(output, batch.target, state, batch.target_places)
+        return -(target_weights(batch, log_p.dtype) * log_p).sum()
+
+    def regularisers(self, output: Any, batch: Batch, state: Any) -> dict[str, tuple[float, Tensor]]:
+        """Return the terms that are added to the loss, by name: their weights and values, means over documents."""
+        return {}
 
     def attention_weights(self, tokens: Tensor, state: Any) -> dict[str, Tensor]:
-        """Weights that say where the model looks while it reads `tokens` [B, T], by name, for pictures.
+        """Return the attention weights of the model while it reads `tokens` [B, T], by name, for pictures.
 
         Of N source words and L sentences: "words" [B, T, N]; "units" [B, T, L]; "generate" [B, T], the probability of
         generating; and what the model adds.
@@ -78,11 +77,11 @@ class Summarizer(nn.Module):
         return self.seen(output, state)
 
     def seen(self, output: Any, state: Any) -> dict[str, Tensor]:
-        """Those of the `attention_weights` that an output holds."""
+        """Return those of the `attention_weights` that an output holds."""
         return {}
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """Named terms, each the mean over documents; `loss` is what training minimizes."""
+        """Compute the named terms, each the mean over documents; training minimizes `loss`."""
         state = self.encode(batch)
         output, _ = self.decode(batch.target_input, state)
         nll = self.nll(output, batch, state)
@@ -116,20 +115,19 @@ class Extractor(nn.Module):
 
 
 class PointerModel(Summarizer):
-    """`decode` gives a `PointerOutput` that `pointer` turns into probabilities."""
+    """A model whose `decode` gives a `PointerOutput`, made by its `pointer`."""
 
-    pointer: GenerateOrCopy
+    pointer: PointerGenerator
 
-    def log_prob(self, output: PointerOutput, target: Tensor, state: Any) -> Tensor:
-        return self.pointer.log_prob(output, target)
+    def output_layer(self) -> tuple[Tensor, Tensor]:
+        """Return weights [V, F] and biases [V] that score the features of an output."""
+        return self.pointer.vocabulary.weight, self.pointer.vocabulary.bias
 
-    def nll(self, output: PointerOutput, batch: Batch, state: Any) -> Tensor:
-        """The `nll` that `log_prob` gives, with less memory."""
-        weights = target_weights(batch, output.switch.dtype)
-        return self.pointer.nll(output, batch.target, weights, batch.target_places)
+    def log_prob(self, output: PointerOutput, target: Tensor, state: Any, places: Tensor | None = None) -> Tensor:
+        return mixture_log_prob(output, target, *self.output_layer(), places)
 
-    def mixture(self, output: PointerOutput, state: Any) -> Mixture:
-        return self.pointer.mixture(output)
+    def distribution(self, output: PointerOutput, state: Any, extra: int) -> Tensor:
+        return mixture_distribution(output, *self.output_layer(), extra)
 
     def seen(self, output: PointerOutput, state: Any) -> dict[str, Tensor]:
         return {"words": output.copy, "generate": output.switch.sigmoid()}
@@ -149,57 +147,41 @@ class HierarchicalOutput(PointerOutput):
 
 @dataclass(frozen=True)
 class AttentiveOutput(DecoderOutput):
-    """`features` are a decoder's state beside what it read of the source."""
+    """The output of a decoder that attends to the source; `features` are its state beside what it read."""
 
     attention: Tensor  # [R, T, N] weights of the source words
 
 
 class SoftmaxModel(Summarizer):
-    """A model that copies nothing: a softmax over its vocabulary, of which a copy id is [UNK]."""
+    """A model that copies nothing: a softmax over its vocabulary, in which a copy id counts as [UNK]."""
 
     def output_layer(self) -> tuple[Tensor, Tensor]:
-        """Weights [V, F] and biases [V] that score the features [R, T, F] of an output."""
+        """Return weights [V, F] and biases [V] that score the features of an output."""
         raise NotImplementedError
 
-    def scores(self, features: Tensor) -> Tensor:
-        """Scores of all words: [..., F] -> [..., V]."""
-        return full_precision(F.linear(features, *self.output_layer()))[0]
+    def log_prob(self, output: DecoderOutput, target: Tensor, state: Any, places: Tensor | None = None) -> Tensor:
+        return self.word_log_prob(output.features, target, places)
 
-    def log_prob(self, output: DecoderOutput, target: Tensor, state: Any) -> Tensor:
+    def word_log_prob(self, features: Tensor, target: Tensor, places: Tensor | None = None) -> Tensor:
+        """Compute log P [R, T] of the target words [R, T] from features [R, T, F]."""
         target = in_vocabulary(target, self.config.vocab_size)
-        return self.scores(output.features).log_softmax(-1).gather(-1, target[..., None]).squeeze(-1)
+        score, normaliser = target_scores(features, *self.output_layer(), target, places)
+        return score - normaliser
 
-    def mixture(self, output: DecoderOutput, state: Any) -> Mixture | Shortlist:
-        features = output.features[:, -1]
-        nothing = features.new_zeros(len(features), 0)
-        return Mixture(features, *self.output_layer(), lambda total: (-total, nothing), nothing.long())
-
-    def nll(self, output: DecoderOutput, batch: Batch, state: Any) -> Tensor:
-        return self.summed_nll(output.features, batch.target, self.weights(output, batch), batch.target_places)
-
-    def weights(self, output: DecoderOutput, batch: Batch) -> Tensor:
-        """Weights of the words in the mean: [B, T], 0 where there is none."""
-        return target_weights(batch, torch.promote_types(output.features.dtype, torch.float32))
-
-    def summed_nll(self, features: Tensor, target: Tensor, weights: Tensor, places: Tensor) -> Tensor:
-        """The sum, by `weights` [B, T], of -log P of the target [B, T] for features [B, T, F]; `places`: where the
-        weights are not 0."""
-        features, target, weights = at_places(places, features, target, weights)
-        target = in_vocabulary(target, self.config.vocab_size)
-        return softmax_nll(features, *self.output_layer(), target, weights)
+    def distribution(self, output: DecoderOutput, state: Any, extra: int) -> Tensor:
+        return F.pad(word_probabilities(output, *self.output_layer()), (0, extra))
 
 
 def target_weights(batch: Batch, dtype: torch.dtype) -> Tensor:
-    """Weights [B, T] of target words in a batch's loss: all alike (`by_words`), or as `document_weights` has them."""
-    mask = batch.target_mask
-    return mask.to(dtype) / mask.sum() if batch.by_words else document_weights(mask, dtype)
+    """Return the weights [B, T] of the target words in a batch's loss.
 
-
-def document_weights(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """Weights [B, T] of a sum that is the mean over documents of each document's mean over its words."""
-    return mask.to(dtype) / (mask.sum(1, keepdim=True) * len(mask))
+    The loss is the mean over documents of each document's mean over its words, or the mean over all words
+    (`Batch.by_words`).
+    """
+    mask = batch.target_mask.to(dtype)
+    return mask / mask.sum() if batch.by_words else mask / (mask.sum(1, keepdim=True) * len(mask))
 
 
 def mean_over_words(values: Tensor, mask: Tensor) -> Tensor:
-    """Mean over the words of each document: [B, T] -> [B]."""
+    """Compute the mean over the words of each document: [B, T] -> [B]."""
     return (values * mask).sum(1) / mask.sum(1)

@@ -26,11 +26,11 @@ from lib.layers.pointer import DecoderOutput
 from lib.layers.transformer import FeedForward, attend, attend_both, check_heads, sinusoids
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_hypothesis
 from lib.models.piece_model import PieceModel, xavier
-from lib.system.fields import BelowOne, Checked, Count, Layers, Share
+from lib.system.fields import BelowOne, Count, Layers, Share, checked
 
 
-@dataclass(frozen=True)
-class TDMCAConfig(Checked):
+@checked
+class TDMCAConfig:
     """Sizes of Liu and Lapata's (2019) comparison; block and stride of Liu et al. (2018)."""
 
     vocab_size: int = 32_000
@@ -44,7 +44,6 @@ class TDMCAConfig(Checked):
     smoothing: BelowOne = 0.1
 
     def __post_init__(self):
-        super().__post_init__()
         check_heads(self.width, self.heads)
 
 
@@ -279,14 +278,15 @@ class TDMCA(PieceModel):
         with torch.no_grad():
             nll = self.nll(output, batch, state)
         summary = self._share_of_mean(output.features, batch.target, batch.target_mask, batch.target_places, batch)
-        features, target = state.features[:, :-1], batch.source[:, 1:]  # type: ignore[index]
+        assert state.features is not None, "in training"
+        features, target = state.features[:, :-1], batch.source[:, 1:]
         places = put(word_places(batch.source_lengths - 1, target.shape[1]), target.device)
         source = self._share_of_mean(features, target, batch.source_mask[:, 1:], places, batch)
         return {"loss": summary + source, "nll": nll, "source": source}
 
     def _share_of_mean(self, features: Tensor, target: Tensor, mask: Tensor, places: Tensor, batch: Batch) -> Tensor:
-        """The share of some pieces [B, n] in the mean smoothed cross entropy of a document's source and summary."""
+        """Compute the share of some pieces [B, n] in the mean smoothed loss of a document's source and summary."""
         pieces = batch.target_mask.sum(1) + batch.source_mask[:, 1:].sum(1)
-        weights = mask.to(torch.promote_types(features.dtype, torch.float32)) / (pieces[:, None] * len(batch))
-        nll = self.summed_nll(features, target, weights, places)
-        return self.smoothed(nll, features, target, weights, places)
+        log_p = self.word_log_prob(features, target, places)
+        weights = mask.to(log_p.dtype) / (pieces[:, None] * len(batch))
+        return self.smoothed(-(weights * log_p).sum(), features, target, weights)

@@ -18,11 +18,11 @@ from lib.layers.transformer import MultiHeadAttention, attend_both, check_heads
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_hypothesis
 from lib.models.summarizer import SoftmaxModel
 from lib.system.errors import InputError
-from lib.system.fields import Checked, Count, Layers, Share
+from lib.system.fields import Count, Layers, Share, checked
 
 
-@dataclass(frozen=True)
-class TLMConfig(Checked):
+@checked
+class TLMConfig:
     """Sizes of the paper."""
 
     vocab_size: int = 50_257
@@ -35,7 +35,6 @@ class TLMConfig(Checked):
     tied: bool = False  # whether pieces are scored by their embeddings; the 220M parameters are without
 
     def __post_init__(self):
-        super().__post_init__()
         check_heads(self.width, self.heads)
 
 
@@ -179,8 +178,8 @@ class TLM(SoftmaxModel):
     def _share(self, features: Tensor, target: Tensor, mask: Tensor, places: Tensor, divisors: Tensor) -> Tensor:
         """The share of sequences in the mean over documents: features [n, T, d], target and mask [n, T], the places
         of the pieces in the flat [n * T], divisors [n]."""
-        kind = torch.promote_types(features.dtype, torch.float32)
-        return self.summed_nll(features, target, mask.to(kind) / divisors[:, None], places)
+        log_p = self.word_log_prob(features, target, places)
+        return -(mask.to(log_p.dtype) / divisors[:, None] * log_p).sum()
 
 
 def _rows(batch: Batch, first: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -11,17 +11,16 @@ from torch import Tensor, nn
 from lib.data.batch import Batch, in_vocabulary, put
 from lib.data.vocabulary import SLIDE, UNK
 from lib.layers.attention import full_precision, masked_softmax
-from lib.layers.lstm import LSTM
-from lib.layers.pointer import GenerateOrCopy, PointerOutput
-from lib.layers.sequences import run_ragged
+from lib.layers.pointer import PointerGenerator, PointerOutput
+from lib.layers.sequences import LSTM, run_packed
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import PointerModel
 from lib.system.errors import InputError
-from lib.system.fields import Checked
+from lib.system.fields import checked
 
 
-@dataclass(frozen=True)
-class WindowedConfig(Checked):
+@checked
+class WindowedConfig:
     """Sizes of the author's code: 18.54M parameters. Without a window it is the standard model."""
 
     vocab_size: int = 50_000
@@ -39,7 +38,6 @@ class WindowedConfig(Checked):
     longest: int = 1500  # words
 
     def __post_init__(self):
-        super().__post_init__()
         check_window(self.window, self.stride)
         if self.encode == "stream" and self.window is None:
             raise InputError("a text is streamed in windows: give window and stride, or encode it whole")
@@ -76,24 +74,16 @@ class WindowedState(DecoderState):
     held: Annotated[Any, HYPOTHESIS]  # `Held` of a stream, or None
 
 
-class TiedPointer(GenerateOrCopy):
-    """Generate from the decoder's attentional state a_t, through the embedding table, or copy: equations 10 to 12."""
+class TiedPointer(PointerGenerator):
+    """A pointer that scores the words by their embeddings (equations 10 to 12)."""
 
     def __init__(self, embedding: nn.Embedding, width: int):
-        super().__init__()
         vocab_size, size = embedding.weight.shape
-        self.combine = nn.Linear(2 * width, width)  # W_a, b
-        self.bottleneck = nn.Linear(width, size)  # W_e, b_e
-        self.vocabulary = nn.Linear(size, vocab_size)  # E, b_v
-        self.vocabulary.weight = embedding.weight
+        combine = nn.Linear(2 * width, width)  # W_a, b
+        super().__init__(width, 2 * width + size, size, vocab_size)  # W_e, b_e; b_v; q, b_p
+        self.combine = combine
+        self.vocabulary.weight = embedding.weight  # E
         nn.init.zeros_(self.vocabulary.bias)
-        self.switch = nn.Linear(2 * width + size, 1)  # q, b_p
-
-    def forward(self, context: Tensor, hidden: Tensor, before: Tensor, embedded: Tensor) -> tuple[Tensor, Tensor]:
-        """Features [..., E] and the score of the switch [...], from c_t, s_t, s_{t-1} and the word that enters."""
-        attentional = self.combine(torch.tanh(torch.cat([context, hidden], -1)))
-        (switch,) = full_precision(self.switch(torch.cat([attentional, before, embedded], -1)).squeeze(-1))
-        return self.bottleneck(attentional), switch
 
 
 class Windowed(PointerModel):
@@ -103,6 +93,7 @@ class Windowed(PointerModel):
     """
 
     Config = WindowedConfig
+    pointer: TiedPointer
     control_symbols = frozenset({SLIDE})  # what it writes that is no word of the summary
 
     def __init__(self, config: WindowedConfig):
@@ -154,8 +145,8 @@ class Windowed(PointerModel):
 
     def _read(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Equation 5: states [B, N, d], and the final hidden and cell states [B, d], of words [B, N, E]."""
-        forward, last = run_ragged(self.forward_encoder, embedded, lengths)
-        backward, first = run_ragged(self.backward_encoder, embedded, lengths, backwards=True)
+        forward, last = run_packed(self.forward_encoder, embedded, lengths)
+        backward, first = run_packed(self.backward_encoder, embedded, lengths, backwards=True)
         states = torch.cat([forward, backward], -1)
         hidden, cell = (torch.cat(pair, -1)[0] for pair in zip(last, first))
         return states, hidden, cell
@@ -174,7 +165,9 @@ class Windowed(PointerModel):
         attend = self._attend_whole if self.config.encode == "whole" else self._attend_stream
         copy, context, places, held = attend(output, windows, state)
         before = torch.cat([start[:, None], output[:, :-1]], 1)
-        features, switch = self.pointer(context, output, before, embedded)
+        # a_t = W_a tanh[c_t; s_t] + b; the switch reads a_t, s_{t-1} and the word that enters   (10, 12)
+        attentional = self.pointer.combine(torch.tanh(torch.cat([context, output], -1)))
+        features, switch = self.pointer(attentional, torch.cat([attentional, before, embedded], -1))
         source = state.source[_documents(state, len(tokens))[:, None], places]
         position = state.position + tokens.shape[1]
         after = replace(state, hidden=hidden[0], cell=cell[0], window=windows[:, -1], position=position, held=held)
@@ -239,7 +232,7 @@ class Windowed(PointerModel):
         size, stride = self.config.window, self.config.stride
         first, held = state.window, state.held
         lengths = per_hypothesis(state.lengths, len(query))
-        alphas, contexts, places = [], 0, []
+        alphas, contexts, places = [], torch.zeros_like(query), []
         for ahead in range(int((windows[:, -1] - first).max()) + 1):
             now = first + ahead
             if ahead:
@@ -280,13 +273,13 @@ class Windowed(PointerModel):
 
     # ------------------------------------------------------------------------------------------ probabilities
 
-    def impossible(self, output: WindowedOutput, state: WindowedState) -> Tensor:
-        """[SLIDE] where there is no further window: [R, 1]."""
-        windows = output.windows[:, -1:]
-        closed = torch.full_like(windows, SLIDE)
-        if self.config.windowing != "dynamic":
-            return closed
-        return closed.masked_fill(windows < per_hypothesis(state.last_window, len(windows))[:, None], -1)
+    def distribution(self, output: WindowedOutput, state: WindowedState, extra: int) -> Tensor:
+        """Compute P of every word; that of [SLIDE] is 0 where there is no further window."""
+        p = super().distribution(output, state, extra)
+        windows = output.windows[:, -1]
+        further = windows < per_hypothesis(state.last_window, len(windows))
+        p[:, SLIDE] *= further if self.config.windowing == "dynamic" else 0
+        return p
 
     def nll(self, output: WindowedOutput, batch: Batch, state: WindowedState) -> Tensor:
         """Equation 13. A word that is in neither the vocabulary nor the window counts as [UNK]."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -12,23 +13,20 @@ from lib.data.batch import Batch, in_vocabulary
 from lib.data.vocabulary import SPECIALS, UNK
 from lib.layers.attention import Attention, full_precision
 from lib.layers.gru import GRU
-from lib.layers.pointer import Shortlist
-from lib.layers.sequences import run_ragged
+from lib.layers.sequences import run_packed
 from lib.models.attentive_rnn import AttentiveRNN, AttentiveState
 from lib.models.decoder_state import per_document, per_hypothesis
 from lib.models.summarizer import AttentiveOutput
-from lib.system.fields import Checked, Rule
-
-_CANDIDATES = Rule(f"more than {len(SPECIALS)}, the special symbols", lambda n: n > len(SPECIALS))
+from lib.system.fields import checked
 
 
-@dataclass(frozen=True)
-class WordsLVTConfig(Checked):
+@checked
+class WordsLVTConfig:
     """Sizes of Nallapati et al. (2016), section 4.1."""
 
     vocab_size: int = 69_000
     source_vocab_size: int = 110_000
-    candidates: Annotated[int, _CANDIDATES] = 2_000  # words that are scored, of vocab_size; their "lvt2k"
+    candidates: Annotated[int, Field(gt=len(SPECIALS))] = 2_000  # words that are scored, of vocab_size; their "lvt2k"
     embedding: int = 200
     hidden: int = 400  # of the decoder, and of the encoder in each direction
 
@@ -62,7 +60,7 @@ class WordsLVT(AttentiveRNN):
         self.vocabulary = nn.Linear(3 * c.hidden, c.vocab_size)
 
     def encode(self, batch: Batch) -> WordsLVTState:
-        words, last = run_ragged(self.encoder, self.source_embedding(batch.source), batch.source_lengths)
+        words, last = run_packed(self.encoder, self.source_embedding(batch.source), batch.source_lengths)
         start = torch.tanh(self.bridge(last.transpose(0, 1).flatten(1)))
         keys = self.attention.project(words)
         candidates = self._candidates(batch)
@@ -106,16 +104,16 @@ class WordsLVT(AttentiveRNN):
         scores = torch.baddbmm(state.bias[:, None], rows, state.weight.transpose(1, 2))
         return full_precision(scores.reshape(*features.shape[:2], -1))[0]
 
-    def log_prob(self, output: AttentiveOutput, target: Tensor, state: WordsLVTState) -> Tensor:
+    def log_prob(
+        self, output: AttentiveOutput, target: Tensor, state: WordsLVTState, places: Tensor | None = None
+    ) -> Tensor:
         words = per_hypothesis(state.candidates, len(target)).contiguous()
         place = torch.searchsorted(words, target.contiguous()).clamp_max(words.shape[1] - 1)  # [R, T]
         # special symbols stand first in every list
         place = place.where(words.gather(1, place) == target, UNK)
         return self._scores(output.features, state).log_softmax(-1).gather(-1, place[..., None]).squeeze(-1)
 
-    def nll(self, output: AttentiveOutput, batch: Batch, state: WordsLVTState) -> Tensor:
-        return -(self.weights(output, batch) * self.log_prob(output, batch.target, state)).sum()
-
-    def mixture(self, output: AttentiveOutput, state: WordsLVTState) -> Shortlist:
-        scores = self._scores(output.features[:, -1:], state)[:, 0]
-        return Shortlist(scores, per_hypothesis(state.candidates, len(scores)), self.config.vocab_size)
+    def distribution(self, output: AttentiveOutput, state: WordsLVTState, extra: int) -> Tensor:
+        p = self._scores(output.features[:, -1:], state)[:, 0].softmax(1)
+        words = per_hypothesis(state.candidates, len(p))
+        return p.new_zeros(len(p), self.config.vocab_size + extra).scatter(1, words, p)

@@ -1,8 +1,15 @@
-"""The tables and figures of a paper as data: their rows, what is published, and which run or baseline each needs."""
+"""The tables and figures of a paper: their rows, what is published, and which run or baseline each needs.
 
+They are read from `tables.toml` in the paper's folder.
+"""
+
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
+
+from pydantic import TypeAdapter
 
 from lib.evaluation.measures import MEASURES
 
@@ -21,7 +28,7 @@ class RunSpec:
     numbers: bool = False  # whether the text's numbers are put in place of # before scoring
 
     def preset(self, preset: str) -> str:
-        """The preset in which it is trained when the table is made at `preset`."""
+        """Name the preset in which it is trained when the table is made at `preset`."""
         if not self.preset_row:
             return preset
         return self.variant if preset == "paper" else f"{preset} {self.variant}"
@@ -38,8 +45,12 @@ class Row:
     missing: Mapping[str, str] = field(default_factory=dict)  # corpus -> why it cannot be had there
     unbuilt: str = ""  # why there is nothing but what is published
 
+    def __post_init__(self):
+        if self.run and not self.part:
+            object.__setattr__(self, "part", "summaries")
+
     def reason(self, corpus: str) -> str:
-        """The reason why there are no numbers of ours; empty: there are, or nothing is said."""
+        """Say why there are no numbers of ours; nothing where there are, or no reason is known."""
         return self.missing.get(corpus, self.unbuilt)
 
 
@@ -60,11 +71,11 @@ class Table:
         return MEASURES[self.measure].columns
 
     def built_for(self, corpus: str) -> tuple[Row, ...]:
-        """The rows that are made of scores on a corpus."""
+        """Select the rows that are made of scores on a corpus."""
         return tuple(row for row in self.rows_for(corpus) if row.part and corpus not in row.missing)
 
     def rows_for(self, corpus: str) -> tuple[Row, ...]:
-        """The rows that belong to a corpus of the paper, and those that are not published; on another corpus all."""
+        """Select the rows for a corpus of the paper and those that are not published; for another corpus all."""
         known = {name for row in self.rows for name in row.published}
         return tuple(r for r in self.rows if corpus not in known or corpus in r.published or not r.published)
 
@@ -109,23 +120,23 @@ class Kept:
     also: Mapping[str, str] = field(default_factory=dict)
 
 
-def baseline(label: str, part: str, **published) -> Row:
-    """A row that needs no training."""
-    return Row(label, published, part=part)
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """What a paper reports, and what its page and the project make of it."""
+
+    tables: dict[str, Table] = field(default_factory=dict)
+    page_tables: dict[str, PageTable] = field(default_factory=dict)
+    figures: dict[str, str] = field(default_factory=dict)  # of the paper -> the name under which its page draws it
+    samples: dict[str, Samples] = field(default_factory=dict)
+    run_figures: dict[str, RunFigure] = field(default_factory=dict)
+    kept: Kept | None = None
 
 
-def trained(
-    label: str, variant: str = "", part: str = "summaries", *, published: Mapping, missing: Mapping = {}, **run
-) -> Row:
-    """A row that is a run."""
-    return Row(label, published, RunSpec(variant, **run), part, missing)
-
-
-def against(last: str, *others: str) -> tuple[tuple[str, str], ...]:
-    """Pairs of one row and each of the others."""
-    return tuple((other, last) for other in others)
+def read_results(folder: Path) -> Results:
+    """Read `tables.toml` of a paper's folder."""
+    return TypeAdapter(Results).validate_python(tomllib.loads((folder / "tables.toml").read_text(encoding="utf-8")))
 
 
 def slug(name: str) -> str:
-    """A name as part of a file name: "+encoder memory" -> "encoder-memory"."""
+    """Make a name part of a file name: "+encoder memory" -> "encoder-memory"."""
     return "-".join("".join(c if c.isalnum() else " " for c in name).split())

@@ -1,60 +1,64 @@
-"""Dataclasses whose fields are checked by their types: numbers in a range, words of a list."""
+"""Configurations: dataclasses that pydantic checks in Python, in JSON files and on the command line."""
 
-import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
-from functools import cache
-from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+import functools
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Annotated, Any, TypeVar, dataclass_transform
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
 
 from lib.system.errors import InputError
 
+Kind = TypeVar("Kind")
 
-@dataclass(frozen=True)
-class Rule:
-    """A rule that the value of a field keeps, beside its type."""
-
-    words: str
-    holds: Callable[[Any], bool]
-
-
-Count = Annotated[int, Rule("at least 1", lambda n: n >= 1)]
-Natural = Annotated[int, Rule("at least 0", lambda n: n >= 0)]
-_MOST_LAYERS = 1_000  # each is a module that Python makes
-Layers = Annotated[int, Rule(f"from 1 to {_MOST_LAYERS:,}", lambda n: 1 <= n <= _MOST_LAYERS)]
-FewLayers = Annotated[int, Rule(f"from 0 to {_MOST_LAYERS:,}", lambda n: 0 <= n <= _MOST_LAYERS)]
-Even = Annotated[int, Rule("even, a half for each direction", lambda n: n % 2 == 0)]
-Positive = Annotated[float, Rule("a number above 0", lambda x: 0 < x < math.inf)]
-Weight = Annotated[float, Rule("a number of at least 0", lambda x: 0 <= x < math.inf)]
-Share = Annotated[float, Rule("in [0, 1]", lambda x: 0 <= x <= 1)]
-BelowOne = Annotated[float, Rule("in [0, 1)", lambda x: 0 <= x < 1)]
+Count = Annotated[int, Field(ge=1)]
+Natural = Annotated[int, Field(ge=0)]
+Even = Annotated[int, Field(ge=2, multiple_of=2)]  # a half for each direction
+Layers = Annotated[int, Field(ge=1, le=1_000)]
+FewLayers = Annotated[int, Field(ge=0, le=1_000)]
+Positive = Annotated[float, Field(gt=0)]
+Weight = Annotated[float, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+BelowOne = Annotated[float, Field(ge=0, lt=1)]
 
 
-class Checked:
-    """A dataclass that raises InputError for a field whose value its type does not allow; None passes."""
+@dataclass_transform(frozen_default=True)
+def checked(cls: type[Kind]) -> type[Kind]:
+    """Make a frozen dataclass that raises InputError for an unknown field, another type, or a value out of range."""
+    config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+    made: Any = dataclass(cls, frozen=True, config=config)
+    check = made.__init__
 
-    def __post_init__(self) -> None:
-        for name, rules in _rules(type(self)).items():
-            value = getattr(self, name)
-            for rule in rules if value is not None else ():
-                if not rule.holds(value):
-                    raise InputError(f"{name} must be {rule.words}, not {value!r}")
+    @functools.wraps(check)
+    def __init__(self, *args, **kwargs):
+        try:
+            check(self, *args, **kwargs)
+        except ValidationError as error:
+            raise InputError(describe(error)) from None
+
+    made.__init__ = __init__
+    return made
 
 
-@cache
-def _rules(kind: type) -> dict[str, list[Rule]]:
-    return {name: list(_rules_of(hint)) for name, hint in get_type_hints(kind, include_extras=True).items()}
+def describe(error: ValidationError) -> str:
+    """Name the fields that are wrong, what pydantic finds wrong with each, and the values."""
+    reasons = []
+    for each in error.errors(include_url=False):
+        place = ".".join(map(str, each["loc"]))
+        message = each["msg"].removeprefix("Value error, ")
+        given = f", not {each['input']!r:.40}" if message.startswith("Input should be") else ""
+        reasons.append(f"{place}: {message}{given}" if place else message)
+    return "; ".join(reasons)
 
 
-def _rules_of(hint: Any) -> Iterator[Rule]:
-    """Rules of a type: a `Literal`, an `Annotated` one, or a union with such."""
-    if get_origin(hint) is Literal:
-        *others, last = map(repr, get_args(hint))
-        yield Rule(" or ".join(filter(None, (", ".join(others), last))), get_args(hint).__contains__)
-    yield from (rule for rule in getattr(hint, "__metadata__", ()) if isinstance(rule, Rule))
-    if get_origin(hint) in (Union, UnionType):
-        for part in get_args(hint):
-            yield from _rules_of(part)
+def from_json(kind: type[Kind], values: Mapping, where: object) -> Kind:
+    """Make a `checked` dataclass from what a JSON file holds. `where` names it in the InputError."""
+    try:
+        return TypeAdapter(kind).validate_json(json.dumps(values))
+    except ValidationError as error:
+        raise InputError(f"{where}: {describe(error)}") from None
 
 
 def field_names(kind: Any) -> set[str]:
@@ -63,5 +67,5 @@ def field_names(kind: Any) -> set[str]:
 
 
 def as_kind(value: Any, kind: Any) -> Any:
-    """An object of a dataclass that `value`'s class is derived from, with the values that `value` has."""
+    """Reduce a dataclass to `kind`, a class that its own is derived from."""
     return kind(**{name: getattr(value, name) for name in field_names(kind)})

@@ -5,12 +5,11 @@ import glob
 import json
 import os
 import shutil
-import stat
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,51 +19,39 @@ from lib.system.errors import InputError
 PROJECT = "neural-summarization-companion"  # names the folders that it has outside a checkout
 
 
+# --------------------------------------------------------------------------------------------------- folders
+
+
 def _checkout() -> Path | None:
-    """The checkout of the project that `lib` stands in; None where `lib` was installed without one."""
+    """Find the checkout that `lib` is in; None where `lib` was installed without one."""
     folder = Path(__file__).resolve().parents[2]
     return folder if (folder / "pyproject.toml").is_file() else None
 
 
 def project_root() -> Path:
-    """The checkout, or the current folder: pages run from anywhere, so they never use relative paths."""
+    """Return the checkout, or the current folder: pages run from anywhere, so they never use relative paths."""
     return _checkout() or Path.cwd()
 
 
-def check_ours() -> None:
-    """Raise InputError where Python takes another folder for `lib`, such as one in the current folder. An editable
-    installation lets it find this one's modules all the same."""
-    name = __name__.partition(".")[0]
-    ours, theirs = Path(__file__).resolve().parents[1], Path(sys.modules[name].__path__[0]).resolve()
-    if theirs != ours:
-        raise InputError(
-            f"{theirs} is in the way: Python takes it for {ours}. Start in another folder (papermill: --cwd FOLDER), "
-            "or a command with python -P -m"
-        )
-
-
 def work_folder() -> Path:
-    """The folder for what pages make: `runs` in the checkout or the current folder. Where that cannot be written it
-    is a folder of the user's, or a temporary one, which is said once."""
+    """Return the folder for what pages make: `runs` in the checkout, or the user's where that cannot be written."""
     return _writable(project_root() / "runs", "runs")
 
 
 def trained_folder(name: str) -> Path:
-    """The folder of the run that the project keeps of a paper."""
+    """Return the folder of a trained run that the project keeps."""
     return project_root() / "trained" / name
 
 
 def cache_dir() -> Path:
-    """The folder of prepared corpora: the environment variable COMPANION_CACHE, or `cache` in the checkout, or the
-    user's own cache. Where none is named and the checkout's cannot be written, it is the user's or a temporary one,
-    which is said once."""
+    """Return the folder of prepared corpora: COMPANION_CACHE, `cache` in the checkout, or the user's own cache."""
     return Path(os.environ.get("COMPANION_CACHE") or _writable(_shared_cache(), "cache"))
 
 
 def cached(name: str, whole: str = "") -> Path:
-    """The place of `name`, a path, in the cache: a cache that may only be read counts for what is there.
+    """Return the place of `name`, a path, in the cache; what a read-only cache has is used.
 
-    whole: the file of a folder `name` that says that all of it is there.
+    whole: the file of a folder `name` that shows that all of it is there.
     """
     shared = _shared_cache() / name
     return shared if os.access(shared / whole, os.R_OK) else cache_dir() / name
@@ -72,55 +59,54 @@ def cached(name: str, whole: str = "") -> Path:
 
 def _shared_cache() -> Path:
     checkout = _checkout()
-    return Path(os.environ.get("COMPANION_CACHE") or (checkout / "cache" if checkout else _of_the_user("cache")))
+    return Path(os.environ.get("COMPANION_CACHE") or (checkout / "cache" if checkout else _user_folder("cache")))
 
 
-def _of_the_user(kind: str) -> Path:
-    """The user's own "cache" or "runs"."""
-    import platformdirs  # here, because what has a folder does not need it
+def _user_folder(kind: str) -> Path:
+    import platformdirs  # here, because a checkout does not need it
 
-    if kind == "cache":
-        return Path(platformdirs.user_cache_dir(PROJECT))
-    return Path(platformdirs.user_data_dir(PROJECT)) / kind
+    user = platformdirs.user_cache_dir if kind == "cache" else platformdirs.user_data_dir
+    return Path(user(PROJECT)) / kind
 
 
 def _writable(folder: Path, kind: str) -> Path:
-    """The folder; where it cannot be written the user's of this kind, or a temporary one."""
-    if not unwritable(folder):
-        return folder
-    own = _of_the_user(kind)
-    if unwritable(own):
-        own = temporary_folder() / kind
-    say_once(f"{folder} cannot be written; in its place: {own}")
-    return own
+    """Return the folder; where it cannot be written the user's of this kind, or a temporary one."""
+    for place in (folder, _user_folder(kind)):
+        if _is_writable(place):
+            break
+    else:
+        place = temporary_folder() / kind
+    if place != folder:
+        say_once(f"{folder} cannot be written; instead: {place}")
+    return place
+
+
+def _is_writable(folder: Path) -> bool:
+    """Whether files can be written in a folder, which need not exist yet."""
+    existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if os.path.exists(path))
+    return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
 
 
 @cache
 def temporary_folder() -> Path:
-    """A folder among temporary files, this user's alone and the same for all processes. Where somebody else has taken
-    its name it is a new one: what is read there may be code."""
-    user = getattr(os, "getuid", lambda: 0)()  # on Windows temporary files are a user's own, and have no other
-    folder = Path(tempfile.gettempdir()) / f"{PROJECT}-{user}"
-    with suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
-    found = folder.lstat()  # of a link, not of what it leads to
-    own = stat.S_ISDIR(found.st_mode) and found.st_uid == user and os.access(folder, os.W_OK | os.X_OK)
-    return folder if own else Path(tempfile.mkdtemp(prefix=f"{PROJECT}-"))
+    """Make a folder among temporary files, for this process."""
+    return Path(tempfile.mkdtemp(prefix=f"{PROJECT}-"))
 
 
 @cache
 def say_once(line: str) -> None:
-    """Print a line on standard error, the first time that this process has it to say."""
+    """Print a line on standard error, once in a process."""
     print(line, file=sys.stderr, flush=True)
 
 
+# ----------------------------------------------------------------------------------------------------- files
+
+
 def write_whole(path: str | Path, content: str | bytes) -> Path:
-    """Write `content` under a temporary name, then put it in place: a reader never sees half a file, nor does who
-    comes after a power failure."""
+    """Write a file under a temporary name, then put it in place, so that nobody reads half of it."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = temporary_beside(path)
-    temporary.unlink(missing_ok=True)  # of an earlier process; in a folder of somebody else's perhaps a link
     try:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
         to_disk(temporary)
@@ -130,178 +116,98 @@ def write_whole(path: str | Path, content: str | bytes) -> Path:
     return path
 
 
-def check_writable(path: str | Path) -> None:
-    """Raise OSError where `write_whole` would after all the work: a folder is there, or none can be made."""
-    path = Path(path)
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if reason := unwritable(path.parent):
-        raise reason
-
-
-def unwritable(folder: Path) -> OSError | None:
-    """The reason why nothing can be written in a folder, which need not be there yet; None where it can."""
-    # os.path, for which a path that nobody may ask for is not there
-    there = next((path for path in (folder.absolute(), *folder.absolute().parents) if os.path.exists(path)), None)
-    if there is None:  # a drive that is not here
-        return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
-    if not there.is_dir():
-        return NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(there))
-    if not os.access(there, os.W_OK | os.X_OK):
-        return PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(there))
-    return None
-
-
-def would_be_published(path: str | Path) -> bool:
-    """Whether a file stands, or would stand, in a Git checkout that does not ignore it."""
-    path = Path(path).resolve()  # git follows no link
-    there = next(place for place in path.parents if place.is_dir())
-    with suppress(OSError):  # without git nothing is committed
-        # the checkout may be somebody else's, whose configuration may name programs: git starts none
-        asked = ["git", "-c", "core.fsmonitor=false", "check-ignore", "--quiet", str(path)]
-        alone = {**os.environ, "GIT_ALLOW_PROTOCOL": "none"}
-        done = subprocess.run(asked, cwd=there, env=alone, capture_output=True)
-        return done.returncode == 1  # 128: there is no checkout
-    return False
-
-
 def to_disk(path: Path) -> None:
-    """Wait until a file's contents are on the disk, and not in the machine's memory alone."""
+    """Wait until a file is on the disk: after a power failure a new name must not lead to missing contents."""
     with open(path, "rb+") as file:
         os.fsync(file.fileno())
 
 
 def temporary_beside(path: Path) -> Path:
-    """The name under which this process writes a file or a folder until it is whole."""
+    """Name the file or folder that this process writes until it is whole."""
     return path.with_name(f".{path.name}.{os.getpid()}.tmp")
 
 
 def remove_leftovers(folder: str | Path, name: str = "") -> None:
-    """Remove what killed processes were writing in `folder`: all of it, or what was to become `name`."""
+    """Remove what killed processes left: all in `folder`, or what was to become `name`. Only under a lock."""
     for path in Path(folder).glob(f".{glob.escape(name) or '*'}.*.tmp"):
-        process = path.name.split(".")[-2]
-        if process.isdecimal() and not _lives(int(process)):
-            with suppress(PermissionError):  # what another user left
-                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def _lives(process: int) -> bool:
-    """Whether there is such a process; where this cannot be asked, there is."""
-    if sys.platform == "win32":
-        return True
-    try:
-        os.kill(process, 0)  # asks, and does nothing
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-LOCK_MODE = 0o666  # of the file of a lock: whoever may write in its folder can hold it
-
-
-@contextmanager
-def locked(path: str | Path, what: str, patience: float = 1.0) -> Iterator[None]:
-    """Hold a lock: no other process is in a block with the same `path`, a file that is made; who has to wait is told.
-
-    what: that the others do, for the message. patience: seconds before it.
-    """
-    from filelock import FileLock, Timeout  # here, because models need no locks
-
-    lock = FileLock(path, mode=LOCK_MODE)
-    try:
-        lock.acquire(timeout=patience)
-    except Timeout:
-        print(f"waiting for another process that {what} (it holds {path})", file=sys.stderr, flush=True)
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-def of_the_system(error: OSError, folder: str | Path | None = None) -> str:
-    """An error of the operating system in one line: first the file, where it names one, or the folder at work."""
-    place = folder if error.filename is None else error.filename
-    reason = error.strerror or " ".join(str(error).split()) or type(error).__name__
-    return reason if place is None else f"{place}: {reason}"
+def check_writable(path: str | Path) -> None:
+    """Raise OSError before the work where a file could not be written after it."""
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not _is_writable(path.parent):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path.parent))
 
 
 def check_file(path: Path, most: int | None = None, folder: Path | None = None) -> None:
-    """Raise InputError for what is there in place of a file: a folder, or a pipe or device, whose end may never come.
-
-    most: bytes that it may have. folder: it must stand in this one, and not be a link that leads out of it.
-    """
-    found = path.stat()
-    if not stat.S_ISREG(found.st_mode):
-        kind = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe or a device"
-        raise InputError(f"{path}: {kind}, where a file must be")
-    if folder is not None and not path.resolve().is_relative_to(folder.resolve()):
-        raise InputError(f"{path}: a link out of the folder, to {path.resolve()}. Put the file itself there")
-    if most is not None and found.st_size > most:
-        raise InputError(f"{path}: {found.st_size:,} bytes, and {most:,} are the most that such a file may have")
+    """Raise InputError unless `path` is a regular file."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
 
 
-def parse_strict(text: str | bytes) -> Any:
-    """The value of a JSON text. Raises ValueError for what JSON does not have, though Python reads it: NaN and
-    Infinity, and a name that an object has twice."""
-    return json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
+def would_be_published(path: str | Path) -> bool:
+    """Whether a file is, or would be, in a Git checkout that does not ignore it."""
+    path = Path(path).resolve()
+    existing = next(folder for folder in path.parents if folder.is_dir())
+    try:
+        asked = subprocess.run(["git", "check-ignore", "--quiet", str(path)], cwd=existing, capture_output=True)
+    except OSError:  # without git nothing is committed
+        return False
+    return asked.returncode == 1  # 128: there is no checkout
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} is there twice")
-    return found
+@contextmanager
+def locked(path: str | Path, what: str = "") -> Iterator[None]:
+    """Let one process at a time into a block with the same `path`, a file that is made."""
+    from filelock import FileLock  # here, because models need no locks
+
+    with FileLock(path, mode=0o666):  # whoever may write in the folder may hold it
+        yield
 
 
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no number")
+def of_the_system(error: OSError, place: str | Path | None = None) -> str:
+    """Describe an error of the operating system in one line: first its file, or otherwise `place`."""
+    where = place if error.filename is None else error.filename
+    reason = error.strerror or str(error)
+    return reason if where is None else f"{where}: {reason}"
 
 
-def write_json(path: str | Path, value) -> Path:
+# ------------------------------------------------------------------------------------------------------ JSON
+
+
+def write_json(path: str | Path, value: Any) -> Path:
     return write_whole(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
-MOST_NUMBERS = 2**28  # bytes of a file of numbers: scores of 10,000 documents are a few million
-
-
 def read_numbers(path: Path, what: str, needed: Iterable[str]) -> dict:
-    """Read a file of numbers. Raises ValueError where it is no `what`, a JSON object with the keys that are
-    `needed`."""
-    check_file(path, MOST_NUMBERS)
+    """Read a JSON object. Raises InputError where it is no `what`, an object with the keys that are `needed`."""
     try:
         numbers = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: cannot be read as JSON ({error})") from None
-    if not isinstance(numbers, dict):
-        raise InputError(f"{path}: no {what}: it holds no JSON object")
+    except ValueError as error:
+        raise InputError(f"{path}: no JSON ({error})") from None
     check_keys(numbers, path, what, needed)
     return numbers
 
 
-def check_keys(record: dict, path: Path, what: str, needed: Iterable[str]) -> None:
-    """Raise ValueError where what a file holds is no `what`: it lacks keys that are `needed`."""
-    if missing := [key for key in needed if key not in record]:
+def check_keys(record: Any, path: Path, what: str, needed: Iterable[str]) -> None:
+    """Raise InputError where a file's record is no `what`: no object, or without keys that are `needed`."""
+    missing = [key for key in needed if key not in record] if isinstance(record, dict) else ["object"]
+    if missing:
         raise InputError(f"{path}: no {what}: it has no {', '.join(map(repr, missing))}")
 
 
 def check_replaces(output: Path, what: str, needed: Iterable[str], *beside: Path) -> None:
-    """Raise OSError where files cannot be written, and InputError where they would replace others.
+    """Raise an error before the work where files cannot be written, or `output` is there and is no `what`.
 
-    output: a `what`, a JSON object with the keys that are `needed`.
-    beside: files that are written after it, and are its own only where it is there.
+    beside: files that are written after it.
     """
     for path in (output, *beside):
         check_writable(path)
-    if output in beside:
-        raise InputError(f"--output {output}: the same file is written beside the {what}. Name it NAME.json")
-    try:
-        if output.exists():
+    if output.exists():
+        try:
             read_numbers(output, what, needed)
-        elif others := [path for path in beside if path.exists()]:
-            raise InputError(f"{others[0]}: it is of no {what}")
-    except InputError as error:
-        raise InputError(f"--output would replace {error}. Name another file, or remove this one") from None
+        except InputError as error:
+            raise InputError(f"--output would replace {error}. Name another file, or remove this one") from None

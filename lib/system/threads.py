@@ -8,10 +8,10 @@ beginning to end, and waits asleep.
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -25,14 +25,19 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 
 @contextmanager
-def torch_threads(count: int) -> Iterator[None]:
-    """Use so many of PyTorch's threads for what this thread asks of it."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
+def restored(read: Callable[[], Any], write: Callable[[Any], object], value: Any) -> Iterator[None]:
+    """Set a global value for a while: `write(value)`, and at the end what `read` gave before."""
+    before = read()
+    write(value)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        write(before)
+
+
+def torch_threads(count: int) -> AbstractContextManager[None]:
+    """Use so many of PyTorch's threads for operations of this thread."""
+    return restored(torch.get_num_threads, torch.set_num_threads, count)
 
 
 def threads_on(device: torch.device) -> int:

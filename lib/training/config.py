@@ -1,18 +1,16 @@
 """The configuration of training: batches, optimizer and rate, what is saved and how often."""
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from pydantic import Field
+
 from lib.system.errors import InputError
-from lib.system.fields import BelowOne, Checked, Count, Positive, Rule, Weight
-
-_ONE = Rule("at least 1", lambda x: x >= 1)
-_SEED = Rule("at least 0 and below 2^63", lambda n: 0 <= n < 2**63)
+from lib.system.fields import BelowOne, Count, Positive, Weight, checked
 
 
-@dataclass(frozen=True)
-class TrainConfig(Checked):
+@checked
+class TrainConfig:
     """The paper's training (appendix A.2), and what it leaves to the machine."""
 
     batch_size: Count = 16  # documents
@@ -27,12 +25,14 @@ class TrainConfig(Checked):
     warmup: Count | None = None  # steps; given, the rate is learning_rate * min(step^-1/2, step * warmup^-3/2)
     cosine: Count | None = None  # steps; given, the rate rises in a line for `warmup` and falls in a cosine to 0
     halve_after: Count | None = None  # epochs; given, the rate is halved after each further epoch
-    anneal: Annotated[float, _ONE] | None = None  # the rate is divided by it when the validation loss has risen
+    anneal: Annotated[float, Field(ge=1)] | None = (
+        None  # the rate is divided by it when the validation loss has risen
+    )
     beta2: BelowOne = 0.999  # Adam's
     epsilon: Positive = 1e-8  # Adam's
     weight_decay: Weight = 0.0  # the L2 term
     max_norm: Positive | None = 2.0  # of the gradient; None: as it is
-    seed: Annotated[int, _SEED] = 0
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     validate_every: Count | None = None  # steps; None: each epoch
     save_every: Count = 500  # steps; also after each validation
     keep_best: Count = 1  # checkpoints with the least validation loss; several can be averaged
@@ -41,7 +41,6 @@ class TrainConfig(Checked):
     matmul_precision: Literal["highest", "high", "medium"] = "highest"  # of float32 products; high: TF32 on a GPU
 
     def __post_init__(self):
-        super().__post_init__()
         if self.cosine is not None and self.warmup is None:
             raise InputError("cosine needs a warmup before it")
 

@@ -1,9 +1,8 @@
-"""Devices that processes compute on, and torchrun's processes."""
+"""Devices that models compute on, and the processes that torchrun starts."""
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from functools import cache
 from itertools import islice
@@ -13,82 +12,68 @@ import torch
 import torch.distributed as dist
 
 from lib.system.errors import RunError
+from lib.system.threads import restored
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 def has_bf16_products() -> bool:
-    """Whether this processor multiplies bfloat16 (AVX-512 or AMX): where not, float32 is faster."""
+    """Whether this processor multiplies bfloat16 (AVX-512 or AMX); otherwise float32 is faster."""
     return getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)()
 
 
 def device_named(name: str | None = None) -> torch.device:
-    """ "cpu" or "cuda", with a number or this process's own; by default the `default_device`, or the GPU where there
-    is one. Raises RunError for a device that is not here."""
-    if name is None and (chosen := _default.get()) is not None:
-        return chosen
-    try:
-        device = torch.device(name or (f"cuda:{rank_device()}" if torch.cuda.is_available() else "cpu"))
-    except RuntimeError:
-        raise RunError(f"no device {name!r}: cpu, or cuda where there is a GPU") from None
-    if device.type == "cuda" and device.index is None:
-        device = torch.device("cuda", rank_device())
-    here = {"cpu": 1, "cuda": torch.cuda.device_count()}.get(device.type, 0)
-    if (device.index or 0) >= here:
-        raise RunError(f"device {name!r} is not here: this machine has the CPU and {torch.cuda.device_count()} GPUs")
-    return device
+    """Find a device by name: "cpu", "cuda" (this process's own GPU) or "cuda:1".
+
+    Without a name it is the `default_device`, or the GPU where there is one. Raises RunError for an absent device.
+    """
+    if name is None and _default:
+        return _default[-1]
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    name = name or ("cuda" if gpus else "cpu")
+    known = {"cpu": "cpu", "cuda": f"cuda:{rank_device()}", **{f"cuda:{i}": f"cuda:{i}" for i in range(gpus)}}
+    if name not in known or (name == "cuda" and rank_device() >= gpus):
+        raise RunError(f"no device {name!r} here: this machine has the CPU and {gpus} GPUs")
+    return torch.device(known[name])
 
 
-_default: ContextVar[torch.device | None] = ContextVar("default device", default=None)
+_default: list[torch.device] = []  # the last one counts
 
 
 @contextmanager
 def default_device(device: torch.device) -> Iterator[None]:
-    """The device that `device_named` gives without a name, for a while: of models that help to prepare a corpus, or
-    to encode a text, as well."""
-    before = _default.set(device)
+    """Set what `device_named` gives without a name, also for models that help to encode texts."""
+    _default.append(device)
     try:
         yield
     finally:
-        _default.reset(before)
+        _default.pop()
 
 
-@contextmanager
-def float32_products(precision: str) -> Iterator[None]:
-    """Products of float32 matrices in a precision by PyTorch's name ("highest", "high", "medium") for a while."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision(precision)
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
+def float32_products(precision: str) -> AbstractContextManager[None]:
+    """Set the precision of float32 matrix products by PyTorch's name: "highest", "high" or "medium"."""
+    return restored(torch.get_float32_matmul_precision, torch.set_float32_matmul_precision, precision)
 
 
-@contextmanager
-def attention_of_many_lengths() -> Iterator[None]:
-    """Attention on a GPU without cuDNN's kernels for a while. PyTorch takes them first where an H100 computes in
-    bfloat16, and they make a plan for each shape that they have not met: of batches that are of many lengths, almost
-    all."""
-    before = torch.backends.cuda.cudnn_sdp_enabled()
-    torch.backends.cuda.enable_cudnn_sdp(False)
-    try:
-        yield
-    finally:
-        torch.backends.cuda.enable_cudnn_sdp(before)
+def attention_of_many_lengths() -> AbstractContextManager[None]:
+    """Switch off cuDNN's attention on a GPU: it makes a plan for each new shape, and almost every batch has one."""
+    return restored(torch.backends.cuda.cudnn_sdp_enabled, torch.backends.cuda.enable_cudnn_sdp, False)
 
 
 def rank_device() -> int:
     return int(os.environ.get("LOCAL_RANK", 0))
 
 
-SHARE = 64  # the part of a GPU's memory, one in so many, that a large result which is made in chunks may take
+SHARE = 64  # a large result that is made in chunks takes at most 1/64 of a GPU's memory at a time
 
 
 @cache
 def room_on(device: torch.device) -> int:
-    """Bytes that a chunk of a large result may take: on a CPU 16 MiB, on a GPU a `SHARE` of its memory, all of it and
-    not what is free, so that chunks and sums are the same in every run."""
+    """Return the bytes of a chunk of a large result: 16 MiB on a CPU, a `SHARE` of a GPU's whole memory.
+
+    It does not depend on free memory, so that chunks and sums are the same in every run.
+    """
     least = 2**24
     if device.type != "cuda":
         return least
@@ -96,17 +81,17 @@ def room_on(device: torch.device) -> int:
 
 
 class Process(NamedTuple):
-    """One of `world` processes that share work; `rank` are before it."""
+    """Process `rank` of `world` in data-parallel work."""
 
     rank: int = 0
     world: int = 1
 
     def share(self, items: Iterable[Item]) -> Iterator[Item]:
-        """This process's part of the work: of `world` items that follow each other one."""
+        """Take this process's items: one of each `world` in a row."""
         return islice(items, self.rank, None, self.world)
 
     def gather(self, results: Iterable[Result]) -> list[Result]:
-        """The results of all items in order, in every process. results: of this process's share."""
+        """Collect the results of all items in order, in every process. results: of this process's share."""
         own = list(results)
         if self.world == 1:
             return own
@@ -119,21 +104,21 @@ class Process(NamedTuple):
 
 
 ALONE = Process()
-PATIENCE = timedelta(hours=2)  # that processes have with each other; none prepares a corpus while others wait here
+PATIENCE = timedelta(hours=2)  # that processes wait for each other
 
 
 @contextmanager
 def processes() -> Iterator[Process]:
-    """This process among torchrun's, from the environment, or alone. What is on the CPU they exchange by gloo."""
+    """Join torchrun's processes, which the environment describes. Values on the CPU are exchanged by gloo."""
     world = int(os.environ.get("WORLD_SIZE", 1))
     if world == 1:
         yield ALONE
         return
     started = not dist.is_initialized()
     if started:
-        backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-        dist.init_process_group(backend, timeout=PATIENCE)
-        if torch.cuda.is_available():
+        on_gpu = torch.cuda.is_available()
+        dist.init_process_group("cpu:gloo,cuda:nccl" if on_gpu else "gloo", timeout=PATIENCE)
+        if on_gpu:
             torch.cuda.set_device(rank_device())
     try:
         yield Process(dist.get_rank(), world)

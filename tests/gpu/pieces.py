@@ -23,7 +23,6 @@ from lib.system.fingerprints import code_digest
 
 LIMIT = 480  # seconds of a process on a GPU
 LONGER = 7200  # where no GPU computes
-OF_THE_PLAN = ("machine", "count", "cpu")
 Pieces = dict[str, Callable[[str], dict]]  # name -> what does it on a device by name
 
 
@@ -45,7 +44,7 @@ def code(name: str) -> str:
     """What a piece was made by: the code of the library that it runs, and of the plan's or of the checks'."""
     kind = name.partition("/")[0]
     commands = ["lib.train", "lib.score", "lib.intervene"] if kind == "commands" else []
-    own = ["tests.gpu.plan"] if kind in OF_THE_PLAN else ["tests.gpu.checks"]
+    own = ["tests.gpu.plan"] if kind == "count" else ["tests.gpu.checks"]
     return code_digest(*own, *commands)
 
 

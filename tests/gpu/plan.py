@@ -2,16 +2,13 @@
 
 A step's time is the roofline of its operations (each takes its products by the peak, or its bytes by the bandwidth,
 whichever is longer), and a launch for each, one after the other; with several processes the gradients go once around
-the ring of GPUs besides. The same sum with a CPU's own numbers stands beside what a step takes on that CPU.
+the ring of GPUs besides.
 """
 
 import gc
-import resource
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -20,9 +17,8 @@ import torch
 
 from lib.training import loop
 from lib.training.devices import SHARE
-from tests.conftest import without_kernels
-from tests.gpu.cases import CASES, CORPORA, PAPER_CASES, Case
-from tests.gpu.machines import GPUS, LAUNCH, Machine, measured_cpu
+from tests.gpu.cases import CASES, CORPORA, Case
+from tests.gpu.machines import GPUS, LAUNCH, Machine
 from tests.gpu.places import one_update, put_training
 
 PLAN = Path(__file__).with_name("plan.json")  # what was counted, for the texts
@@ -33,15 +29,10 @@ WORDS_AT_ONCE = 32_000  # source words that are counted at once, where a preset 
 
 def pieces() -> dict[str, Callable[[str], dict]]:
     """All pieces of the plan."""
-    found: dict[str, Callable[[str], dict]] = {"machine/cpu": lambda device: measured_cpu()}
+    found: dict[str, Callable[[str], dict]] = {}
     for case in CASES:
         for world in WORLDS:
             found[f"count/{case}/{world}"] = lambda device, case=case, world=world: count(case, world)
-    for case in PAPER_CASES.values():
-        if case.paper == "mem2mem":  # its loops are Triton kernels on a GPU, which a CPU does not have
-            continue
-        for way in ("kernels", "operations"):
-            found[f"cpu/{case}/{way}"] = lambda device, case=case, way=way: on_cpu(case, way == "kernels")
     return found
 
 
@@ -129,27 +120,6 @@ def as_parts(counts: Any, counted: int, parts: int) -> None:
     counts.names = Counter({name: parts * times for name, times in counts.names.items()})
 
 
-def on_cpu(case: Case, kernels: bool) -> dict:
-    """Seconds of an update on one thread of this CPU, as it is trained here, or by the operations that a GPU has. Of
-    parts that are alike the first is computed, and its seconds are counted as often as there are parts."""
-    torch.set_num_threads(1)
-    cpu = torch.device("cpu")
-    with tempfile.TemporaryDirectory() as folder, nullcontext() if kernels else without_kernels():
-        first = case.training(cpu, Path(folder), 2, accumulate=1)
-        one_update(first)  # compiles
-        parts, times = parts_to_count(case, case.batch, 1), []
-        training = case.training(cpu, Path(folder), case.batch, accumulate=parts)
-        first_part_alone(training, lambda: times.append(time.process_time()))
-        started, wall = time.process_time(), time.perf_counter()
-        losses = one_update(training)
-        once = times[0] - started
-        return {
-            "seconds": time.process_time() - started + (parts - 1) * once, "parts": parts,
-            "wall": time.perf_counter() - wall, "peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
-            "loss": losses["loss"].item(), "kernels": kernels,
-        }  # fmt: skip
-
-
 # --------------------------------------------------------------------------------------------------- the estimate
 
 
@@ -166,7 +136,6 @@ def exchange(machine: Machine, parameters: int, world: int) -> float:
 
 def summary(found: dict[str, dict]) -> dict:
     """What is kept of the pieces: per case and number of processes what was counted, and what follows from it."""
-    cpu = found["machine/cpu"]
     rows = {}
     for case in CASES:
         rows[str(case)] = row = {"paper": case.paper, "preset": case.preset, "batch": case.batch, "by_processes": {}}
@@ -174,11 +143,9 @@ def summary(found: dict[str, dict]) -> dict:
         for world in WORLDS:
             counted = found[f"count/{case}/{world}"]
             row["by_processes"][str(world)] = _counted(counted, world)
-        if f"cpu/{case}/kernels" in found:
-            row["cpu"] = _of_cpu(cpu, found, case)
     machines = {name: {**vars(machine), "launch": LAUNCH} for name, machine in GPUS.items()}
     corpora = {name: vars(lengths) for name, lengths in CORPORA.items()}
-    return {"machines": {**machines, "cpu": _without(cpu)}, "corpora": corpora, "rows": rows}
+    return {"machines": machines, "corpora": corpora, "rows": rows}
 
 
 def _without(piece: dict) -> dict:
@@ -194,13 +161,6 @@ def _counted(counted: dict, world: int) -> dict:
     }
     exchanged = {name: exchange(gpu, counted["parameters"], world) for name, gpu in GPUS.items()}
     return {**_without(counted), "work": work, "exchange": exchanged}
-
-
-def _of_cpu(cpu: dict, found: dict[str, dict], case: Case) -> dict:
-    counted = found[f"count/{case}/1"]
-    work = roofline(counted["operations"], cpu["flop"], cpu["bandwidth"])
-    ways = {way: _without(found[f"cpu/{case}/{way}"]) for way in ("kernels", "operations")}
-    return {"work": work, "launches": counted["launches"] * cpu["launch"], **ways}
 
 
 def step_seconds(counted: dict, gpu: str, precision: str = "float32") -> float:

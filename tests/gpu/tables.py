@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from math import log
 from pathlib import Path
 
-from companion.results.text import markdown
 from lib.papers import PAPERS
 from lib.system.files import trained_folder
 from lib.training.folder import read_config, read_metrics
@@ -34,7 +33,7 @@ def label(row: dict, corpora: list[str]) -> str:
 
 
 def of_plan(summary: dict) -> dict[str, Table]:
-    """The plan's tables by their names: a step, the hours, the same estimate for a CPU, and curves to compare."""
+    """The plan's tables by their names: a step, the hours, and curves to compare."""
     rows = {label(row, list(row["updates"])): row for row in summary["rows"].values()}
     return {
         "gpu_step_table": table_of(
@@ -49,13 +48,6 @@ def of_plan(summary: dict) -> dict[str, Table]:
             "Hours of the whole training, computed and not measured",
             ["updates", *(f"{n} {gpu}" for gpu in GPUS for n in WORLDS), "of it launches (1 A100, 1 H100)"],
             dict(line for row in summary["rows"].values() for line in _of_hours(row)), PLAN_COMMAND,
-        ),
-        "gpu_cpu_table": table_of(
-            "gpu_cpu_table",
-            "The same estimate for one thread of a CPU, beside what an update took there",
-            ["products and memory", "launches", "estimate", "a GPU's operations, measured", "measured / estimate",
-             "compiled loops, measured", "memory of these"],
-            {name: _of_cpu(row["cpu"]) for name, row in rows.items() if "cpu" in row}, PLAN_COMMAND,
         ),
         "gpu_curves_table": of_curves(),
     }  # fmt: skip
@@ -106,14 +98,6 @@ def _of_hours(row: dict) -> list[tuple[str, list[str]]]:
     return found
 
 
-def _of_cpu(cpu: dict) -> list[str]:
-    estimate, measured = cpu["work"] + cpu["launches"], cpu["operations"]["seconds"]
-    return [
-        f"{cpu['work']:.2f} s", f"{cpu['launches']:.2f} s", f"{estimate:.2f} s", f"{measured:.2f} s",
-        f"{measured / estimate:.1f}", f"{cpu['kernels']['seconds']:.2f} s", f"{cpu['kernels']['peak_gb']:.1f} GB",
-    ]  # fmt: skip
-
-
 # ---------------------------------------------------------------------------------------------- what was measured
 
 
@@ -125,18 +109,22 @@ def report(folder: Path, names: list[str], left: list[str], device: str) -> tupl
 
 
 def of_results(results: dict, left: list[str]) -> str:
-    """What `run` has found, to be read."""
-    writers = {
-        "equality": lambda made: _table(EQUALITY, *_equality(made)), "resume": _resume, "commands": _commands,
-        "generation": _generation, "processes": _processes, "step": _steps, "lengths": _lengths, "kernels": _kernels,
-        "blocks": _blocks,
-    }  # fmt: skip
+    """The report of `run`: a list for each kind of piece, one item for each piece."""
     parts = [f"# {results['device']}, PyTorch {results['torch']}"]
-    parts += [writers[kind](made) for kind, made in results["kinds"].items() if kind in writers]
+    for kind, made in results["kinds"].items():
+        items = [
+            f"* {name}: {'; '.join(f'{key} {_rounded(value)}' for key, value in row.items())}"
+            for name, row in made.items()
+        ]
+        parts.append("\n".join([f"## {kind}", "", *items]))
     if left:
         parts.append(f"Not done: {', '.join(left)}. The same command goes on with them.")
     parts.append(f"Failed: {', '.join(results['failed'])}." if results["failed"] else "Nothing failed.")
     return "\n\n".join(parts) + "\n"
+
+
+def _rounded(value: object) -> object:
+    return f"{value:.4g}" if isinstance(value, float) else value
 
 
 def of_measured(results: dict) -> dict[str, Table]:
@@ -168,10 +156,6 @@ def _of_paper(paper: str, kinds: dict[str, dict]) -> list[str]:
     return [*times, f"{planned:.3f} s", *ratios, busy, *memory, hours]
 
 
-def _table(title: str, columns: list[str], lines: Mapping[str, list[str]]) -> str:
-    return markdown(table_of("gpu_results", title, columns, lines))
-
-
 EQUALITY = "Losses and gradients beside the CPU's, the largest difference"
 
 
@@ -184,81 +168,3 @@ def _equality(made: dict[str, dict]) -> tuple[list[str], dict[str, list[str]]]:
         largest = [f"{max(values):.1e}" if values else "" for values in found.values()]
         lines[PAPERS[paper].title] = [str(len(rows)), *largest, str(sum(not row["ok"] for row in rows))]
     return ["variants", "float64", "float32", "bfloat16, the loss", "too far"], lines
-
-
-def _resume(made: dict[str, dict]) -> str:
-    lines = {
-        name: [f"{row['resumed']:.1e}", f"{row['again']:.1e}", ", ".join(row["not deterministic"]) or "none"]
-        for name, row in made.items()
-    }
-    columns = ["resumed", "made twice", "operations that are not deterministic"]
-    return _table("Weights beside those of a run that was not stopped", columns, lines)
-
-
-def _commands(made: dict[str, dict]) -> str:
-    lines = {}
-    for paper, row in made.items():
-        seconds = ", ".join(f"{name} {value:g} s" for name, value in row.get("seconds", {}).items())
-        lines[paper] = [row.get("left out") or seconds or f"{row['command']}: {row['said']}"]
-    return _table("Commands, from the start of each to its end", ["seconds"], lines)
-
-
-def _generation(made: dict[str, dict]) -> str:
-    lines = {
-        name: [f"{row['same']} of {row['texts']}", *(f"{seconds:.2f} s" for seconds in row["seconds"])]
-        for name, row in made.items()
-    }
-    columns = ["as on the CPU, in double precision", "a summary on the CPU, in single", "a summary here"]
-    return _table("Summaries by the shipped models", columns, lines)
-
-
-def _processes(made: dict[str, dict]) -> str:
-    (row,) = made.values()
-    if "left out" in row:
-        return f"Two processes: left out, there is {row['left out']}."
-    return f"Two processes: their losses differ from one's by {row['difference']:.1e} at most."
-
-
-def _steps(made: dict[str, dict]) -> str:
-    lines = {}
-    for name, row in made.items():
-        if "left out" in row:
-            lines[name] = [row["left out"], *[""] * 5]
-            continue
-        planned, memory, seconds = row["planned_seconds"], row["memory_gb"], row["seconds"]
-        beside = ["", "", ""]
-        if planned:
-            beside = [f"{planned:.3f} s", f"{seconds / planned:.1f}", f"{seconds / row['floor_seconds']:.0f}"]
-        used = f"{memory:.1f} GB" if memory else ""
-        lines[name] = [f"{seconds:.3f} s", *beside, used, f"{row['planned_gb']:.1f} GB"]
-    columns = ["measured", "planned", "measured / planned", "measured / floor", "memory", "planned memory"]
-    return _table("An update", columns, lines)
-
-
-def _lengths(made: dict[str, dict]) -> str:
-    lines = {
-        name: [row["left out"], "", ""]
-        if "left out" in row
-        else [f"{row['seconds']:.3f} s", f"{row['slowest']:.3f} s", str(row["updates"])]
-        for name, row in made.items()
-    }
-    return _table("Updates of batches of many lengths", ["median", "slowest", "updates"], lines)
-
-
-def _kernels(made: dict[str, dict]) -> str:
-    lines = {
-        f"{paper}: {name[:80]}": [f"{percent:g}", f"{count:,}"]
-        for paper, row in made.items()
-        for name, (percent, count) in row["percent and count"].items()
-    }
-    return _table("The slowest kernels of an update", ["percent of the time", "calls"], lines)
-
-
-def _blocks(made: dict[str, dict]) -> str:
-    lines = {
-        f"{loop}: {sizes}": [f"{row[0]:.1f}" if row[0] else row[1], f"{row[1]:.0e}" if row[0] and row[1:] else ""]
-        for loop, piece in made.items()
-        for sizes, row in piece.get("milliseconds", {}).items()
-    }
-    columns = ["milliseconds", "largest difference of a gradient"]
-    return _table("Mem2Mem's loops at the paper's size, by sizes of blocks", columns, lines)

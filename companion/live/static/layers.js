@@ -5,21 +5,26 @@
  */
 
 /** W x (+ b) of K rows: weight W [n, m], rows [K, m], bias [n]; the result is [K, n]. */
-function linear(weight, rows, K, bias = null) {
-  const [n, m] = weight.shape, made = new Float32Array(K * n), { run, W, x, bias: b, out } = productOf(m);
-  b.fill(0);
-  for (let first = 0; first < K; first += 4) {
-    const group = Math.min(4, K - first);
-    for (let k = 0; k < group; k++) for (let j = 0; j < m; j++) x[4 * j + k] = rows[(first + k) * m + j];
-    for (let i = 0; i < n; i += ROWS) {
-      const count = Math.min(ROWS, n - i);
-      W.set(weight.data.subarray(i * m, (i + count) * m));
-      if (bias) b.set(bias.data.subarray(i, i + count));
-      run(count);
-      for (let k = 0; k < group; k++)
-        for (let r = 0, at = (first + k) * n + i; r < count; r++, at++) made[at] = out[4 * r + k];
+function linear({ data, shape: [n, m] }, rows, K, bias = null) {
+  const made = new Float32Array(K * n);
+  let first = 0;
+  for (; first + 4 <= K; first += 4) {  // four rows at a time: each number of W is read once for them
+    const [a, b, c, e] = [0, 1, 2, 3].map(k => Float64Array.from(row(rows, m, first + k)));
+    for (let i = 0, at = 0; i < n; i++) {
+      let p = 0, q = 0, r = 0, s = 0;
+      for (let j = 0; j < m; j++, at++) { const w = data[at]; p += w * a[j]; q += w * b[j]; r += w * c[j]; s += w * e[j]; }
+      made[first * n + i] = p; made[(first + 1) * n + i] = q; made[(first + 2) * n + i] = r; made[(first + 3) * n + i] = s;
     }
   }
+  for (; first < K; first++) {
+    const x = Float64Array.from(row(rows, m, first));
+    for (let i = 0, at = 0; i < n; i++) {
+      let p = 0;
+      for (let j = 0; j < m; j++, at++) p += data[at] * x[j];
+      made[first * n + i] = p;
+    }
+  }
+  if (bias) for (let k = 0, at = 0; k < K; k++) for (let i = 0; i < n; i++, at++) made[at] += bias.data[i];
   return made;
 }
 
@@ -329,33 +334,14 @@ function largest(numbers, k) {
 
 /** Weights by name, {data, shape}, as `companion.live.page.packed` wrote them. */
 async function unpacked({ shapes, bits, data }) {
-  const letters = atob(data), zipped = new Uint8Array(letters.length);
-  for (let i = 0; i < letters.length; i++) zipped[i] = letters.charCodeAt(i);
+  const zipped = Uint8Array.from(atob(data), letter => letter.charCodeAt(0));
   const stream = new Blob([zipped]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const planes = new Uint8Array(await new Response(stream).arrayBuffer()), n = planes.length / (bits / 8);
-  const all = bits === 16 ? fromHalves(planes, n) : fromSingles(planes, n), weights = {};
+  const bytes = await new Response(stream).arrayBuffer(), weights = {};
+  const all = Float64Array.from(bits === 16 ? new Float16Array(bytes) : new Float32Array(bytes));
   let at = 0;
   for (const [name, shape] of Object.entries(shapes)) {
     const count = shape.reduce((a, b) => a * b, 1);
     weights[name] = { data: all.subarray(at, at += count), shape };
   }
   return weights;
-}
-
-/** n numbers of 16 bits; the first bytes of all stand before the second ones. */
-function fromHalves(planes, n) {
-  const out = new Float32Array(n), bits = new Uint32Array(out.buffer);
-  for (let i = 0; i < n; i++) {
-    const high = planes[n + i], fraction = (high & 3) << 8 | planes[i], exponent = high >> 2 & 31;
-    if (exponent) bits[i] = (high & 128) << 24 | exponent + 112 << 23 | fraction << 13;
-    else out[i] = (high & 128 ? -fraction : fraction) * 2 ** -24;
-  }
-  return out;
-}
-
-function fromSingles(planes, n) {
-  const out = new Float32Array(n), bits = new Uint32Array(out.buffer);
-  for (let i = 0; i < n; i++)
-    bits[i] = planes[i] | planes[n + i] << 8 | planes[2 * n + i] << 16 | planes[3 * n + i] << 24;
-  return out;
 }

@@ -2,7 +2,7 @@
 
 const PAGE = {
   model: Mem2Mem,
-  *read(text, options) { return readDocument(text, options); },
+  read: readDocument,
   unit: "sentence",
 
   /** Equations of a step in their order: number, formula, and a value of an output for people. */

@@ -11,7 +11,7 @@
  *              one by the document of another `paper`, of the `text` before it is read, or `rules` of the search;
  *              `anew`: the text is encoded with it; `without`: whether the run does not have that part
  * and where a model has them: `erasesWords` (whether words can be erased one after the other, to see what each is worth), `says` (symbols as they are shown), `inside(output)` (the first and the last word in sight),
- * `readings` ({label, config, options}: other ways to read a text), `parse` and `vocabulary` in place of the shared ones.
+ * `readings` ({label, config, options}: other ways to read a text) and `vocabulary` in place of the shared one.
  */
 
 let model, vocabulary;
@@ -46,14 +46,14 @@ const rules = (document = view.document, more = {}) => rulesFor({
 
 const reading = () => PAGE.readings?.[Number($("reading").value)] ?? {};
 
-/** What is read of a text {title, names, sections}: rows as they are shown, what each is `of`; all words, lengths of rows
- *  and ids as they are read; gap: what was taken out of it.
+/** What is read of a text (see `own_text.js`): rows as they are shown, what each is `of`; all words, lengths of rows and
+ *  ids as they are read; gap: what was taken out of it.
  *  Throws an Error where nothing is left of it. */
-async function textOf(job, raw, source = "") {
-  const { rows, of } = await work(job, PAGE.read(raw, { ...DATA.options, ...reading().options }));
+function textOf(raw) {
+  const { rows, of } = PAGE.read(raw, { ...DATA.options, ...reading().options });
   if (!rows.length) throw new Error("Nothing is left of the text: there is nothing to summarize.");
   const lengths = rows.map(words => words.length);
-  return { raw, source, title: raw.title, rows, of, words: rows.flat(), lengths, ids: vocabulary.encode(rows), gap: null };
+  return { raw, rows, of, words: rows.flat(), lengths, ids: vocabulary.encode(rows), gap: null };
 }
 
 const BY_ROW = ["sentences", "read"];  // ids of a text in rows: of what is written, and of what the encoder reads where that is another vocabulary
@@ -86,9 +86,9 @@ const idsFor = (ids, from, to) =>
   from.ids.unknown === to.ids.unknown ? ids : ids.map(id => vocabulary.idOf(vocabulary.word(id, from.ids.unknown), to.ids.unknown));
 
 /** Read a text, and write its summary. */
-async function read(job, raw, source = "", number = null) {
+async function read(job, raw, number = null) {
   say("reads …");
-  const text = await textOf(job, raw, source);
+  const text = textOf(raw);
   Object.assign(view, { read: text, own: null, changed: null, looked: "own", step: 0, follows: true, document: null });
   clearChanges();
   await work(job, drawText(text));
@@ -149,9 +149,9 @@ async function changed(job, chosen) {
   const change = {}, more = {};
   let text = view.read, anew = false;
   for (const { control, value } of chosen) {
-    if (control.text) text = await textOf(job, control.text(text.raw, value), text.source);
+    if (control.text) text = textOf(control.text(text.raw, value));
     if (control.gap) text = control.gap(text, value);
-    if (control.paper) Object.assign(change, control.paper(await encode(job, model, (await textOf(job, DATA.papers[value])).ids, value)));
+    if (control.paper) Object.assign(change, control.paper(await encode(job, model, textOf(DATA.papers[value]).ids, value)));
     if (control.change) Object.assign(change, control.change(value));
     if (control.rules) Object.assign(more, control.rules(value));
     anew ||= Boolean(control.anew);
@@ -193,7 +193,7 @@ async function measure(job) {
 
 /** Draw a text, with a stop after every hundred rows. */
 function* drawText(text) {
-  const { title, source, rows, of } = text, article = $("text"), strip = element("div", { id: "strip", hidden: true }, element("i"));
+  const { raw: { title, source }, rows, of } = text, article = $("text"), strip = element("div", { id: "strip", hidden: true }, element("i"));
   article.replaceChildren(strip, element("h2", {}, title || "Your text"));
   article.classList.toggle("long", rows.length > 500);  // what is out of sight is not laid out
   if (source) article.append(element("p", { className: "note" }, source));
@@ -391,11 +391,7 @@ function choose({ id, text, gap }) {
 function start() {
   const own = $("paper").value === "own", chosen = Number($("paper").value);
   if (own) $("pasting").open = true;
-  begin(async job => {
-    if (!own) return read(job, DATA.papers[chosen], DATA.papers[chosen].source, chosen);
-    say("reads …");
-    await read(job, await work(job, (PAGE.parse ?? parseText)($("pasted").value), n => say(`${n} sentences`)));
-  });
+  begin(job => own ? read(job, parseText($("pasted").value, DATA.options)) : read(job, DATA.papers[chosen], chosen));
 }
 
 const fillList = ({ id, none, choices }) => $(id).replaceChildren(option("", none), ...choices().map(pair => option(...pair)));
@@ -457,7 +453,6 @@ function listen() {
 (async () => {
   say("unpacks the weights …");
   await new Promise(go => requestAnimationFrame(() => setTimeout(go)));  // the page is seen first
-  loadRules(DATA.rules);
   vocabulary = PAGE.vocabulary?.(DATA) ?? new Vocabulary(DATA.words);
   const weights = await unpacked(DATA.weights), made = () => new PAGE.model({ ...DATA.config, ...reading().config }, weights, SHOWN);
   model = made();

@@ -24,11 +24,8 @@ const beamWidth = () => Math.min(WIDEST, Math.max(1, Math.round(Number($("beam")
 
 // ------------------------------------------------------------------------------------------------------ reading
 
-/** Words and marks of a text, in lower case. */
-const wordsOf = text => text.toLowerCase().match(/[\p{L}\p{M}\p{N}]+|[^\s\p{L}\p{M}\p{N}]/gu) ?? [];
-
 function read() {
-  const all = wordsOf($("text").value);
+  const all = tokensOf($("text").value.toLowerCase());
   view.words = all.slice(0, MOST);
   view.moved.clear();
   view.step = 0;

@@ -2,7 +2,7 @@
 
 const PAGE = {
   model: ReadAgain,
-  *read(text, options) { return readHeadline(text, options); },
+  read: readHeadline,
   vocabulary: data => new Vocabulary(data.words, data.source_words),
   unit: "sentence",
   erasesWords: true,

@@ -195,7 +195,9 @@ function drawEquations(equations, values) {
     button.setAttribute("aria-checked", String(n === view.equation));
     button.tabIndex = n === view.equation ? 0 : -1;
   });
-  const [n] = equations[view.equation], lit = typeof n === "number" ? new RegExp(`-e${n}-`) : /^p\d+-\d+-$/;
-  for (const part of document.querySelectorAll("#picture g[id^=p]"))
-    if (/^p\d+-/.test(part.id)) part.classList.toggle("lit", lit.test(part.id));
+  const lit = String(equations[view.equation][0]);
+  for (const part of document.querySelectorAll("#picture [data-equations]")) {
+    const numbers = part.dataset.equations.split(" ");
+    part.classList.toggle("lit", numbers.includes(/^\d/.test(lit) ? lit : ""));  // a name stands for the unnumbered parts
+  }
 }

@@ -2,8 +2,8 @@
 
 const pick = choices => choices[Math.floor(Math.random() * choices.length)];
 
-/** Words, numbers and marks of what a reader typed; no symbol of the vocabulary, such as [EOS], can be typed. */
-const typedWords = text => text.toLowerCase().match(/[\p{L}\p{N}]+|[^\p{L}\p{N}\s]/gu) ?? [];
+/** Words, numbers and marks that a reader typed; no symbol of the vocabulary, such as [EOS], can be typed. */
+const typedWords = text => tokensOf(text.toLowerCase());
 
 class TownFacts {
   /** towns: names; values, phrases: of each fact; places: where its value stands in a summary. */

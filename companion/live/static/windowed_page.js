@@ -2,7 +2,7 @@
 
 const PAGE = {
   model: Windowed,
-  *read(text, options) { return yield* readArticle(text, options); },
+  read: readArticle,
   unit: "sentence",
   says: { [SLIDE]: "→" },
   readings: [
@@ -81,9 +81,8 @@ const windowNow = o => `window ${o.window + 1} of ${o.last + 1}`;
 
 /** A text with its last section first, or (1) with all sections backwards. */
 function reordered(text, backwards) {
-  const { sections, names } = text, places = sections.map((_, i) => i);
-  const order = backwards ? places.toReversed() : [places.at(-1), ...places.slice(0, -1)];
-  return { ...text, sections: order.map(i => sections[i]), names: order.map(i => names[i]) };
+  const { sections } = text;
+  return { ...text, sections: backwards ? sections.toReversed() : [sections.at(-1), ...sections.slice(0, -1)] };
 }
 
 /** Weights in windows, at the places of the whole text, summed over outputs. */

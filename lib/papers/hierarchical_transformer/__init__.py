@@ -2,21 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
+from pathlib import Path
 
 from lib.data.batch import EncodedDocument
 from lib.data.documents import Document
 from lib.data.prepared import PreparedCorpus
-from lib.data.vocabulary import BOS, PAD, PARAGRAPH_END, TITLE_END, UNK
-from lib.decoding.search import DecodeConfig, source_sentences
+from lib.decoding.search import source_sentences
 from lib.evaluation.baselines import counted_in, lexrank
 from lib.models.copying_transformer import CopyingTransformer
 from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
 from lib.models.t_dmca import TDMCA, TDMCAConfig
-from lib.papers.hierarchical_transformer.ranking import ORDER_UNKNOWN, ClusterOptions
-from lib.papers.paper import Paper, Preset, Variant
-from lib.papers.tables import Kept, PageTable, Row, Samples, Table, against, baseline, trained
-from lib.training.config import TrainConfig
+from lib.papers.hierarchical_transformer.ranking import ClusterOptions
+from lib.papers.paper import Paper, Variant, read_presets
+from lib.papers.tables import read_results
 
 _FLAT = {"local_layers": 6, "global_layers": 0, "paragraph_positions": False}
 
@@ -65,72 +63,9 @@ _SHORT = {f"FT {pieces}": pieces for pieces in (150, 300)}
 VARIANTS |= {name: replace(_flat(pieces), config={**_FLAT, "local_layers": 4}) for name, pieces in _SHORT.items()}
 VARIANTS |= {f"{name} + copying": replace(VARIANTS[name], kind=CopyingTransformer) for name in (*_COPYING, *_SHORT)}
 
-_WRITTEN = {"length_penalty": 0.4, "length_offset": 5, "forbidden": (PAD, UNK, BOS, TITLE_END, PARAGRAPH_END)}
-_NOAM = {"warmup": 8_000, "beta2": 0.998, "max_norm": None}
-_CODE = {**_NOAM, "epsilon": 1e-9}  # of which the paper does not speak
-_ARTICLES = ClusterOptions(  # whose paragraphs stand in order
-    paragraphs=22, paragraph_tokens=110, paragraph_words=70, section_words=520, summary_tokens=256, vocab_size=8_000,
-    ranking="order", lower=True,
-)  # fmt: skip
-_ABSTRACTS = DecodeConfig(beam=5, min_length=230, max_length=256, block_ngrams=3, **_WRITTEN)
-# batches: those of the authors' code, which computes 10,500 pieces on each of 4 GPUs, 4 times before an update
-_BATCHES = {"batch_size": 512, "batch_tokens": 168_000, "accumulate": None, "validate_every": 10_000, "keep_best": 5}
-PRESETS = {
-    "paper": Preset(
-        ClusterOptions(),
-        {"form": "paper", "local_layers": 5},
-        train=TrainConfig(**_BATCHES, steps=500_000, learning_rate=_noam(2), **_NOAM),
-        decode=DecodeConfig(beam=5, min_length=0, max_length=400, **_WRITTEN),
-    ),
-    "code": Preset(
-        ClusterOptions(),
-        train=TrainConfig(**_BATCHES, loss_mean="words", steps=1_000_000, learning_rate=_noam(3), **_CODE),
-        decode=DecodeConfig(beam=5, min_length=20, max_length=400, **_WRITTEN),
-    ),
-    "demo": Preset(
-        ClusterOptions(
-            paragraphs=12, paragraph_tokens=60, summary_tokens=160, vocab_size=2_000, ranker_width=64,
-            ranker_steps=300, ranker_batch=2, ranker_rate=0.05,
-        ),
-        {"width": 64, "heads": 4, "inner": 128, "local_layers": 2, "dropout": 0.2},
-        train=TrainConfig(
-            batch_size=8, steps=240, learning_rate=0.2, validate_every=20, keep_best=5, **{**_CODE, "warmup": 100}
-        ),
-        decode=DecodeConfig(beam=5, min_length=60, max_length=160, block_ngrams=3, **_WRITTEN),
-        documents=100,
-    ),
-    # for a trained run
-    "medium": Preset(
-        _ARTICLES,
-        {"width": 128, "heads": 4, "inner": 512, "local_layers": 3},
-        train=TrainConfig(
-            batch_size=16, epochs=3, learning_rate=0.08, validate_every=500, save_every=250, log_every=50, bf16=True,
-            **{**_CODE, "warmup": 1_000},
-        ),
-        decode=_ABSTRACTS,
-    ),
-    # for the rows of a table
-    "small": Preset(
-        replace(_ARTICLES, paragraphs=12),
-        {"width": 64, "heads": 4, "inner": 256, "local_layers": 3},
-        train=TrainConfig(
-            batch_size=16, steps=2_000, learning_rate=0.05, validate_every=500, log_every=50, bf16=True,
-            **{**_CODE, "warmup": 400},
-        ),
-        decode=_ABSTRACTS,
-    ),
-    # for the rows of a table in minutes: a few sentences of each section, and the beginning of the abstract
-    "short": Preset(
-        replace(_ARTICLES, paragraphs=7, paragraph_tokens=60, paragraph_words=40, section_words=56,
-                summary_tokens=48, vocab_size=3_000),
-        {"width": 64, "heads": 4, "inner": 128, "local_layers": 2},
-        train=TrainConfig(
-            batch_size=8, steps=600, learning_rate=0.05, validate_every=200, log_every=50,
-            **{**_CODE, "warmup": 100},
-        ),
-        decode=replace(_ABSTRACTS, min_length=40, max_length=48),
-    ),
-}  # fmt: skip
+
+FOLDER = Path(__file__).parent
+PRESETS = read_presets(FOLDER / "presets.toml", ClusterOptions)
 
 
 def cluster_baselines(
@@ -148,117 +83,13 @@ def cluster_baselines(
     }
 
 
-def _clusters(label: str, *scores: float, variant: str = "", **run) -> Row:
-    return trained(label, variant or label, published={"wikisum": scores}, **run)
-
-
-_ON_WIKISUM = {"wikisum": ORDER_UNKNOWN}
-# 40 paragraphs in place of 24, and as much more of a flat text
-_LONGER = {
-    name: tuple((option, Fraction(40, 24)) for option in options)
-    for name, options in (
-        ("FT 800", ("source_tokens",)), ("T-DMCA", ("source_tokens", "paragraphs")), ("HT", ("paragraphs",)),
-    )
-}  # fmt: skip
-_HT = _clusters("HT", 40.82, 25.99, 35.08)
-TABLES = {
-    "hierarchical_table2": Table(
-        "Hierarchical transformer, Table 2: systems",
-        (
-            baseline("Lead (words, as the reference)", "lead", wikisum=(38.22, 16.85, 26.89)),
-            baseline("LexRank (paragraphs, as the reference)", "lexrank", wikisum=(36.12, 11.67, 22.52)),
-            _clusters("FT 600, no ranking", 35.46, 20.26, 30.65, missing=_ON_WIKISUM),
-            _clusters("FT 600", 40.46, 25.26, 34.65),
-            _clusters("FT 800", 40.56, 25.35, 34.73),
-            _clusters("FT 1200", 39.55, 24.63, 33.99),
-            _clusters("T-DMCA", 40.77, 25.60, 34.90),
-            _HT,
-            _clusters("HT + similarity graph", 40.80, 25.95, 35.08),
-            _clusters("HT + discourse graph", 40.81, 25.95, 35.24, missing=_ON_WIKISUM),
-            _clusters("HT, longer input at test", 41.53, 26.52, 35.76, variant="HT", scaled=_LONGER["HT"]),
-        ),
-        (("FT 600, no ranking", "FT 600"), ("FT 800", "HT"), ("T-DMCA", "HT"), ("HT", "HT + similarity graph"),
-         ("HT", "HT + discourse graph"), ("HT", "HT, longer input at test")),
-        measure="rouge, one line",
-        decodings=True,
-        published_rl="sentence-level",
-    ),
-    "hierarchical_table3": Table(
-        "Hierarchical transformer, Table 3: ablations",
-        (
-            _HT,
-            _clusters("HT without paragraph positions", 40.21, 24.54, 34.71),
-            _clusters("HT without multi-head pooling", 39.90, 24.34, 34.61),
-            _clusters("HT without global layers", 39.01, 22.97, 33.76),
-        ),
-        against("HT", *_ABLATIONS),
-        measure="rouge, one line",
-        decodings=True,
-        published_rl="sentence-level",
-    ),
-    # a footnote of the paper says it and has no table of it
-    "hierarchical_table_longer": Table(
-        "Hierarchical transformer: longer input at test, of all transformers",
-        tuple(
-            trained(name + longer, name, published={}, scaled=scaled if longer else ())
-            for name, scaled in _LONGER.items()
-            for longer in ("", ", longer input at test")
-        ),
-        tuple((name, f"{name}, longer input at test") for name in _LONGER),
-        decodings=True,
-    ),
-    "hierarchical_table_copying": Table(
-        "Hierarchical transformer with copying, which is ours: what Tables 2 and 3 compare",
-        (
-            baseline("Lead (words, as the reference)", "lead"),
-            baseline("LexRank (paragraphs, as the reference)", "lexrank"),
-            *(trained(name, f"{name} + copying", published={}) for name in _COPYING),
-        ),
-        (("FT 600", "HT"), ("FT 1200", "HT"), ("FT 600", "FT 1200"), *(("HT", row) for row in _GRAPHS),
-         *against("HT", *_ABLATIONS)),
-        decodings=True,
-    ),
-    "hierarchical_table_short": Table(
-        "Hierarchical transformer with copying, a few sentences of each section",
-        tuple(trained(name, f"{name} + copying", published={})
-              for name in (*_SHORT, "HT", "HT without global layers", *_GRAPHS)),
-        (("FT 150", "FT 300"), ("FT 300", "HT"), ("HT without global layers", "HT"),
-         *(("HT", row) for row in _GRAPHS)),
-        decodings=True,
-    ),
-}  # fmt: skip
-
-SAMPLES = {
-    "hierarchical_table5": Samples(
-        "Hierarchical transformer, Table 5: references and what the systems write",
-        (
-            baseline("Lead (3 sentences)", "lead-3"),
-            trained("FT", "FT 800", published={}),
-            trained("T-DMCA", "T-DMCA", published={}),
-            trained("HT", "HT", published={}),
-        ),
-    )
-}
-
 PAPER = Paper(
-    "hierarchical_transformer",
-    "Hierarchical transformer",
-    VARIANTS,
-    "HT",
-    PRESETS,
+    name="hierarchical_transformer",
+    title="Hierarchical transformer",
+    variants=VARIANTS,
+    usual="HT",
+    presets=PRESETS,
     dataset="aclsum:paragraphs",
     baselines=cluster_baselines,
-    tables=TABLES,
-    samples=SAMPLES,
-    kept=Kept("sumpubmed", 200, 200, also={"hierarchical_transformer_copying": "HT + copying"}),
-    page_tables={
-        "hierarchical_table1": PageTable(
-            "Hierarchical transformer, Table 1: ROUGE-L recall of the L' best paragraphs",
-            "hierarchical_ranking",
-            {
-                "published, similarity": (24.86, 32.43, 40.87, 49.49),
-                "published, learned": (39.38, 46.74, 53.84, 60.42),
-            },
-        )
-    },
+    **vars(read_results(FOLDER)),
 )

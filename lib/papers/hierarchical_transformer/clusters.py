@@ -19,7 +19,7 @@ from lib.data.pieces import Pieces
 from lib.data.vocabulary import PARAGRAPH_END, TITLE_END
 from lib.data.words import bigram_recall
 from lib.system.errors import InputError
-from lib.system.fields import Count, Share
+from lib.system.fields import Count, Share, checked
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Cluster:
 _IF_RANKED = {"lower": False, "clones": 1.0, "paragraph_words": sys.maxsize}
 
 
-@dataclass(frozen=True)
+@checked
 class ParagraphOptions(PieceOptions):
     """Title and all paragraphs of several documents in SentencePiece pieces (Liu and Lapata 2019, section 4)."""
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import repeat
 from typing import Literal
 
@@ -26,7 +26,7 @@ from lib.papers.hierarchical_transformer.graphs import (
     title_similarity,
 )
 from lib.system.errors import InputError
-from lib.system.fields import Count, as_kind
+from lib.system.fields import Count, as_kind, checked
 from lib.training.config import TrainConfig
 from lib.training.devices import device_named
 from lib.training.folder import chooser_model
@@ -36,7 +36,7 @@ from lib.training.loop import train_in_cache
 ORDER_UNKNOWN = "its paragraphs come ranked: neither the order in which they stood nor their pages are known"
 
 
-@dataclass(frozen=True)
+@checked
 class ClusterOptions(ParagraphOptions):
     """The best paragraphs of a cluster, as the models of the paper read them."""
 
@@ -51,7 +51,6 @@ class ClusterOptions(ParagraphOptions):
     flat: bool = False  # one sequence in place of paragraphs
 
     def __post_init__(self):
-        super().__post_init__()
         if self.graph and self.flat:
             raise InputError("a flat sequence has no paragraphs for a graph")
 

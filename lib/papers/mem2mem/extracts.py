@@ -22,7 +22,7 @@ from lib.decoding.search import batches, choices
 from lib.evaluation.baselines import matches
 from lib.models.sentence_extractors import SentencePointer, SentencePointerConfig
 from lib.system.errors import InputError
-from lib.system.fields import Count, Layers, Natural, Share, as_kind
+from lib.system.fields import Count, Layers, Natural, Share, as_kind, checked
 from lib.training.config import TrainConfig
 from lib.training.devices import device_named
 from lib.training.folder import chooser_model
@@ -39,7 +39,7 @@ class Article:
     summary: list[str]  # sentences
 
 
-@dataclass(frozen=True)
+@checked
 class ExtractOptions(PieceOptions):
     """Options of what Sent-CLF and Sent-PTR read: sentences in byte pairs, which summaries share."""
 
@@ -70,7 +70,7 @@ class ExtractOptions(PieceOptions):
         return encode_sentences(self.example(document), pieces, self, right_sentences(document, self))
 
 
-@dataclass(frozen=True)
+@checked
 class SequenceOptions(ExtractOptions):
     """Options of what TLM reads, and of the Sent-PTR that extracts for it."""
 
@@ -87,7 +87,6 @@ class SequenceOptions(ExtractOptions):
     pointer_rate: float = 1e-3
 
     def __post_init__(self):
-        super().__post_init__()
         least = self.summary_tokens + 1 + self.extracts * (self.extract_tokens + 1)
         if self.window < least:
             raise InputError(

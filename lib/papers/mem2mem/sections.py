@@ -5,7 +5,6 @@ paper's appendix A.2), lower-cased.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Annotated, Literal
 
@@ -13,10 +12,10 @@ from lib.data.documents import CorpusError, Document, Example
 from lib.data.options import WordOptions
 from lib.data.sections import choose_sections
 from lib.data.vocabulary import HOLDS_A_WORD
-from lib.system.fields import Count
+from lib.system.fields import Count, checked
 
 
-@dataclass(frozen=True)
+@checked
 class CohanOptions(WordOptions):
     """Sizes of Cohan et al.'s preprocessing as Mem2Mem uses it."""
 

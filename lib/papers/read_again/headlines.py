@@ -5,14 +5,16 @@ The encoder knows many words; the decoder writes few, the most frequent ones of 
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
+from lib.data.characters import clean
 from lib.data.documents import Document, Example
 from lib.data.options import WordOptions
 from lib.data.prepared import PreparedCorpus, TextEncoder
 from lib.data.vocabulary import HOLDS_A_WORD, SPECIALS, UNK, Vocabulary
-from lib.system.fields import Count
+from lib.data.words import surfaces, word_spans
+from lib.system.fields import Count, checked
 
 # Words and marks of agency messages that make a headline unfit (Rush et al. 2015, as published with their code);
 # the first kind is looked for anywhere in the headline, as they do.
@@ -27,7 +29,7 @@ UNKNOWN_WORD = "<unk>"  # as prepared Gigaword writes it
 FIRST_SENTENCES = "its files have the first sentence of each text alone, and this row reads two"
 
 
-@dataclass(frozen=True)
+@checked
 class HeadlineOptions(WordOptions):
     """Gigaword's preparation (Rush et al. 2015), for Read-Again: the first sentences, and a headline."""
 
@@ -46,6 +48,10 @@ class HeadlineOptions(WordOptions):
             sentence = sentence.replace("#", "0")
         words = [SPECIALS[UNK] if word == UNKNOWN_WORD else word for word in super().words(sentence, tokenised)]
         return [re.sub(r"\d", "#", word) for word in words] if self.digits else words
+
+    def surfaces(self, sentence: str, tokenised: bool = False) -> list[str]:
+        text = clean(sentence)
+        return surfaces(text, word_spans(text.replace("#", "0") if self.digits else text, tokenised))
 
     def example(self, document: Document) -> Example:
         """The first sentences and the headline."""

@@ -5,13 +5,14 @@ like it, and [SLIDE] is put wherever the linked sentences lie in a later window.
 """
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
+from pydantic import Field
 
 from lib.data.batch import EncodedDocument
 from lib.data.documents import Document, Example
@@ -22,13 +23,13 @@ from lib.data.vocabulary import SLIDE, SLIDE_SYMBOL
 from lib.data.word_vectors import learn_vectors, read_vectors, similarities, target_sentences
 from lib.models.windowed import Windowed, check_window, window_of
 from lib.system.errors import InputError
-from lib.system.fields import Count, Rule
+from lib.system.fields import Count, checked
 from lib.system.fingerprints import files_digest
 
-_HOLDS_SLIDE = Rule("at least 6, to hold five special symbols and a word", lambda n: n > SLIDE + 1)
+_HOLDS_SLIDE = Field(ge=SLIDE + 2)  # a vocabulary of the special symbols, [SLIDE] and a word
 
 
-@dataclass(frozen=True)
+@checked
 class ArticleOptions(WordOptions):
     """Sizes of the windowed model's preprocessing, and how its reference summaries are marked."""
 
@@ -45,7 +46,6 @@ class ArticleOptions(WordOptions):
     reading: Literal["ours", "code"] = "ours"  # of the window of a sentence that none holds, and of (14)
 
     def __post_init__(self):
-        super().__post_init__()
         check_window(self.window, self.stride)
 
     @property

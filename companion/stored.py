@@ -1,0 +1,61 @@
+"""Results in a JSON file: what it holds is not measured again, so that a long command can be stopped and goes on."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from lib.system.errors import InputError
+from lib.system.files import check_writable, read_numbers, write_json
+
+
+@dataclass
+class Store:
+    """The numbers that a file holds; without a file they are only in memory."""
+
+    output: Path | None
+    numbers: dict[str, Any]
+
+    def part(self, name: str, measure: Callable[[], Any]) -> Any:
+        """Return the numbers of a name; measure and write them where there are none."""
+        if name not in self.numbers:
+            self.numbers[name] = measure()
+            self._write()
+        return self.numbers[name]
+
+    def results(
+        self, rows: Mapping[str, Callable[[int], Mapping]], seeds: Sequence[int], order: Sequence[str]
+    ) -> list[dict]:
+        """Return all results of the file, after each missing pair of a row and a seed was measured and written.
+
+        rows: functions that take a seed and return measures by name. order: of all rows in the file.
+        """
+        results = self.numbers.setdefault("results", [])
+        done = {(result["row"], result["seed"]) for result in results}
+        for row, seed in product(rows, seeds):
+            if (row, seed) not in done:
+                results.append({"row": row, "seed": seed, **rows[row](seed)})
+                results.sort(key=lambda r: (order.index(r["row"]) if r["row"] in order else len(order), r["seed"]))
+                self._write()
+        return results
+
+    def _write(self) -> None:
+        if self.output:
+            write_json(self.output, self.numbers)
+
+
+def open_store(output: Path | None, what: str, about: Mapping[str, Any]) -> Store:
+    """Open the results of a setting, or begin them.
+
+    what: a name for the file's content. about: the setting. Raises InputError for a file of something else.
+    """
+    if output is None or not output.exists():
+        if output:
+            check_writable(output)
+        return Store(output, dict(about))
+    numbers = read_numbers(output, what, about)
+    for name, value in about.items():
+        if numbers[name] != value:
+            raise InputError(f"{output} is of {name} {numbers[name]}, not {value}: name another file")
+    return Store(output, numbers)

@@ -1,0 +1,421 @@
+"""Kernels for a CPU, compiled by numba: additive attention (with coverage or without), the gates of GRUs, and
+Mem2Mem's memory.
+
+What PyTorch does in a dozen operations, each over all numbers, is one pass here. Attention works on one document at
+a time, and the documents are divided among threads, so that no number depends on how many threads there are. Lengths
+take the place of masks: padding is not read. In float64 the tanh is exact; in float32 it is a rational function,
+right to 5e-7. Beside each kernel's call are PyTorch's operations that compute the same. They serve all other types
+and devices, where `lib.layers.gpu_kernels` has no kernel.
+
+The first call compiles for some seconds; numba saves the result beside this file or in the user's cache.
+"""
+
+import math
+import warnings
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import torch
+from numba import njit, types
+from numba.extending import overload
+from torch import Tensor
+
+from lib.system.threads import in_threads
+
+# Sums of float32 may be taken in any order, so that loops become vector instructions. The order is fixed at compile
+# time.
+OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz", "arcp"}}
+
+
+def _kernel(function: Callable) -> Any:
+    try:
+        return njit(cache=True, **OPTIONS)(function)
+    except RuntimeError:  # numba can write nowhere: each process compiles anew
+        return njit(**OPTIONS)(function)
+
+
+def _tanh(x):
+    raise NotImplementedError  # only in compiled code
+
+
+# Inlined, because a function of its own would be compiled twice, with different rounding: for the process that
+# compiles, and in the kernel that is saved.
+@overload(_tanh, inline="always")
+def _choose_tanh(x):
+    return _rational_tanh if x == types.float32 else lambda x: math.tanh(x)
+
+
+def _rational_tanh(x):
+    """tanh as x P(x²) / Q(x²) for |x| up to 9, fitted by least squares to the least relative error, 2e-8."""
+    x = min(max(x, np.float32(-9)), np.float32(9))
+    y = x * x
+    p = np.float32(1.3354700868838644e-08)
+    p = p * y + np.float32(2.060911321023788e-05)
+    p = p * y + np.float32(0.0034955900866167275)
+    p = p * y + np.float32(0.13381027304648785)
+    p = p * y + np.float32(0.9999999794465799)
+    q = np.float32(7.77657518572533e-07)
+    q = q * y + np.float32(0.0003285637971079889)
+    q = q * y + np.float32(0.02587698970925746)
+    q = q * y + np.float32(0.46714342896527256)
+    q = q * y + np.float32(1)
+    return x * p / q
+
+
+def _sigmoid(x):
+    raise NotImplementedError
+
+
+@overload(_sigmoid, inline="always")
+def _choose_sigmoid(x):
+    half = np.float32(0.5) if x == types.float32 else 0.5
+    return lambda x: half + half * _tanh(half * x)
+
+
+def _softmax(scores, n):
+    raise NotImplementedError
+
+
+@overload(_softmax, inline="always")
+def _choose_softmax(scores, n):
+    """Put the softmax of the first n scores in their place."""
+
+    def softmax(scores, n):
+        largest = scores[0]
+        for i in range(1, n):
+            largest = max(largest, scores[i])
+        total = scores[0] - scores[0]  # 0 of the right type
+        for i in range(n):
+            scores[i] = math.exp(scores[i] - largest)
+            total += scores[i]
+        for i in range(n):
+            scores[i] /= total
+
+    return softmax
+
+
+# ----------------------------------------------------------------------------------------------------- attention
+
+
+@_kernel
+def coverage_forward(queries, keys, w, v, coverage, alpha):
+    """Compute the weights alpha [K, T, N] of one document of n words, step after step.
+
+    queries: [K, T, A]; keys: [n, A]; w, v: [A]; coverage: [K, N] before the first step. Padding stays as it is.
+    """
+    hypotheses, steps, width = queries.shape
+    n = keys.shape[0]
+    for k in range(hypotheses):
+        running = coverage[k].copy()
+        for t in range(steps):
+            query = queries[k, t]
+            row = alpha[k, t]
+            # alpha_t = softmax(v^T tanh(W_e h + W_d h_t + w_cov cov_t))   (17)
+            for i in range(n):
+                key = keys[i]
+                c = running[i]
+                score = v[0] - v[0]  # 0 of the right type
+                for a in range(width):
+                    score += v[a] * _tanh(key[a] + query[a] + w[a] * c)
+                row[i] = score
+            _softmax(row, n)
+            # cov_{t+1} = cov_t + alpha_t   (16)
+            for i in range(n):
+                running[i] += row[i]
+
+
+@_kernel
+def coverage_backward(queries, keys, w, v, coverage, alpha, d_alpha, d_queries, d_keys, d_w, d_v, d_coverage):
+    """Add the gradients of `coverage_forward` to d_queries [K, T, A], d_keys [n, A], d_w, d_v [A], d_coverage [K, N].
+
+    The tanh h is computed again. With s = (1 - h^2) d_score, all gradients are sums of s, of s * coverage and of
+    h * d_score; the factor v comes after the sums.
+    """
+    hypotheses, steps, width = queries.shape
+    n = keys.shape[0]
+    d_score = np.empty_like(coverage[0])
+    h = np.empty_like(v)
+    vw = v * w
+    for k in range(hypotheses):
+        cov = np.empty_like(alpha[k])
+        cov[0] = coverage[k]
+        for t in range(1, steps):
+            cov[t] = cov[t - 1] + alpha[k, t - 1]
+        d_cov = d_coverage[k]
+        for t in range(steps - 1, -1, -1):
+            query = queries[k, t]
+            row = alpha[k, t]
+            d_query = d_queries[k, t]
+            # alpha_t reaches the loss directly and through cov_{t+1}; then the gradient of a softmax.
+            mean = v[0] - v[0]
+            for i in range(n):
+                d_score[i] = d_alpha[k, t, i] + d_cov[i]
+                mean += row[i] * d_score[i]
+            for i in range(n):
+                d_score[i] = row[i] * (d_score[i] - mean)
+            for i in range(n):  # short loops over few arrays become the best vector instructions
+                key = keys[i]
+                d_key = d_keys[i]
+                d = d_score[i]
+                c = cov[t, i]
+                for a in range(width):
+                    h[a] = _tanh(key[a] + query[a] + w[a] * c)
+                for a in range(width):
+                    d_v[a] += h[a] * d
+                for a in range(width):
+                    h[a] = d - h[a] * h[a] * d
+                    d_key[a] += h[a]
+                for a in range(width):
+                    d_query[a] += h[a]
+                    d_w[a] += h[a] * c
+                back = d - d
+                for a in range(width):
+                    back += h[a] * vw[a]
+                d_cov[i] += back
+    d_w *= v
+    for i in range(n):
+        d_keys[i] *= v
+    for k in range(hypotheses):
+        for t in range(steps):
+            d_queries[k, t] *= v
+
+
+@_kernel
+def additive_forward(queries, keys, v, scores):
+    """Compute scores [T, n] = v^T tanh(keys [n, A] + query) for queries [T, A]."""
+    for t in range(len(queries)):
+        query = queries[t]
+        for i in range(len(keys)):
+            key = keys[i]
+            score = v[0] - v[0]
+            for a in range(len(v)):
+                score += v[a] * _tanh(key[a] + query[a])
+            scores[t, i] = score
+
+
+@_kernel
+def additive_backward(queries, keys, v, d_scores, d_queries, d_keys, d_v):
+    """Add the gradients of `additive_forward` to d_queries [T, A], d_keys [n, A] and d_v [A]."""
+    h = np.empty_like(v)
+    for t in range(len(queries)):
+        query = queries[t]
+        d_query = d_queries[t]
+        for i in range(len(keys)):
+            key = keys[i]
+            d_key = d_keys[i]
+            d = d_scores[t, i]
+            for a in range(len(v)):
+                h[a] = _tanh(key[a] + query[a])
+            for a in range(len(v)):
+                d_v[a] += h[a] * d
+            for a in range(len(v)):
+                h[a] = v[a] * (d - h[a] * h[a] * d)
+                d_query[a] += h[a]
+            for a in range(len(v)):
+                d_key[a] += h[a]
+
+
+# ---------------------------------------------------------------------------------------------------- recurrence
+
+
+@_kernel
+def gru_forward(projected, before, alpha, hidden, previous, activations, states):
+    """Compute one step of n sequences from the gates [n, 3d] of the words and of the states before.
+
+    `hidden` [n, d] becomes the new state, which is written to `states` as well. `previous` gets the old state, and
+    `activations` [n, 4, d] get r, z, n and W_n h. alpha: [n, d], by which the update is multiplied, or None.
+    """
+    for b in range(len(hidden)):
+        width, x, g, h, k = hidden.shape[1], projected[b], before[b], hidden[b], activations[b]
+        r, z, n, hn = k[0], k[1], k[2], k[3]
+        for i in range(width):
+            r[i] = _sigmoid(x[i] + g[i])
+        for i in range(width):
+            z[i] = _sigmoid(x[width + i] + g[width + i])
+        for i in range(width):
+            hn[i] = g[2 * width + i]
+            n[i] = _tanh(x[2 * width + i] + r[i] * hn[i])
+        previous[b] = h
+        if alpha is None:
+            for i in range(width):
+                h[i] = n[i] + z[i] * (h[i] - n[i])
+        else:
+            for i in range(width):
+                h[i] += alpha[b, i] * (n[i] - h[i] - z[i] * (n[i] - h[i]))
+        states[b] = h
+
+
+@_kernel
+def gru_backward(d_states, alpha, previous, activations, d_hidden, d_projected, d_before, d_alpha):
+    """Compute the gradients of `gru_forward`: d_projected, d_before [n, 3d] and d_alpha.
+
+    d_hidden [n, d] is the gradient of the new state. It becomes that of the old state, without the part that comes
+    through the gates d_before.
+    """
+    for b in range(len(d_hidden)):
+        width, h, k, dh = d_hidden.shape[1], previous[b], activations[b], d_hidden[b]
+        dx, dg = d_projected[b], d_before[b]
+        r, z, n, hn, dr, dz, dn = k[0], k[1], k[2], k[3], dx[:width], dx[width : 2 * width], dx[2 * width :]
+        for i in range(width):
+            dh[i] += d_states[b, i]
+        for i in range(width):
+            new = dh[i]  # gradient of n - h, before the update gate
+            if alpha is not None:
+                d_alpha[b, i] = dh[i] * (n[i] - h[i] - z[i] * (n[i] - h[i]))
+                new *= alpha[b, i]
+            dz[i] = (h[i] - n[i]) * new * (z[i] - z[i] * z[i])
+            new -= new * z[i]
+            dh[i] -= new
+            dn[i] = new - new * n[i] * n[i]
+            dr[i] = dn[i] * hn[i] * (r[i] - r[i] * r[i])
+        for i in range(width):
+            dg[i], dg[width + i], dg[2 * width + i] = dr[i], dz[i], dn[i] * r[i]
+
+
+# -------------------------------------------------------------------------------------------------------- memory
+
+
+@_kernel
+def memory_read(product, queries, v, memory, psi, reads):
+    """Compute (7) of R rows: weights psi [R, r] and reads [R, d] of a memory [R, r, d] by queries [R, A].
+
+    The first A of product [R, r, A + 2d] are W_k M_D and become the tanh.
+    """
+    rows, slots, width = memory.shape
+    for b in range(rows):
+        query, read = queries[b], reads[b]
+        for j in range(slots):
+            h, score = product[b, j], v[0] - v[0]
+            for a in range(len(v)):
+                h[a] = _tanh(h[a] + query[a])
+            for a in range(len(v)):
+                score += v[a] * h[a]
+            psi[b, j] = score
+        _softmax(psi[b], slots)
+        read[:] = 0
+        for j in range(slots):
+            slot, weight = memory[b, j], psi[b, j]
+            for i in range(width):
+                read[i] += weight * slot[i]
+
+
+@_kernel
+def memory_read_backward(product, v, memory, psi, d_psi, d_reads, d_queries, d_memory, d_v):
+    """Add the gradients of `memory_read` to d_memory, d_queries and d_v; that of the keys replaces the tanh."""
+    rows, slots, width = memory.shape
+    d_score = np.empty_like(psi[0])
+    for b in range(rows):
+        d_read, d_query, mean = d_reads[b], d_queries[b], v[0] - v[0]
+        for j in range(slots):
+            slot, d_slot, weight, total = memory[b, j], d_memory[b, j], psi[b, j], d_psi[b, j]
+            for i in range(width):
+                total += d_read[i] * slot[i]
+            for i in range(width):
+                d_slot[i] += weight * d_read[i]
+            d_score[j] = total
+            mean += weight * total
+        for j in range(slots):
+            h, d = product[b, j], psi[b, j] * (d_score[j] - mean)
+            for a in range(len(v)):
+                d_v[a] += h[a] * d
+            for a in range(len(v)):
+                h[a] = v[a] * (d - h[a] * h[a] * d)
+            for a in range(len(v)):
+                d_query[a] += h[a]
+
+
+@_kernel
+def memory_write(product, shared, memory, after):
+    """Compute (8) to (10) of R rows: `after` [R, r, d], the memory [R, r, d] after the write.
+
+    The last 2d of product [R, r, A + 2d] become gate and update. shared: [R, 2d], the same for all slots.
+    """
+    rows, slots, width = memory.shape
+    first = product.shape[2] - 2 * width
+    for b in range(rows):
+        for j in range(slots):
+            z, u = product[b, j, first : first + width], product[b, j, first + width :]
+            slot, new, add = memory[b, j], after[b, j], shared[b]
+            for i in range(width):
+                z[i] = _sigmoid(z[i] + add[i])
+            for i in range(width):
+                u[i] = _tanh(u[i] + add[width + i])
+            for i in range(width):
+                new[i] = u[i] + z[i] * (slot[i] - u[i])
+
+
+@_kernel
+def memory_write_backward(product, memory, d_memory, d_shared):
+    """Compute the gradients of `memory_write`: those of gate and update, which replace them in `product`, and
+    their sum over the slots, added to d_shared [R, 2d].
+
+    d_memory is the gradient of `after`. It becomes that of `memory`, without the part that comes through gate and
+    update.
+    """
+    rows, slots, width = memory.shape
+    first = product.shape[2] - 2 * width
+    for b in range(rows):
+        add = d_shared[b]
+        for j in range(slots):
+            z, u = product[b, j, first : first + width], product[b, j, first + width :]
+            slot, d = memory[b, j], d_memory[b, j]
+            for i in range(width):
+                gate, update = z[i], u[i]
+                z[i] = d[i] * (slot[i] - update) * (gate - gate * gate)
+                d_update = d[i] - d[i] * gate
+                u[i] = d_update - d_update * update * update
+                d[i] *= gate
+            for i in range(2 * width):
+                add[i] += product[b, j, first + i]
+
+
+# ------------------------------------------------------------------------------------------------------- tensors
+
+
+def compiled(values: Any) -> bool:
+    """Return whether this file's kernels compute numbers of this kind: float32 or float64 on a CPU."""
+    return values.device.type == "cpu" and values.dtype in (torch.float32, torch.float64)
+
+
+def triton_runs(values: Tensor) -> bool:
+    """Return whether `lib.layers.gpu_kernels` computes numbers of this kind: float32 on a GPU that has Triton."""
+    return values.device.type == "cuda" and values.dtype == torch.float32 and _has_triton(values.device)
+
+
+@cache
+def _has_triton(device: torch.device) -> bool:
+    """Return whether Triton compiles for a GPU; if not, warn once."""
+    if find_spec("triton") is not None and torch.cuda.get_device_capability(device) >= (8, 0):
+        return True
+    warnings.warn(
+        "Mem2Mem's loops over words start their operations one by one on this GPU: kernels need Triton, and compute "
+        "capability 8.0",
+        stacklevel=2,
+    )
+    return False
+
+
+def arrays(*tensors: Tensor | None) -> list:
+    """Return the tensors as arrays in the same memory, and None as None.
+
+    A tensor that is not contiguous is copied. Therefore a kernel must write into new memory (`new_empty`;
+    `empty_like` keeps strides).
+    """
+    return [None if x is None else x.detach().contiguous().numpy() for x in tensors]
+
+
+def kernel_views(*tensors: Tensor | None) -> Sequence:
+    """Return the tensors as arrays where there are kernels for the first of them, otherwise as they are."""
+    return arrays(*tensors) if compiled(tensors[0]) else tensors
+
+
+def for_each_document(function: Callable[[int, int], None], lengths: Sequence[int]) -> None:
+    """Call `function` with the number and the length of every document, the longest first, on as many threads as
+    PyTorch may use here."""
+    order = sorted(range(len(lengths)), key=lambda b: -lengths[b])
+    threads = min(torch.get_num_threads(), len(order))
+    deque(in_threads(lambda b: function(b, lengths[b]), order, threads), maxlen=0)

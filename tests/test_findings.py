@@ -1,0 +1,333 @@
+"""Numbers and claims of the project's texts, against the stored JSON that they come from."""
+
+import json
+import math
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+
+from companion.pages.measured import over_seeds, task_results
+from companion.pages.towns import cuts_table, hops_table, towns_table
+from companion.studies import retrain
+from companion.tasks.memory import COMP_WEIGHTS, GRID, LOSSES, READ_WEIGHTS
+from companion.tasks.windows import LEFT_OUT
+from lib.evaluation.bootstrap import paired_bootstrap
+from lib.system.files import project_root
+
+ROOT = project_root()
+MEM2MEM, WINDOWED, HIERARCHICAL, READ_AGAIN = (
+    f"docs/papers/{name}.md" for name in ("mem2mem", "windowed", "hierarchical_transformer", "read_again")
+)
+CLAIMS = "papers.md"
+
+
+def page(name):
+    return f"notebooks/{name}.py"
+
+
+@cache
+def text(file):
+    """A text in one line."""
+    return re.sub(r"\s+", " ", (ROOT / file).read_text(encoding="utf-8"))
+
+
+def numbers(name):
+    return json.loads((ROOT / "figures" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def losses(name):
+    """{change: (mean, low, high)} of the log-probability that references lose in a changed model."""
+    rows = numbers(f"interventions_{name}")["changes"]
+    return {row["change"]: (-row["difference"], -row["high"], -row["low"]) for row in rows}
+
+
+def interval(values, digits=3, unit=""):
+    mean, low, high = (f"{value:.{digits}f}" for value in values)
+    return f"{mean}{unit} [{low}, {high}]"
+
+
+def points(difference):
+    """As tables write differences: with a sign."""
+    return "{mean:+.2f} [{low:+.2f}, {high:+.2f}]".format(**difference)
+
+
+def pair(table, *labels):
+    (found,) = (p for p in numbers(table)["pairs"] if (p["first"], p["second"]) == labels)
+    return points(found["R-1"])
+
+
+def percent(values):
+    return ", ".join(f"{100 * value:.0f}" for value in values)
+
+
+def line(*cells):
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def frame_lines(frame):
+    return [line(row, *cells) for row, cells in zip(frame.index, frame.astype(str).values.tolist())]
+
+
+# -------------------------------------------------------------------------------------- what the numbers of texts are
+
+
+def mem2mem_lines():
+    lost, gates = losses("mem2mem"), numbers("mem2mem_gates")["rows"]
+    yield f"the references lose {interval(lost['another memory'], 3, ' nats a word')} with the memory of another"
+    yield f"and {interval(lost['slots averaged'])} with all slots alike"
+    yield f"without copying they lose {lost['no copying'][0]:.2f}"
+    yield f"with a memory that is never written {lost['never written'][0]:.2f}"
+    yield f"beside another paper's text, they lose {interval(lost['written beside another text'])};"
+    yield f"beside this text costs {interval(lost['written with other words'], 2)}."
+    for row in gates:
+        costs = [interval(row[name]) for name in ("another memory", "slots averaged", "never written")]
+        cells = [", ".join(map(str, row["lambda"])), row["gate"], f"{row['nll']:.3f}", *costs]
+        cells += [
+            f"{row['left 5']:.2f} / {row['left 50']:.2f}",
+            f"{row['strongest']:.2f}",
+            f"{row['same place']:.0%}",
+        ]
+        yield line(*cells, f"{row['R-1'][0]:.2f} / {row['R-1, plain beam search'][0]:.2f}")
+    grid = grid_of_memory()
+    for measure in ("recall", "precision", "strongest", "nll"):
+        for comp in COMP_WEIGHTS:
+            yield line(f"{comp:g}", *(f"{np.mean(grid[comp, read][measure]):.2f}" for read in READ_WEIGHTS))
+
+
+def windowed_lines():
+    papers, table = numbers("windowed_papers"), task_results("windows")
+    slides, lost = papers["slides"], losses("windowed")
+    for slide in ("slide 1", "slide 5"):
+        yield slides[slide]["windows"]
+    orders = [papers["orders"][name] for name in ("conclusion first", "conclusion last")]
+    for row in (*papers["chunks"].values(), *orders):
+        yield row["difference"].partition("]")[0]
+    first, last = (np.array(papers["orders"][f"conclusion {place}"]["values"]) for place in ("first", "last"))
+    yield str(paired_bootstrap(first, last)).partition(", p")[0]
+    mean, low, high = (f"{float(x):.0f}" for x in re.findall(r"[\d.]+", papers["references"]["words between"]))
+    yield f"all together {mean}% of their words [{low}, {high}]"
+    yield f"{papers['references']['no word between']} of the 50 references have nothing from there"
+    cells = ("facts of 6", "first fact", "texts with symbols", "first look, facts", "first look, largest")
+    for part in LEFT_OUT:
+        yield line(part, *(over_seeds(table[f"windows without {part}"][cell]) for cell in cells))
+    for windows, size in {2: "36), 50", 6: "100), 50", 12: "196), 50", 300: "4,804), 5"}.items():
+        shares = (over_seeds(table[mode][f"facts of {windows}"]) for mode in ("standard", "windows", "streamed"))
+        yield line(f"{windows} ({size}", *shares)
+    yield f"{np.mean(table['facts anywhere, windows']['facts of 4']):.0%} of the facts of 4 windows"
+    yield interval(lost["no copying"], 2, " nats")
+    yield interval(lost["last section first"], 2)
+    for row in numbers("attention_windowed")["changes"]:
+        if row["change"] == "attention":
+            yield row["text"]
+
+
+def hierarchical_lines():
+    plain, copying = losses("hierarchical_transformer"), losses("hierarchical_transformer_copying")
+    for change in ("layers cut", "layer 1 cut", "layer 2 cut", "sections backwards", "paragraphs backwards"):
+        yield f"[{copying[change][1]:.3f}, {copying[change][2]:.3f}]"
+    yield f"[{plain['layers cut'][1]:.3f}, {plain['layers cut'][2]:.3f}]"
+    yield f"{copying['no copying'][0]:.2f} nats are lost without copying"
+    yield pair("hierarchical_table_short_sumpubmed", "HT without global layers", "HT")
+    yield pair("hierarchical_table_short_sumpubmed", "FT 300", "HT")
+    yield pair("hierarchical_table_short_sumpubmed", "FT 150", "FT 300")
+    for found in numbers("hierarchical_table_short_pmc")["pairs"]:
+        if found["second"] in ("HT + similarity graph", "HT + discourse graph"):
+            yield points(found["R-1"])
+    yield points(numbers("hierarchical_table_copying_sumpubmed_medium")["pairs"][0]["R-1"])
+    early = numbers("hierarchical_on_h100")["R-1 after 1,000 steps"]
+    for row in ("HT - HT without global layers", "HT - FT 2600"):
+        yield points(early[row]).partition(" ")[2]
+    retrained = numbers("retrained_hierarchical_transformer_copying")["results"]
+    for row, both in retrain.differences(retrained).items():
+        for found in both.values() if row != retrain.UNCHANGED else ():
+            yield f"[{-found.high:.3f}, {-found.low:.3f}]".replace("-0.000", "0.000")
+    mean, last = numbers("hierarchical_ranker_pooling")["minus max"].values()
+    yield f"{-mean['mean']:.2f} points less"
+    yield f"[{last['low']:.2f}, {last['high']:.2f}]"
+    towns, named = task_results("towns"), task_results("named")
+    for frame in (towns_table(towns), cuts_table(towns["HT"], named["HT"]), hops_table(task_results("hops"))):
+        yield from frame_lines(frame)
+
+
+def read_again_lines():
+    solved = task_results("read_twice")
+    yield f"once {percent(solved['once, last state']['right'])}"
+    yield f"twice {percent(solved['twice, last state']['right'])}"
+    news = task_results("short_news")
+    least = min(min(m["right"]) for row, m in news.items() if row != "twice, GRU, without copying")
+    yield f"at least {100 * least:.1f}% of unseen headlines right"
+
+
+def mem2mem_page():
+    lost = losses("mem2mem")
+    yield from (f"{lost[change][0]:.3f}" for change in ("another memory", "slots averaged"))
+    yield f"{lost['never written'][0]:.1f} nats a word"
+
+
+def windowed_page():
+    papers, lost = numbers("windowed_papers"), losses("windowed")
+    yield papers["slides"]["slide 1"]["windows"]
+    mean = {name: np.mean(row["values"]) for name, row in papers["orders"].items()}
+    yield f"from {mean['as they are']:.1f} to {mean['conclusion first']:.1f}"
+    yield interval(lost["no copying"], 2, " nats")
+
+
+def hierarchical_page():
+    retrained = numbers("retrained_hierarchical_transformer_copying")["results"]
+    for found in retrain.differences(retrained)["layers cut"].values():
+        yield f"[{-found.high:.3f}, {-found.low:.3f}]".replace("-0.000", "0.000")
+
+
+def read_again_page():
+    solved = task_results("read_twice")
+    for row in ("once, last state", "bidirectional, last states", "twice, last state", "once, all states"):
+        yield percent(solved[row]["right"])
+
+
+TEXTS = {
+    page("mem2mem"): mem2mem_page,
+    page("windowed"): windowed_page,
+    page("hierarchical_transformer"): hierarchical_page,
+    page("read_again"): read_again_page,
+    MEM2MEM: mem2mem_lines,
+    WINDOWED: windowed_lines,
+    HIERARCHICAL: hierarchical_lines,
+    READ_AGAIN: read_again_lines,
+}
+
+
+@pytest.mark.parametrize(("file", "lines"), TEXTS.items(), ids=TEXTS)
+def test_a_text_has_the_numbers_of_its_json(file, lines):
+    missing = [found for found in lines() if re.sub(r"\s+", " ", found) not in text(file)]
+    assert missing == []
+
+
+def test_the_list_of_claims_has_the_numbers_of_the_tables():
+    expected = [
+        pair("hierarchical_table_short_sumpubmed", "HT without global layers", "HT"),
+        pair("hierarchical_table_short_sumpubmed", "FT 300", "HT"),
+        points(numbers("hierarchical_on_h100")["R-1 after 1,000 steps"]["HT - FT 2600"]),
+        interval(losses("hierarchical_transformer_copying")["layers cut"]).partition(" ")[2],
+        f"twice {percent(task_results('read_twice')['twice, last state']['right'])}",
+    ]
+    assert [found for found in expected if found not in text(CLAIMS)] == []
+
+
+# ------------------------------------------------------------------------------------------ what texts claim of them
+
+
+def grid_of_memory():
+    """{(lambda 1, lambda 2): measures} over the seeds that all pairs have."""
+    table = task_results("memory")
+    rows = {weights: table[f"all ways, {name}, plain gate"] for name, weights in GRID.items()}
+    seeds = set.intersection(*(set(row["seed"]) for row in rows.values()))
+    return {
+        weights: {m: [v for v, seed in zip(values, row["seed"]) if seed in seeds] for m, values in row.items()}
+        for weights, row in rows.items()
+    }
+
+
+def memory(row):
+    return {name: np.array(values) for name, values in task_results("memory")[row].items()}
+
+
+def open_paths(name):
+    return memory(f"all ways, {name}, plain gate")
+
+
+def cost(row):
+    """Nats a word that another document's memory costs, for each seed."""
+    return row["nll, another"] - row["nll"]
+
+
+CHANCE = 15 / 16 * math.log(94)  # nats a word: 94 words, and an end whose place is known
+
+
+def only_four_pairs_find_all_marked_sentences():
+    found = {weights for weights, row in grid_of_memory().items() if min(row["recall"]) > 0.99}
+    return found == {(0.01, 0.01), (0.01, 0.1), (0.1, 0.1), (0.1, 1)}
+
+
+def with_both_terms_the_heads_find_all_marked_sentences():
+    return open_paths("both")["recall"].min() == 1 and open_paths("neither")["on marked"].max() < 0.005
+
+
+def with_all_paths_open_another_memory_costs_nothing():
+    return max(cost(open_paths(name)).max() for name in LOSSES) < 0.0065
+
+
+def alone_and_never_written_the_memory_works():
+    row = memory("memory alone, both, never written")
+    return row["recall"].min() == 1 and row["on marked"].min() > 0.95 and cost(row).min() > 6.5
+
+
+def with_the_papers_gate_nothing_is_learned_alone():
+    return abs(memory("memory alone, both, plain gate")["nll"] - CHANCE).max() < 0.06
+
+
+def a_conclusion_is_read_and_should_be_last():
+    rows = numbers("windowed_papers")["orders"]
+    both = [rows[name]["difference"].partition("]")[0] for name in ("conclusion first", "conclusion last")]
+    return not any("-" in difference for difference in both)
+
+
+def windows_slide_without_a_fault_at_any_length():
+    row = task_results("windows")["windows"]
+    measures = [f"{what} of {n}" for what in ("facts", "precision", "recall") for n in (2, 6, 12, 300)]
+    return all(set(row[measure]) == {1.0} for measure in measures)
+
+
+def an_overlap_is_enough_for_chunks():
+    table = task_results("windows")
+    overlapping, chunks = table["facts anywhere, overlapping chunks"], table["facts anywhere, chunks"]
+    return set(overlapping["facts of 12"]) == {1.0} and max(chunks["facts of 12"]) < 0.85
+
+
+def a_wrong_word_costs_the_next_words_nothing():
+    rows = task_results("slips").values()
+    return all(max(np.subtract(r["nats after a wrong word"], r["nats after the true word"])) < 0.001 for r in rows)
+
+
+def global_layers_are_needed_for_towns():
+    solved = task_results("towns")
+    apart = [share for row in ("without global layers", "flat") for share in solved[row]["right"]]
+    return min(solved["HT"]["right"]) > 0.98 and max(apart) < 0.65
+
+
+def two_hops_take_two_layers_and_the_graph():
+    solved = task_results("hops")
+    others = ("no global layer", "1, learned", "1, given", "2, learned", "3, learned")
+    return min(solved["2, given"]["right"]) == 1 and max(max(solved[row]["right"]) for row in others) < 0.35
+
+
+def a_ranker_does_what_global_layers_do():
+    solved = task_results("named")
+    return max(solved["without global layers"]["right"]) < 0.3 < min(solved["without global layers, ranked"]["right"])
+
+
+def without_copying_no_headline_is_right():
+    return set(task_results("short_news")["twice, GRU, without copying"]["right"]) == {0}
+
+
+HOLD = [
+    only_four_pairs_find_all_marked_sentences,
+    with_both_terms_the_heads_find_all_marked_sentences,
+    with_all_paths_open_another_memory_costs_nothing,
+    alone_and_never_written_the_memory_works,
+    with_the_papers_gate_nothing_is_learned_alone,
+    a_conclusion_is_read_and_should_be_last,
+    windows_slide_without_a_fault_at_any_length,
+    an_overlap_is_enough_for_chunks,
+    a_wrong_word_costs_the_next_words_nothing,
+    global_layers_are_needed_for_towns,
+    two_hops_take_two_layers_and_the_graph,
+    a_ranker_does_what_global_layers_do,
+    without_copying_no_headline_is_right,
+]
+
+
+@pytest.mark.parametrize("claim", HOLD, ids=lambda claim: claim.__name__)
+def test_a_claim_holds_of_the_stored_numbers(claim):
+    assert claim()
