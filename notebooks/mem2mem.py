@@ -972,9 +972,9 @@ checks.close(
     "one slot: what is read is the slot",
 )
 at_1 = replace(padded.output, switch=torch.full_like(padded.output.switch, 1e9))
-lib_flat = padded.model.distribution(
-    at_1, padded.state, max(map(len, batch.unknown))
-)[:, : padded.size]  # last step
+lib_flat = padded.model.distribution(at_1, padded.state, max(map(len, batch.unknown)))[
+    :, : padded.size
+]  # last step
 plain = padded.model.pointer.vocabulary(padded.output.features[:, -1]).softmax(-1)
 checks.close(plain, lib_flat, "(15)", "switch at 1: plain softmax")
 zero_output, _ = zeros.decode(batch.target_input, zeros.encode(batch))

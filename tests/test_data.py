@@ -25,6 +25,7 @@ from lib.data.vocabulary import BOS, EOS, PAD, Vocabulary
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.windowed.windows import ArticleOptions
 from lib.system.files import project_root
+from lib.system.fingerprints import code_digest
 from tests.conftest import RAGGED, VOCAB, batch_of, document, same_document
 
 OPTIONS = CohanOptions(sections=3, section_tokens=4, summary_tokens=5, vocab_size=50)
@@ -157,6 +158,18 @@ def test_the_cache_is_made_anew_for_other_options_and_files(folder):
     assert len(smaller.vocabulary) == 6
     (folder / "test.jsonl").write_text(json.dumps({"article": "new text", "abstract": "new"}), encoding="utf-8")
     assert len(OPTIONS.prepare(load_corpus(folder), progress=False)["test"]) == 1
+
+
+@pytest.mark.parametrize("module", ["lib.data.corpora", "lib.papers.mem2mem.sections"])
+def test_the_cache_is_made_anew_for_other_code(folder, monkeypatch, module):
+    """That of the options, and that of the readers."""
+    OPTIONS.prepare(load_corpus(folder), progress=False)
+    monkeypatch.setattr(
+        "lib.data.prepared.code_digest", lambda *names: module if module in names else code_digest(*names)
+    )
+    monkeypatch.setattr(CohanOptions, "example", lambda *_: pytest.fail("it is made again"))
+    with pytest.raises(pytest.fail.Exception, match="made again"):
+        OPTIONS.prepare(load_corpus(folder), progress=False)
 
 
 def test_a_corpus_that_two_want_is_made_once(folder, tmp_path):

@@ -50,17 +50,6 @@ def test_pieces_are_learned_in_the_case_in_which_they_are_read(lower):
     assert made.vocabulary.sentences(document.target.tolist()) == written
 
 
-def test_what_is_kept_is_found_by_its_options():
-    """Other lengths or another rule for labels are another corpus, and so is one of fewer documents."""
-    first = OPTIONS.prepare(corpus(), progress=False)["train"]
-    shorter = replace(OPTIONS, extract_tokens=4).prepare(corpus(), progress=False)["train"]
-    assert shorter[0].sentence_lengths[0] == first[0].sentence_lengths[0] - 16
-    two, one = (replace(EXTRACTS, matches=n).prepare(corpus(), progress=False)["train"] for n in (2, 1))
-    assert one[0].labels.sum() < two[0].labels.sum()
-    fewer = EXTRACTS.prepare(corpus(), limit=2, progress=False)
-    assert len(fewer["train"]) == len(fewer["val"]) == 2 and len(two) == 4
-
-
 def test_the_pointers_best_weights_are_kept():
     """Other sentences are right in the validation document, so that the loss of it rises while the pointer learns."""
     options, other = replace(OPTIONS, pointer_steps=30, pointer_rate=0.1), replace(TRAINING[0], summary=TEXT[2:3])

@@ -12,7 +12,6 @@ from lib.data.corpora import Corpus, load_corpus
 from lib.data.documents import Document
 from lib.data.prepared import PreparedCorpus
 from lib.data.vocabulary import EOS, UNK
-from lib.data.words import with_numbers
 from lib.evaluation.metrics import limited_recall
 from lib.papers.read_again.headlines import HeadlineOptions, fits
 from lib.system.files import project_root
@@ -102,12 +101,6 @@ def load_pairs(*pairs):
     return list(Corpus.from_records(train=pairs).split("train"))
 
 
-def test_numbers_of_the_text_in_place_of_signs():
-    text = ["12", "cats", "and", "17", "dogs", "in", "1.5", "hours"]
-    assert with_numbers(["##", "dogs", "#.#", "#", "####"], text) == ["17", "dogs", "1.5", "#", "####"]
-    assert with_numbers(["##", "###"], ["12", "3rd", "B2"]) == ["12", "3rd"], "a number begins with a digit"
-
-
 @pytest.fixture
 def folder(tmp_path):
     words = ["ant", "bee", "cat", "dog", "emu", "fox", "gnu", "hen"]
@@ -155,18 +148,6 @@ def test_pairs_are_encoded_as_in_their_corpus(folder):
             same_document(ours, theirs)
     (alone,) = kept.encode([replace(documents[0], summary=[])])
     same_document(alone, replace(prepared["test"][0], target=np.array([EOS]), reference=[]))
-
-
-def test_papers_are_encoded_as_in_their_corpus():
-    """Where the encoder does not know all words of the summaries."""
-    options = HeadlineOptions(
-        sentences=40, source_tokens=300, summary_tokens=80, vocab_size=300, source_vocab_size=900, fewest=2,
-        filtered=False,
-    )  # fmt: skip
-    prepared = options.prepare(load_corpus("aclsum"), limit=20, progress=False)
-    documents = load_corpus("aclsum").split("train", 20)
-    for ours, theirs in zip(prepared.encoder.encode(documents), prepared["train"], strict=True):
-        same_document(ours, theirs)
 
 
 def test_filters_spare_the_test_set(folder):

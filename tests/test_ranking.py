@@ -1,8 +1,6 @@
 """The paragraph ranker, its labels, and the graphs between paragraphs."""
 
-import sys
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -166,23 +164,3 @@ def test_names():
     text = "The University of Oxford is old. Oxford has Bodleian staff. He knows Mary Ann."
     assert capitalised_names(text) == {"The University of Oxford", "Bodleian", "Mary Ann"}
     assert entity_finder()[1] in ("capitalised names", "spaCy en_core_web_sm")
-
-
-def test_entities_of_spacy(monkeypatch):
-    """What is made of spaCy's answer; the package itself need not be here."""
-    loaded = []
-
-    def load(name, enable):
-        loaded.append((name, enable))
-        kinds = {"Ada": "PERSON", "1843": "DATE", "London": "GPE"}
-        words = (w for w in ("Ada", "1843", "London"))
-        return lambda text: SimpleNamespace(
-            ents=[SimpleNamespace(text=w, label_=kinds[w]) for w in words if w in text]
-        )
-
-    monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=load))
-    entities, name = entity_finder.__wrapped__()
-    assert entities("Ada left London in 1843.") == {"Ada", "London"}, "dates are not among the paper's types"
-    assert name == "spaCy en_core_web_sm" and loaded == [("en_core_web_sm", ["tok2vec", "ner"])]
-    monkeypatch.setitem(sys.modules, "spacy", None)  # not installed
-    assert entity_finder.__wrapped__() == (capitalised_names, "capitalised names")

@@ -2,22 +2,16 @@
 
 import threading
 import time
-import traceback
-from contextlib import closing, nullcontext
-from dataclasses import replace
+from contextlib import nullcontext
 from unittest.mock import Mock
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from lib.data.batch import make_batch
-from lib.data.batching import BucketSampler
-from lib.data.split import Split
 from lib.layers.dropout import Dropout, random_numbers
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
-from lib.system.errors import InputError
 from lib.system.threads import batches_ahead, in_threads, made_ahead, torch_threads
 from lib.training import loop
 from lib.training.config import TrainConfig
@@ -43,15 +37,6 @@ def test_results_are_in_order_and_few_are_asked_for_at_once(threads):
         taken += 1
         most = max(most, len(asked) - taken)
     assert taken == 10 and most < threads
-
-
-def test_a_thread_has_one_of_pytorchs_and_the_caller_keeps_its_own():
-    with torch_threads(2):
-        found = list(in_threads(lambda _: (torch.get_num_threads(), threading.get_ident()), range(4), 2))
-        assert torch.get_num_threads() == 2
-        assert list(in_threads(lambda _: torch.get_num_threads(), [0], 1)) == [2], "one thread is the caller's"
-    assert {count for count, _ in found} == {1}
-    assert threading.get_ident() not in {thread for _, thread in found}
 
 
 def test_after_an_error_nothing_goes_on():
@@ -108,11 +93,6 @@ def test_dropout_in_threads_comes_back_with_the_seed(planted_corpus, tmp_path, m
     assert torch.equal(first, again) and not torch.equal(first, other)
 
 
-def test_small_steps_are_not_shared_out(planted_corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr("lib.training.loop.backward_in_threads", lambda *_: pytest.fail("shared out"))
-    losses_and_weights(planted_corpus, tmp_path / "small", 2)
-
-
 def test_random_numbers_are_a_threads_own():
     drop, ones = Dropout(0.5), torch.ones(1000)
     with random_numbers(1, 2):
@@ -157,13 +137,6 @@ def test_what_is_made_ahead_is_in_order_and_bounded(count):
     assert not in_background()
 
 
-def test_what_is_made_ahead_ends_when_it_is_closed():
-    begun = []
-    with closing(made_ahead(lambda i: begun.append(i) or time.sleep(0.05), range(100), 4)) as results:
-        next(results)
-    assert len(begun) <= 5 and not in_background()
-
-
 @pytest.fixture
 def ahead(monkeypatch):
     """Batches of a CPU's training are made in the background as those of a GPU's."""
@@ -188,30 +161,6 @@ def test_batches_made_ahead_change_no_number(planted_corpus, tmp_path, request, 
     assert training_of(planted_corpus, tmp_path / "ahead", **config) == expected
     assert len(made) == 7 * config.get("accumulate", 2) and threading.get_ident() not in made
     assert not in_background()
-
-
-def test_an_error_in_the_background_is_raised_with_its_place(planted_corpus, tmp_path, ahead):
-    """At the step that cannot be computed, and not before."""
-    nothing = replace(planted_corpus["train"][3], source=np.zeros(0, np.int32))
-    documents = [nothing if i == 3 else document for i, document in enumerate(planted_corpus["train"])]
-    corpus = replace(planted_corpus, splits={**planted_corpus.splits, "train": Split.of(documents)})
-    with pytest.raises(InputError, match="has no source words") as raised:
-        training_of(corpus, tmp_path / "run", log_every=1, batch_size=5)
-    assert "make_batch" in "".join(traceback.format_tb(raised.tb)) and not in_background()
-    order = BucketSampler(corpus["train"].source_lengths, 5, 0)
-    last = next(step for step in range(4) if 3 in order.batch(step))
-    assert [m["step"] for m in read_metrics(tmp_path / "run") if m["split"] == "train"] == [*range(1, last + 1)]
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
-def test_an_interrupt_ends_the_background(planted_corpus, tmp_path, monkeypatch, ahead, error):
-    def interrupted(self, batch):
-        raise error
-
-    monkeypatch.setattr(Mem2Mem, "loss", interrupted)
-    with pytest.raises(error) as raised:
-        losses_and_weights(planted_corpus, tmp_path, 1)
-    assert raised.tb and not in_background(), "while its frames are still held"
 
 
 def test_batches_for_a_gpu_are_pinned_where_they_are_made(planted_corpus, tmp_path, monkeypatch):

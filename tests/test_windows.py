@@ -132,12 +132,6 @@ def test_sentences_of_a_target_that_was_cut():
         assert target_sentences(encoded, lower=True).tolist() == lengths
 
 
-def test_article_keeps_the_first_words():
-    made = replace(OPTIONS, source_tokens=9).example(example(["The cat."]))
-    assert made.sentences == [["the", "cat", "sat", "on", "the", "mat", "."], ["a", "dog"]]
-    assert len(replace(OPTIONS, source_tokens=None).example(example(["The cat."])).sentences) == 4
-
-
 def test_learned_vectors_tell_what_goes_together():
     random = np.random.default_rng(0)
     topics = [np.arange(5, 15), np.arange(15, 25)]

@@ -164,7 +164,8 @@ def prepare(
 
     Raises CorpusError for a named folder with something else in it, and where nothing can be written.
     """
-    made_of = digest([type(options).__name__, asdict(options), key, code_of(type(options)), code_digest(__name__)])
+    code = [code_of(type(options)), code_digest("lib.data.corpora")]  # what encodes, and what reads the documents
+    made_of = digest([type(options).__name__, asdict(options), key, code])
     short_name = "".join(c if c.isalnum() else "_" for c in Path(name).name)
     place = Path(folder) if folder else cached(f"{short_name}-{made_of}", DESCRIPTION)
     if folder and place.exists() and not is_prepared(place) and (not place.is_dir() or any(place.iterdir())):

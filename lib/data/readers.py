@@ -33,7 +33,7 @@ def reading(name: Path | str) -> Iterator[None]:
         yield
     except CorpusError:
         raise
-    except gzip.BadGzipFile as error:
+    except (gzip.BadGzipFile, InputError) as error:
         raise CorpusError(f"{name}: {error}") from None
     except OSError as error:
         raise CorpusError(of_the_system(error, name)) from None
