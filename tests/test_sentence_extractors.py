@@ -25,7 +25,6 @@ from lib.models.sentence_extractors import (
 from lib.papers.mem2mem.extracts import (
     ExtractOptions,
     encode_sentences,
-    labelled,
     right_sentences,
 )
 from tests.conftest import VOCAB, batch_of, document, double, dropped_in_a_loss, same_gradients
@@ -211,14 +210,14 @@ def paper_of(*sections, names=(), summary=("Cats eat fish.", "It is fine.")):
 def test_sentences_in_pieces(pieces):
     options = ExtractOptions(sentences=3, summary_tokens=100)
     whole = paper_of(SENTENCES[:2], SENTENCES[2:])
-    made = labelled(whole, pieces, options)
+    made = options.encode_training(whole, pieces)
     assert [pieces.text(row) for row in rows_of(made)] == [s.lower() for s in SENTENCES[:3]]
     right = right_sentences(whole, options)
     assert np.flatnonzero(made.labels).tolist() == right == matches(SENTENCES[:3], whole.summary)
     assert (made.target == SENTENCE_END).sum() == 1 and made.target[-1] == EOS
     assert pieces.sentences(made.target.tolist())[0].startswith("cats eat fish")
-    assert len(labelled(whole, pieces, replace(options, summary_tokens=4)).target) == 4
-    cased = labelled(whole, pieces, replace(options, lower=False))
+    assert len(replace(options, summary_tokens=4).encode_training(whole, pieces).target) == 4
+    cased = replace(options, lower=False).encode_training(whole, pieces)
     assert not np.array_equal(cased.source, made.source)
 
 
@@ -227,10 +226,10 @@ def test_texts_without_summaries(pieces):
     (found,) = TextEncoder(options, pieces).encode([paper_of(SENTENCES, summary=())])
     assert found.target.tolist() == [EOS] and found.labels is None
     with pytest.raises(CorpusError, match="'p' has no summary"):
-        labelled(paper_of(SENTENCES, summary=()), pieces, options)
+        options.encode_training(paper_of(SENTENCES, summary=()), pieces)
     with pytest.raises(ValueError, match="'p' has no sentence"):
         encode_sentences(options.example(paper_of([])), pieces, options)
-    with pytest.raises(ValueError, match="matches must be at least 1, not 0"):
+    with pytest.raises(ValueError, match="matches: Input should be greater than or equal to 1"):
         ExtractOptions(matches=0)
 
 
