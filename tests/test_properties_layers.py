@@ -7,7 +7,7 @@ import torch
 from hypothesis import strategies as st
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
-from lib.data.batch import _ragged
+from lib.data.batch import Rows
 from lib.layers.attention import Attention, _CompiledScores, additive_scores
 from lib.layers.coverage import CoverageAttention, _CompiledScan, coverage_scan
 from lib.layers.gru import GRU, GatedGRU
@@ -135,7 +135,7 @@ def test_coverage_layer_step_by_step(numbers, counts, beams, steps):
 def test_attention_inside_rows(numbers, rows):
     """Self-attention of rows of different lengths, in groups, is that of each row alone."""
     layer = numbers.module(MultiHeadAttention, 6, 2, dropout=0.3).eval()
-    ragged = _ragged([torch.tensor(rows).numpy()], sum(rows))
+    ragged = Rows.of([torch.tensor(rows).numpy()], sum(rows)).in_groups()
     words = numbers((sum(rows), 6))[0]  # as they stand in `ragged`, the longest row first
     with torch.no_grad():
         found = layer.inside(words, ragged)
