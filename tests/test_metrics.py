@@ -5,13 +5,33 @@ import numpy as np
 import pytest
 from rouge_score.rouge_scorer import RougeScorer
 
+from lib.data.corpora import load_corpus
 from lib.data.documents import Document
+from lib.evaluation.baselines import lexrank
 from lib.evaluation.measures import METRICS
 from lib.evaluation.metrics import copied_ngrams, limited_recall, longest_common_recall, rouge, rouge_in_one_line
-from lib.evaluation.scores import score_systems
+from lib.evaluation.scores import cut, score_systems
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.system.files import project_root
-from tests.tools.official_rouge import extracts, papers, without_stems
+
+
+def papers():
+    """Without the one that the trained Mem2Mem has learned from."""
+    return [d for d in load_corpus("pmc-sample").split("test") if d.id != "PMC4784345"]
+
+
+def extracts(documents):
+    """Summaries of 200 words that need no trained model."""
+    made = {"Lead (200 words)": [d.sentences for d in documents]}
+    made["LexRank (sentences, 200 words)"] = [lexrank(d.sentences, 200) for d in documents]
+    return {name: [cut(summary, 200, CohanOptions()) for summary in found] for name, found in made.items()}
+
+
+def without_stems(summaries, references):
+    """What `rouge` gives, without stems."""
+    scorer = RougeScorer(list(METRICS.values()), use_stemmer=False)
+    scores = [scorer.score("\n".join(r), "\n".join(s)) for s, r in zip(summaries, references)]
+    return 100 * np.array([[s[m].fmeasure for m in METRICS.values()] for s in scores])
 
 
 def test_rouge_by_hand():

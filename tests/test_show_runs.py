@@ -4,13 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from lib.decoding.reading import Reading
 
 from companion import show_runs
 from companion.show_runs import samples, samples_text
 from lib.data.corpora import load_corpus
 from lib.data.registry import CORPORA, is_private
-from lib.decoding.readable import Readable
+from lib.decoding.readable import Readable, Reading
 from lib.decoding.run import Summary
 from lib.papers import PAPERS, made_of_runs_named
 from lib.system.files import project_root
