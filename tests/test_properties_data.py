@@ -22,7 +22,7 @@ from lib.data.prepared import PreparedCorpus
 from lib.data.sentences import group_words, split_sentences
 from lib.data.split import Split
 from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, SPECIALS, UNK, Vocabulary
-from lib.data.words import counted_words, is_word, split_words, tokenize
+from lib.data.words import counted_words, is_word, split_words, surfaces, tokenize, word_spans
 from lib.decoding.readable import Forms, readable
 from lib.papers.mem2mem.sections import CohanOptions
 from tests.conftest import same_document
@@ -130,7 +130,7 @@ def test_readable_sentences(sentences):
     text = [f"We say that {' '.join(words).removesuffix(',')} there." for words in sentences]
     words = [words_of(sentence, lower=True) for sentence in text]
     tokens = [[f" {word}" for word in found] for found in words]
-    forms = Forms(text, lambda sentence: words_of(sentence, lower=True))
+    forms = Forms((found, surfaces(s, word_spans(s))) for s, found in zip(text, words))
     found = readable(tokens, forms, spaced=False)
     assert found.sentences == text
     assert ["".join(shown).strip() for shown in found.tokens] == text

@@ -251,9 +251,9 @@ def test_support(texts, more, random):
     behind=st.sampled_from(["%", " mg", "", ")"]),
 )
 def test_numbers_however_they_are_written(number, decimals, zeros, behind):
-    """A number is the same with commas, spaces or nothing between its thousands, and with zeros at its end."""
+    """A number is the same with commas or nothing between its thousands, and with zeros at its end."""
     plain = f"{number}.{decimals:03}"
-    ways = [plain, plain + "0" * zeros, f"{number:,}.{decimals:03}", f"{number:,}.{decimals:03}".replace(",", " ")]
+    ways = [plain, plain + "0" * zeros, f"{number:,}.{decimals:03}"]
     values = {terms(f"about {way}{behind} of it")[1].key for way in ways}
     assert values == {str(number) if not decimals else plain.rstrip("0")}
 

@@ -156,7 +156,7 @@ def test_the_page_shows_what_the_model_saw(run, tmp_path, capsys):
     [
         ("empty.txt", "  \n\n", [], "error: empty.txt: the text has no sentence"),
         ("bad.jsonl", '{"sections": [["A."]]}\n{"sections"\n', [], "bad.jsonl, line 2: not JSON"),
-        ("keys.jsonl", '{"title": "A."}\n', [], "keys.jsonl, line 1: no known "),
+        ("keys.jsonl", '{"title": "A."}\n', [], "keys.jsonl, line 1: no "),
         ("number.jsonl", "5\n", [], "number.jsonl, line 1: a text is a string, a record or a document, not int"),
         ("nothing.jsonl", "", [], "nothing.jsonl: there is nothing to summarize"),
         ("a.txt", TEXT, ["--html", "a.txt"], "a.txt: one of the texts, and would be replaced"),

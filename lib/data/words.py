@@ -26,7 +26,7 @@ def _pattern(letter: str, character: str = "(?!)") -> str:
       | {character}
       | {letter}+                             # a hyphenated word is several
       | \.\.\.
-      | [^\w\s] | _+"""
+      | [^\w\s\x1c-\x1f] | _+"""
 
 
 _WORD = re.compile(_pattern(r"[^\W_]"), re.VERBOSE)
