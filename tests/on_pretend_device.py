@@ -265,7 +265,7 @@ def test_a_loss_that_is_not_finite_is_found_before_it_is_used(checks, tmp_path, 
         return str(raised.value).replace(folder, "").partition(" at ")[2]
 
     expected = error_in("cpu")
-    assert expected.startswith("step 2, documents ") and len(updates) == 2
+    assert expected.startswith("step 2, documents ")
     with pretend_device():
         monkeypatch.setattr(loop, "device_named", lambda name: DEVICE)
         assert error_in("device") == expected

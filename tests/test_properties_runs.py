@@ -313,7 +313,7 @@ def stopping(where: str, call: int, after: bool):
 
 @holds(3, paper=st.sampled_from([*MODELS]), config=trainings(), stops=st.lists(STOPS, min_size=1, max_size=3))
 def test_resumed_trainings(paper, config, stops):
-    """A training that is stopped anywhere, several times, with any options, leaves the same run when it is resumed."""
+    """A training that is stopped anywhere, with any options, leaves the same run when it is resumed."""
     corpus = make_planted_corpus()
     recipe, make = MODELS[paper]
     with tempfile.TemporaryDirectory() as folder:
