@@ -8,7 +8,7 @@ PAGES := $(wildcard notebooks/*.py)
 TALKS := $(filter-out notebooks/baselines.ipynb notebooks/compare.ipynb,$(PAGES:.py=.ipynb))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lock lab notebooks figures workflow bench gpu book class slides publish lint clean
+.PHONY: help run test check lock lab notebooks figures workflow gpu book class slides publish lint clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -53,9 +53,6 @@ figures: $(READY)  ## draw every committed figure again from its numbers, and th
 
 workflow: $(READY)  ## install Snakemake, which has a command for each table and figure of the papers
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[pages,dev,files,tables]"
-
-bench: $(READY)  ## time the fast paths against the textbook ones: tests/tools/bench/results.json
-	$(BIN)/python -m tests.tools.bench
 
 gpu: $(READY)  ## on a GPU: are the models the CPU's, how fast, how much memory: runs/gpu (goes on where it stopped)
 	@$(BIN)/python -m tests.gpu run

@@ -101,12 +101,6 @@ def batch_of(*documents):
     return make_batch(documents or RAGGED, VOCAB)
 
 
-def barred_ids(rows: list[list[int]]) -> torch.Tensor:
-    """Words that are barred in each row, as `Mixture.best` takes them: [R, M], -1 where a row has fewer."""
-    longest = max(map(len, rows))
-    return torch.tensor([ids + [-1] * (longest - len(ids)) for ids in rows], dtype=torch.long)
-
-
 def leaves(value):
     """The tensors of a field of a state, whatever holds them."""
     if value is None or isinstance(value, torch.Tensor):
@@ -123,20 +117,20 @@ def without_kernels(cached: int = 2**22):
             name for name, module in sys.modules.items() if name.startswith("lib.") and hasattr(module, "compiled")
         ]:
             patch.setattr(f"{name}.compiled", lambda values: False)
-        for name in ("attention", "coverage"):
-            patch.setattr(f"lib.layers.{name}.CACHED", cached)
+        patch.setattr("lib.layers.attention.TANH_NUMBERS", cached)
         yield
 
 
 def dropped_in_a_loss(model, batch, monkeypatch) -> dict[str, int]:
-    """How often dropout draws in one loss, by the name of its module without numbers of layers."""
-    names, found, draws = {module: name for name, module in model.named_modules()}, Counter(), Dropout._draws
+    """Count how often dropout draws in one loss, by the name of its module without numbers of layers."""
+    names, found, forward = {module: name for name, module in model.named_modules()}, Counter(), Dropout.forward
 
     def count(self, x):
-        found[re.sub(r"\.\d+\.", ".", names[self])] += 1
-        return draws(self, x)
+        if self.p:
+            found[re.sub(r"\.\d+\.", ".", names[self])] += 1
+        return forward(self, x)
 
-    monkeypatch.setattr(Dropout, "_draws", count)
+    monkeypatch.setattr(Dropout, "forward", count)
     model.train().loss(batch)
     return found
 

@@ -6,12 +6,10 @@ from torch import nn
 
 from lib.data.batch import in_vocabulary
 from lib.data.vocabulary import BOS, EOS, PAD, UNK
-from lib.decoding.search import DecodeConfig, beam_search
-from lib.layers.pointer import Shortlist, softmax_nll
 from lib.models.ras import RAS, RASConfig
+from lib.models.summarizer import target_weights
 from lib.models.words_lvt import WordsLVT, WordsLVTConfig
-from lib.papers import resolve
-from tests.conftest import RAGGED, VOCAB, barred_ids, batch_of, document, double, same_gradients
+from tests.conftest import RAGGED, VOCAB, batch_of, document, double, same_gradients
 
 LVT = {"source_vocab_size": 20, "embedding": 3, "hidden": 4}
 MODELS = {
@@ -116,19 +114,6 @@ def test_the_equations_word_by_word(model, item):
 # ------------------------------------------------------------------------------------------- RAS
 
 
-def test_position_and_context_matter_to_where_ras_looks():
-    """Of a text whose words are all the same, positions alone tell places apart; the context is the word itself."""
-    model, batch = double(*MODELS["elman"]), batch_of(document([[5] * 6], [6, 7, EOS]))
-    weights = model.attention_weights(batch.target_input, model.encode(batch))["words"][0]
-    assert (weights[1:].std(1) > 1e-3).all()
-    assert torch.allclose(weights[0], torch.full((6,), 1 / 6).double()), "h_0 is zero"
-    output, _ = model.decode(batch.target_input, model.encode(batch))
-    assert torch.allclose(output.features[0, :, 4:], model.source_embedding.weight[5].expand(3, -1))
-    nn.init.zeros_(model.position_embedding.weight)
-    weights = model.attention_weights(batch.target_input, model.encode(batch))["words"][0]
-    assert torch.allclose(weights[:, 2], weights[:, 3]) and (weights[1:, 0] - weights[1:, 2]).abs().min() > 1e-4
-
-
 def test_a_text_of_more_words_than_positions():
     with pytest.raises(ValueError, match="12 words in a text, where the model has 11 positions"):
         RAS(RASConfig(VOCAB, 20, 11, hidden=4)).loss(batch_of(RAGGED[0], document([[4] * 12], [3])))
@@ -140,9 +125,8 @@ def test_a_text_of_more_words_than_positions():
 def ordinary_loss(model, batch):
     """A softmax over the whole vocabulary, by the function that all other models use."""
     output, _ = model.decode(batch.target_input, model.encode(batch))
-    target, weights = in_vocabulary(batch.target, VOCAB), model.weights(output, batch)
-    counted = weights > 0
-    return softmax_nll(output.features[counted], *model.output_layer(), target[counted], weights[counted])
+    log_p = model.word_log_prob(output.features, batch.target)
+    return -(target_weights(batch, log_p.dtype) * log_p).sum()
 
 
 @pytest.mark.parametrize("training", [True, False])
@@ -170,41 +154,3 @@ def test_elsewhere_they_are_those_of_each_document():
     found = model.encode(batch_of()).candidates.tolist()
     assert found == [naive_candidates(9, item) for item in RAGGED]
     assert found[1] == [PAD, UNK, BOS, EOS, 4, 5, 6, 7, 8] and found[2] == [PAD, UNK, BOS, EOS, 4, 5, 6, 7, 9]
-
-
-def test_candidates_at_random():
-    torch.manual_seed(1)
-    for count in (5, 7, 9, 11, 12, 30):
-        model = WordsLVT(WordsLVTConfig(VOCAB, candidates=count, **LVT))
-        items = [document([torch.randint(4, VOCAB + 3, (n,)).tolist()], [3]) for n in (1, 3, 9, 30)]
-        (together,) = model.train().encode(batch_of(*items)).candidates.tolist()
-        assert together == naive_candidates(min(count, VOCAB), *items)
-        alone = model.eval().encode(batch_of(*items)).candidates.tolist()
-        assert alone == [naive_candidates(min(count, VOCAB), item) for item in items]
-
-
-def test_only_candidates_are_written():
-    model = double(*MODELS["lvt"])
-    nn.init.constant_(model.vocabulary.bias[9:], 50.0)  # rare words, of which two texts have some
-    for item, found in zip(RAGGED, beam_search(model, batch_of(), DecodeConfig(beam=4, min_length=2, max_length=4))):
-        assert {w for h in found for w in h.ids} <= set(naive_candidates(9, item))
-
-
-def test_the_best_of_a_shortlist():
-    scores = torch.tensor([[1.0, 3.0, 2.0, 0.0], [0.0, 1.0, 2.0, 3.0]]).double()
-    listed = Shortlist(scores, torch.tensor([[0, 4, 6, 7], [1, 2, 3, 9]]), 10)
-    values, words = listed.best(3, barred_ids([[4], []]), 2)
-    assert words.tolist() == [[6, 0, 7], [9, 3, 2]]
-    assert torch.allclose(values, listed.distribution(2).gather(1, words).log())
-    values, words = listed.best(9, barred_ids([[0, 4, 6], [5]]), 0)
-    assert values.shape == (2, 4) and values[0, 1:].isinf().all() and words[0, 0] == 7
-
-
-# ------------------------------------------------------------------------------------------- as presets
-
-
-def test_a_large_vocabulary_is_larger_than_its_candidates():
-    for preset in ("demo", "paper"):
-        for variant, count in (("words-lvt2k", 2_000), ("words-lvt5k", 5_000)):
-            setup = resolve("read_again", preset, variant)
-            assert setup.options.vocab_size >= 4 * count and setup.model_config().candidates == count

@@ -1,5 +1,4 @@
-"""The exercises of the pages: three levels, solutions that earn every point, and what nbgrader makes of them for a
-class."""
+"""The exercises of the pages as notebooks for a class, and what nbgrader makes of them."""
 
 import json
 import os
@@ -18,10 +17,8 @@ from tests.test_project import notebook
 
 ROOT = project_root()
 PAGES = [page for page in EVERY_PAGE if page.stem != "baselines"]  # which has no exercises
-TAUGHT = [page for page in PAGES if page.stem != "compare"]  # which has two exercises
 SOLUTION = re.compile(r" *### BEGIN SOLUTION\n(.*?) *### END SOLUTION", re.DOTALL)
 HIDDEN = re.compile(r"### BEGIN HIDDEN TESTS\n(.*?)### END HIDDEN TESTS", re.DOTALL)
-SHOWN = ("slide", "subslide")
 GRADED = "hierarchical_transformer"  # the page whose exercises take least time
 
 
@@ -48,23 +45,9 @@ def test_a_class_gets_every_answer_and_check(page):
             assert len(SOLUTION.findall(source(cell))) == 1 and "NotImplementedError" not in source(cell)
         elif kind(cell) == "check" and "-setup" not in grade_id(cell):
             assert len(HIDDEN.findall(source(cell))) == 1 and "shown=True" in source(cell)
+    setup = [cell["metadata"]["nbgrader"] for cell in cells if "-setup" in grade_id(cell)]
+    assert setup and all(marks["locked"] and marks["points"] == 0 for marks in setup)
     assert not any(part in source(cell) for cell in cells for part in ("<details>", "progress", "are folded"))
-
-
-@pytest.mark.parametrize("page", TAUGHT, ids=lambda page: page.stem)
-def test_a_page_is_a_talk_of_twenty_to_thirty_slides(page):
-    cells = notebook(page)["cells"]
-    kinds = [cell["metadata"].get("slideshow", {}).get("slide_type", "-") for cell in cells]
-    assert 20 <= sum(map(kinds.count, SHOWN)) <= 30
-    assert set(kinds) - {"-"} == {"slide", "subslide", "skip", "notes"}
-    for cell, how in zip(cells, kinds):
-        assert how == "skip" or not kind(cell), "no solution is shown"
-        if how == "notes":
-            assert cell["cell_type"] == "markdown"
-        if how in SHOWN and cell["cell_type"] == "code":
-            assert cell["outputs"], "a talk shows no code, and this cell shows nothing else"
-        if how == "-":  # goes on from the cell before it
-            assert "show_model(" in source(cell)
 
 
 def test_only_the_exercises_of_a_page_are_taken():
@@ -101,17 +84,6 @@ def test_a_stub_without_its_check_or_solution_is_refused():
 
 def grade_id(cell):
     return cell["metadata"].get("nbgrader", {}).get("grade_id", "")
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_set_up_of_a_class_is_locked_and_earns_nothing(page):
-    whole = notebook(page)
-    cells = for_class(whole, page.stem)["cells"]
-    names = [grade_id(cell) for cell in cells if cell["cell_type"] == "code"]
-    assert len(set(names)) == len(names) and all(names)
-    found = [cell["metadata"]["nbgrader"] for cell in cells if "-setup" in grade_id(cell)]
-    assert found and all(g["locked"] and g["grade"] and not g["solution"] and g["points"] == 0 for g in found)
-    assert not any("-setup" in grade_id(cell) for cell in whole["cells"]), "the page is left as it was"
 
 
 def test_settings_of_a_class_are_written_once(tmp_path):

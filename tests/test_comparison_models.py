@@ -10,7 +10,6 @@ from lib.data.corpora import load_corpus
 from lib.data.vocabulary import UNK
 from lib.models.discourse_aware import DiscourseAware, DiscourseAwareConfig
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from lib.papers import resolve
 from lib.papers.mem2mem.sections import CohanOptions
 from tests.conftest import RAGGED, VOCAB, batch_of, document, double, same_gradients
 
@@ -140,9 +139,3 @@ def test_sections_are_units():
     assert len(by_section.sentences) == 4 < len(by_sentence.sentences)
     with pytest.raises(ValueError, match="unit must be"):
         CohanOptions(unit="word")
-
-
-def test_a_corpus_of_sentences_is_refused_where_sections_are_read():
-    corpus = resolve("mem2mem", "demo").open_corpus("aclsum", limit=2, progress=False)
-    with pytest.raises(ValueError, match="prepared with unit sentence, not section"):
-        resolve("mem2mem", "demo", "discourse-aware").build(corpus)

@@ -60,13 +60,6 @@ def test_every_equation_of_the_page_is_in_its_picture(name):
     assert counted(show_model(name).alt) <= lit, "the picture in words has the equations of the picture"
 
 
-@pytest.mark.parametrize("name", sorted(set(PICTURES) - set(PAPERS) - {"start_here"}))
-def test_a_compared_system_is_shown_with_its_equations(name):
-    assert any(f'"{name}"' in page for page in PAGES.values())
-    lit = set().union(*(equations for equations, _ in parts_of(name)))
-    assert counted(show_model(name).alt) <= lit
-
-
 @pytest.mark.parametrize(
     ("name", "page"), [(n, p) for p, text in PAGES.items() for n in PICTURES if f'("{n}", ' in text]
 )

@@ -16,9 +16,8 @@ from lib.decoding.search import (
     sample_search,
     summarize,
 )
-from lib.layers.pointer import Mixture, open_words
 from lib.system.errors import InputError
-from tests.conftest import RAGGED, VOCAB, barred_ids, batch_of, document, tiny_model
+from tests.conftest import RAGGED, VOCAB, batch_of, document, tiny_model
 
 PLAIN = {"min_length": 0, "length_penalty": 0.0}
 
@@ -123,12 +122,6 @@ def test_words_that_would_repeat_an_ngram(n, control):
             assert [i for i in ids if i >= 0] == (naive_repeating(words, n) if len(words) >= n else [])
 
 
-def test_open_words():
-    p = open_words(torch.ones(2, 4), torch.tensor([[0, -1, 0], [2, 1, -1]]))
-    assert p.tolist() == [[0, 1, 1], [1, 0, 0]]
-    assert open_words(torch.ones(2, 4), torch.zeros(2, 0, dtype=torch.long)).tolist() == [[1, 1, 1]] * 2
-
-
 def test_unknown_words_come_out_as_the_sources_own():
     model = tiny_model()
     with torch.no_grad():
@@ -165,36 +158,6 @@ def test_forbidden_ids_that_no_word_has(search):
     expected = search(model, batch_of(), config)
     for beyond in (VOCAB + 50, 2_000_000_000, 2**70):
         assert search(model, batch_of(), replace(config, forbidden=(*config.forbidden, beyond))) == expected
-
-
-@pytest.mark.parametrize("k", [1, 5, 700])
-@pytest.mark.parametrize("copies", [0, 30])
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_the_best_words_are_those_of_the_distribution(k, copies, dtype):
-    """The same words in the same order, copied or not, without barred ones."""
-    torch.manual_seed(0)
-    rows, vocabulary, extra = 6, 600, 3
-    features, weight, bias = (
-        torch.randn(*shape, dtype=dtype) for shape in ((rows, 8), (vocabulary, 8), (vocabulary,))
-    )
-    source = torch.randint(0, vocabulary + extra, (rows, copies))
-    weights = torch.rand(rows, copies, dtype=dtype)
-    weights[:, ::3] = 0  # words in the source to which nobody attends
-    mixture = Mixture(features, weight, bias, lambda total: (math.log(0.7) - total, 0.3 * weights), source)
-    p = mixture.distribution(extra)
-    barred = [[], [0, 599], p[2].topk(4).indices.tolist(), [600], source[4].tolist(), [3]]
-    for row, words in enumerate(barred):
-        p[row, words] = 0
-    values, words = mixture.best(k, barred_ids(barred), extra)
-    expected = p.topk(min(k, p.shape[1]), 1)
-    there = expected.values > 0
-    assert values.shape == words.shape == (rows, k) and (values[:, there.shape[1] :] == -torch.inf).all()
-    values, words = values[:, : there.shape[1]], words[:, : there.shape[1]]
-    assert torch.equal(values > -torch.inf, there)
-    assert torch.equal(words[there], expected.indices[there])
-    assert torch.allclose(
-        values[there], expected.values[there].log(), rtol=0, atol=1e-12 if dtype == torch.float64 else 1e-5
-    )
 
 
 def test_an_end_of_no_probability_is_still_an_end():

@@ -8,11 +8,12 @@ import json
 import os
 import subprocess
 import sys
+from unittest.mock import Mock
 
 import pytest
 import torch
 
-from lib.layers import kernels
+from lib.layers import cpu_kernels
 from lib.layers.coverage import _CompiledScan
 from lib.layers.memory import memory_scan
 from lib.system.files import project_root
@@ -124,18 +125,16 @@ def test_kernels_are_compiled_without_local_memory(capability, tmp_path):
 # ----------------------------------------------------------------------------------------------- where they run
 
 
-def test_a_gpu_without_triton_or_too_old_for_it_says_so_once(monkeypatch, capsys):
-    device = torch.device("cuda", 0)
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
-    kernels._has_triton.cache_clear()
-    assert not kernels._has_triton(device) and not kernels._has_triton(device)
-    assert capsys.readouterr().err.count("compute capability 8.0, and it has 7.5") == 1
-    monkeypatch.setattr(kernels, "find_spec", lambda name: None)
-    kernels._has_triton.cache_clear()
-    assert not kernels._has_triton(device) and "Triton is not installed" in capsys.readouterr().err
-    kernels._has_triton.cache_clear()
+def test_a_gpu_without_triton_or_too_old_for_it_is_reported(monkeypatch):
+    for capability, triton in (((7, 5), "there"), ((8, 0), None)):
+        monkeypatch.setattr(torch.cuda, "get_device_capability", Mock(return_value=capability))
+        monkeypatch.setattr(cpu_kernels, "find_spec", Mock(return_value=triton))
+        cpu_kernels._has_triton.cache_clear()
+        with pytest.warns(UserWarning, match="need Triton, and compute capability 8.0"):
+            assert not cpu_kernels._has_triton(torch.device("cuda", 0))
+    cpu_kernels._has_triton.cache_clear()
 
 
 def test_what_is_no_gpus_single_precision_takes_another_way():
     for values in (torch.zeros(1), torch.zeros(1, device="meta"), torch.zeros(1, dtype=torch.float64)):
-        assert not kernels.triton_runs(values)
+        assert not cpu_kernels.triton_runs(values)

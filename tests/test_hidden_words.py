@@ -4,17 +4,14 @@ import json
 from dataclasses import replace
 
 import numpy as np
-import pytest
 import torch
 
 from lib import intervene
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.vocabulary import EOS, SPECIALS, UNK
-from lib.evaluation.bootstrap import paired_bootstrap
 from lib.evaluation.hidden_words import MEASURES, nearer_shares, nearest
 from lib.models.read_again import ReadAgain, ReadAgainConfig
-from lib.system.errors import InputError
-from lib.system.files import project_root, read_numbers, trained_folder
+from lib.system.files import trained_folder
 from tests.conftest import VOCAB, double
 
 # 12 is outside Y; 9 is known to the decoder alone; 5 stands twice
@@ -57,13 +54,6 @@ def test_shares_are_those_of_each_word_hidden_alone():
     assert len(expected) == len(MEASURES)
 
 
-def test_frequent_words_are_not_hidden():
-    reader = model()
-    every = nearer_shares(reader, TEXT, frequent=0)
-    assert nearer_shares(reader, TEXT, frequent=2)[:2].tolist() == every[:2, 1:].tolist(), "5 is among them"
-    assert nearer_shares(reader, TEXT, frequent=3).shape == (3, 0), "one word alone"
-
-
 def test_a_word_whose_embedding_is_that_of_its_context_is_the_nearest():
     reader = model()
     hidden = embedded(reader, [7, UNK, UNK, 7, UNK, 9])[2]
@@ -73,11 +63,6 @@ def test_a_word_whose_embedding_is_that_of_its_context_is_the_nearest():
     assert nearest(reader, hidden[None], 2)[0][0] == 6
 
 
-def test_a_model_that_copies_nothing_has_no_embeddings_from_context():
-    with pytest.raises(InputError, match="copies no words"):
-        nearer_shares(model(copy=False), TEXT)
-
-
 def test_the_command_has_a_row_for_each_measure(tmp_path, capsys):
     arguments = [str(trained_folder("read_again")), "--hidden-words", "--dataset", "pmc-sample", "--documents", "3"]
     intervene.main([*arguments, "--output", str(tmp_path / "h.json")])
@@ -85,23 +70,3 @@ def test_the_command_has_a_row_for_each_measure(tmp_path, capsys):
     rows = json.loads((tmp_path / "h.json").read_text(encoding="utf-8"))["changes"]
     assert [row["change"] for row in rows] == list(MEASURES)
     assert all(0 <= row["mean"] <= 100 and row["words"] > 10 for row in rows)
-
-
-def test_of_another_model_the_command_says_that_it_has_none():
-    with pytest.raises(SystemExit, match="mem2mem has no embeddings from context: only Read-Again has"):
-        intervene.main([str(trained_folder("mem2mem")), "--hidden-words", "--dataset", "pmc-sample"])
-    with pytest.raises(SystemExit, match="--attention, or --hidden-words: not both"):
-        intervene.main(
-            [str(trained_folder("read_again")), "--attention", "--hidden-words", "--dataset", "pmc-sample"]
-        )
-
-
-def test_what_the_papers_text_says_of_hidden_words():
-    """Its shares and the paired difference, from the saved values of the documents."""
-    saved = read_numbers(project_root() / "figures" / "hidden_words_read_again_reuters.json", "record", ("changes",))
-    read, hidden, other = saved["changes"]
-    text = (project_root() / "docs" / "papers" / "read_again.md").read_text(encoding="utf-8")
-    between = paired_bootstrap(hidden["values"], other["values"])
-    for found in (read, hidden, other):
-        assert f"{found['mean']:.2f}% [{found['low']:.2f}, {found['high']:.2f}]" in text
-    assert f"of another hidden word, {between.mean:.1f} more [{between.low:.1f}, {between.high:.1f}]" in text

@@ -1,19 +1,15 @@
 """Importance of units on tiny models in double precision."""
 
-import json
-import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from lib.data.batch import make_batch
-from lib.evaluation.importance import by_attention, by_erasure, by_gradient, rank_agreement, source_embedding
+from lib.evaluation.importance import by_erasure, by_gradient, rank_agreement, source_embedding
 from lib.evaluation.interventions import known_words, log_probs
 from lib.models.windowed import Windowed, WindowedConfig
-from lib.system.files import project_root
 from tests.conftest import RAGGED, VOCAB, double, tiny_model
 from tests.test_interventions import MODELS
 
@@ -52,12 +48,6 @@ def test_the_gradient_is_the_slope_by_a_words_size(name):
     assert max(expected) > 1e-4
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_attention_adds_up_to_the_words_of_the_reference(name):
-    weights = by_attention(ALL[name](), DOCUMENT)
-    assert weights.shape == (3,) and weights.sum() == pytest.approx(len(DOCUMENT.target), abs=1e-9)
-
-
 def test_erasure_is_what_is_lost():
     model = tiny_model()
     lost = by_erasure(model, DOCUMENT)
@@ -69,49 +59,7 @@ def test_erasure_is_what_is_lost():
     assert lost.shape == (3,)
 
 
-def test_a_unit_that_nothing_reads_has_no_importance():
-    """A model whose decoder neither attends nor starts from the text."""
-    model = tiny_model()
-    with torch.no_grad():
-        for name, weight in model.named_parameters():
-            if "encoder" in name or "compress" in name:
-                weight.zero_()
-    model.pointer.switch.bias.data.fill_(50.0)  # nothing is copied
-    assert np.allclose(by_gradient(model, DOCUMENT), 0, atol=1e-9)
-
-
-def test_a_stream_is_not_embedded_at_once():
-    streaming = double(Windowed, WindowedConfig(VOCAB, **SIZES, encode="stream"))
-    with pytest.raises(ValueError, match="does not embed the whole text before it writes"):
-        by_gradient(streaming, DOCUMENT)
-
-
 def test_agreement_is_of_ranks():
     assert rank_agreement(np.array([1.0, 2.0, 9.0]), np.array([0.1, 0.2, 0.3])) == pytest.approx(1)
     assert rank_agreement(np.array([1.0, 2.0, 9.0]), np.array([3.0, 2.0, 1.0])) == pytest.approx(-1)
     assert rank_agreement(np.array([1.0, 1.0]), np.array([3.0, 2.0])) == 0
-
-
-def test_the_table_of_all_models_is_as_it_was_measured():
-    text = (project_root() / "docs" / "reproduce.md").read_text(encoding="utf-8")
-    rows = re.findall(
-        r"^\| .*? \| `(.*?)`, ([\d,]+) \| (.*?) \| (.*?) \| `(figures/attention_\w+\.json)` \|$", text, re.M
-    )
-    files = {path.name for path in (project_root() / "figures").glob("attention_*.json")}
-    assert {Path(row[-1]).name for row in rows} == files and len(rows) == len(files)
-    erasure = {}
-    for corpus, texts, *cells, file in rows:
-        made = json.loads((project_root() / file).read_text(encoding="utf-8"))
-        by_pair = {(row["change"], row["what"]): row for row in made["changes"]}
-        pairs = [by_pair["attention", what] for what in ("erasure", "gradient times input")]
-        assert cells == [row["text"] for row in pairs] and made["corpus"] == corpus and made["of"] == "summaries"
-        assert {len(row["values"]) for row in pairs} == {int(texts.replace(",", ""))}
-        erasure[Path(file).stem] = pairs[0]["mean"]
-    hardly = {"attention_windowed", "attention_hierarchical_transformer"}
-    assert {name for name, mean in erasure.items() if mean < 0.3} == hardly
-    claims = (project_root() / "papers.md").read_text(encoding="utf-8")
-    least, *_, most = sorted(erasure[name] for name in set(erasure) - hardly - {"attention_read_again"})
-    assert f"agree to {least:.2f} to {most:.2f}" in claims
-    assert (
-        "transformer without copying to {:.2f} to {:.2f}".format(*sorted(erasure[name] for name in hardly)) in claims
-    )

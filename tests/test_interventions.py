@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-import lib
 from lib import intervene
 from lib.data.batch import EncodedDocument, make_batch, rows_of
-from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
 from lib.data.vocabulary import UNK
-from lib.evaluation.interventions import TEXTS, Change, changes_of, log_probs
+from lib.evaluation.interventions import TEXTS, changes_of, log_probs
 from lib.models.copying_transformer import CopyingTransformer, CopyingTransformerConfig
 from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
 from lib.models.read_again import ReadAgain, ReadAgainConfig
@@ -74,20 +72,6 @@ def test_changes_that_change_nothing():
         assert np.allclose(log_probs(model, FOUR, changes[name]), own, rtol=0, atol=1e-12), name
 
 
-def test_another_memory_is_that_of_the_next_document():
-    model = tiny_model(write=False)
-    source = np.array([5, 6, 7, 8, 9, 10, 11, 4, 5, 12, 13], dtype=np.int32)
-    documents = [FOUR[0], replace(FOUR[0], id="other", source=source)]
-    memories = [model.encode(make_batch([d], VOCAB)).memory for d in documents]
-    batch = make_batch(documents[:1], VOCAB)
-    output, _ = model.decode(batch.target_input, replace(model.encode(batch), memory=memories[1]))
-    expected = model.log_prob(output, batch.target, None).mean().item()
-    for size in (1, 2):
-        changed = log_probs(model, documents, changes_of(model)["another memory"], size)
-        assert changed[0] == pytest.approx(expected, abs=1e-12)
-    assert abs(expected - log_probs(model, documents)[0]) > 1e-4
-
-
 WRITTEN = "written beside another text", "written with other words"
 
 
@@ -127,15 +111,6 @@ def test_a_memory_is_read_at_the_word_for_which_it_was_written(name, monkeypatch
             patch.setattr(model, "write", lambda *_: next(following))  # noqa: B023
             output, _ = model.decode(batch.target_input, replace(model.encode(batch), memory=written[0]))
         assert changed[i] == pytest.approx(model.log_prob(output, batch.target, None).mean().item(), abs=1e-12)
-
-
-def test_no_coverage_is_a_weight_of_zero():
-    model, without = tiny_model(), tiny_model()
-    with torch.no_grad():
-        without.word_attention.coverage.zero_()
-    changed = log_probs(model, FOUR, changes_of(model)["no coverage"])
-    assert np.array_equal(changed, log_probs(without, FOUR))
-    assert not np.allclose(changed, log_probs(model, FOUR))
 
 
 @pytest.mark.parametrize("name", ["mem2mem", "copying transformer"])
@@ -216,23 +191,6 @@ def test_cut_layers_let_nothing_pass_between_paragraphs():
     assert torch.allclose(of_title, plain, rtol=0, atol=1e-12)
 
 
-def test_a_graph_is_cut_as_attention_is():
-    """A given graph takes the place of the first head: cut, it joins no paragraph to another either."""
-    model = transformer()
-    joined = [replace(d, graph=np.ones(len(d.sentence_lengths) ** 2, dtype=np.float32)) for d in FOUR]
-    alone = [replace(d, graph=np.eye(len(d.sentence_lengths), dtype=np.float32).ravel()) for d in FOUR]
-    cut = changes_of(model)["layers cut"]
-    assert np.allclose(log_probs(model, joined, cut), log_probs(model, alone, cut), rtol=0, atol=1e-12)
-    assert not np.allclose(log_probs(model, joined), log_probs(model, alone))
-
-
-def test_a_document_of_one_paragraph_is_not_cut():
-    model = transformer()
-    assert np.allclose(
-        log_probs(model, FOUR[1:2], changes_of(model)["layers cut"]), log_probs(model, FOUR[1:2]), rtol=0, atol=1e-12
-    )
-
-
 def test_no_paragraph_positions_are_those_of_a_model_without():
     model, without = transformer(), transformer(paragraph_positions=False)
     without.load_state_dict(model.state_dict())
@@ -283,12 +241,6 @@ def test_words_that_can_only_be_copied_do_not_count_where_asked():
         log_probs(model, [document, only_copied], only_known=True)
 
 
-def test_a_change_of_ones_own():
-    model = tiny_model()
-    louder = Change("twice the memory", state=lambda state, others: replace(state, memory=2 * state.memory))
-    assert not np.allclose(log_probs(model, FOUR, louder), log_probs(model, FOUR))
-
-
 # ------------------------------------------------------------------------------------------------------- command
 
 
@@ -304,18 +256,6 @@ def test_the_command_prints_a_row_for_each_change(tmp_path, capsys):
     assert nothing["difference"] == 0 and abs(permuted["difference"]) < 1e-4
     assert copying["difference"] < -0.1 and len(copying["values"]) == 3
     assert order["difference"] != 0
-
-
-def test_summaries_of_a_windowed_model_are_measured_with_their_windows(tmp_path):
-    arguments = [str(trained_folder("windowed")), "nothing", "--dataset", "pmc-sample", "--documents", "2"]
-    with pytest.raises(SystemExit, match="references do not say where the window moves"):
-        intervene.main(arguments)
-    intervene.main([*arguments, "--of", "summaries", "--output", str(tmp_path / "c.json")])
-    (row,) = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))["changes"]
-    run = lib.load(trained_folder("windowed"), device="cpu")
-    papers = unseen(load_corpus("pmc-sample"), "test", [run.config["corpus"]], 2)
-    written = run.summarize(papers)
-    assert row["values"] == pytest.approx([summary.score for summary in written], abs=2e-3), "its own log P a symbol"
 
 
 def test_attention_is_compared_with_erasure_and_gradient(tmp_path, capsys):

@@ -7,9 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-import lib
-from lib import score, summarize
-from lib import train as train_command
 from lib.data.batch import make_batch, rows_of
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
@@ -18,7 +15,7 @@ from lib.data.vocabulary import BOS, EOS, PARAGRAPH_END, SENTENCE_END
 from lib.decoding.search import choices
 from lib.models.sentence_extractors import SentencePointer
 from lib.models.tlm import TLM, TLMConfig
-from lib.papers import PAPERS, resolve
+from lib.papers import resolve
 from lib.papers.mem2mem.extracts import (
     SequenceOptions,
     encode_sequence,
@@ -107,13 +104,6 @@ def test_training_predicts_every_piece_of_a_paper_alike(model):
     same_gradients(model, losses["loss"], loss, 1e-11)
 
 
-def test_without_training_the_summary_alone_counts(model):
-    losses = model.loss(batch_of(*ITEMS))
-    assert losses["loss"] is losses["nll"] and "source" not in losses
-    alone = [document([row.tolist() for row in rows_of(item)[:1]], item.target.tolist()) for item in ITEMS]
-    assert torch.allclose(model.loss(batch_of(*alone))["loss"], losses["loss"], rtol=0, atol=1e-14)
-
-
 def test_what_is_dropped(monkeypatch):
     """Of sources, summaries and the rest of the papers: embeddings, and in both layers the weights of attention and
     what each part gives, as in GPT-2."""
@@ -181,19 +171,6 @@ def test_a_sequence_fits_into_its_window(pieces):
     assert [len(row) for row in some[1:]] == [13, 2]
 
 
-def test_options_are_checked():
-    with pytest.raises(ValueError, match="it must be at least 602"):
-        SequenceOptions(window=601)
-    assert SequenceOptions(window=301, extracts=False).window == 301
-    with pytest.raises(ValueError, match="extract_tokens must be at least 1, not 0"):
-        SequenceOptions(extract_tokens=0)
-    with pytest.raises(ValueError, match="pointer_steps must be at least 1, not 0"):
-        SequenceOptions(pointer_steps=0)
-    with pytest.raises(ValueError, match="rest_tokens must be at least 0, not -1"):
-        SequenceOptions(rest_tokens=-1)
-    assert SequenceOptions(rest_tokens=0).rest_tokens == 0, "nothing of the rest"
-
-
 # ------------------------------------------------------------------------------------------------------ as presets
 
 SOME = {"pointer_steps": 3, "vocab_size": 600}
@@ -221,71 +198,3 @@ def test_training_reads_what_is_right_and_the_test_what_is_chosen():
     again = corpus.encoder.encode(list(texts.split("test", 6)))
     for ours, theirs in zip(corpus["test"], again, strict=True):
         same_document(ours, theirs)
-
-
-@pytest.fixture(scope="module", params=["TLM", "TLM + extracts"])
-def run(request, tmp_path_factory):
-    """Trained by the command."""
-    folder = tmp_path_factory.mktemp("tlm")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("COMPANION_CACHE", str(folder / "cache"))
-        given = [
-            "--preset",
-            "demo",
-            "--limit",
-            "6",
-            "--steps",
-            "2",
-            "--max-length",
-            "8",
-            "--min-length",
-            "3",
-            "--model.layers",
-            "1",
-        ]
-        given += ["--options.pointer-steps", "2", "--options.vocab-size", "600", "--variant"]
-        train_command.main(["mem2mem", *given, request.param, "--output", str(folder / "run")])
-    return folder / "run"
-
-
-def test_they_are_variants_of_mem2mem(run, tmp_path, capsys):
-    opened = lib.load(run)
-    hybrid = opened.config["variant"] == "TLM + extracts"
-    assert np.isfinite([m["loss"] for m in opened.metrics]).all()
-    assert (opened.encoder.chooser is not None) == (run / "ranker.safetensors").exists() == hybrid
-    score.main(["run", str(run), "--dataset", "aclsum", "--documents", "2"])
-    assert "summaries, ROUGE" in capsys.readouterr().out
-    (tmp_path / "a.txt").write_text("A text about reading.", encoding="utf-8")
-    with pytest.raises(SystemExit, match="--words 5000: this model has learned places for "):
-        summarize.main([str(run), str(tmp_path / "a.txt"), "--words", "5000"])
-    (summary,) = opened.summarize(["A text about reading. It has three sentences. This is the last one."])
-    source = "".join(summary.source[0])
-    assert source.strip().startswith("a text about reading.") and ("last one. " in source) == hybrid
-
-
-def test_every_preset_has_sizes_for_them():
-    mem2mem = PAPERS["mem2mem"]
-    for name in ("TLM", "TLM + extracts"):
-        assert mem2mem.variants[name].presets.keys() == mem2mem.presets.keys()
-        for preset in mem2mem.presets:
-            setup = resolve("mem2mem", preset, name)
-            assert setup.model_config().window == setup.options.window
-            assert setup.decode.max_length < setup.options.summary_tokens, "what is written has room in the window"
-    paper = resolve("mem2mem", "paper", "TLM").model_config()
-    assert (paper.layers, paper.width, paper.inner, paper.heads, paper.window) == (20, 768, 3072, 12, 1024)
-
-
-def test_the_abstractive_row_needs_no_pointer():
-    setup = resolve("mem2mem", "demo", "TLM", {"vocab_size": 600})
-    corpus = setup.options.prepare(load_corpus("aclsum"), 3, progress=False)
-    assert corpus.encoder.chooser is None and not any((d.source == PARAGRAPH_END).any() for d in corpus["train"])
-
-
-def test_first_weights_are_gpt_2s():
-    torch.manual_seed(0)
-    weights = dict(TLM(TLMConfig(VOCAB, width=64, heads=2, inner=128, layers=2)).named_parameters())
-    for name, weight in weights.items():
-        if weight.dim() == 2:
-            assert weight.std().item() == pytest.approx(0.02, rel=0.1), name
-        elif name.endswith("bias"):
-            assert not weight.any(), name

@@ -208,18 +208,6 @@ def test_every_variant_opens(paper, tmp_path):
         assert all(np.allclose(weights.sum(-1), 1, atol=1e-5) for weights in seen), variant
 
 
-def test_a_summary_without_a_word(made, monkeypatch):
-    """The end at once: what it looked at before each word is of no word, and the other summaries are not lost."""
-    run = lib.load(made.folder)
-    found = lib.decoding.run.written
-    nothing = lambda *given, **how: [replace(best, ids=[]) for best in found(*given, **how)]  # noqa: E731
-    monkeypatch.setattr("lib.decoding.run.written", nothing)
-    summaries = run.summarize(made.texts, attention=True)
-    assert [str(summary) for summary in summaries] == [""] * len(made.texts)
-    assert all(len(summary.attention["words"]) == 0 and summary.copied == [] for summary in summaries)
-    assert run.summarize([]) == []
-
-
 @pytest.mark.parametrize("made", ["mem2mem"], indirect=True)
 def test_scores_on_another_corpus(made, tmp_path):
     """As many documents as are asked for, of its own corpus by default as many as in training; under its name."""

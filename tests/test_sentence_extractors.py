@@ -1,8 +1,6 @@
 """Sent-CLF and Sent-PTR: against their equations, in a beam, what they learn from, and as presets."""
 
-import json
 from dataclasses import replace
-from functools import partial
 from itertools import permutations
 
 import numpy as np
@@ -10,27 +8,22 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-import lib
 from lib import score, summarize
 from lib import train as train_command
 from lib.data.batch import rows_of
-from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
 from lib.data.pieces import Pieces
 from lib.data.prepared import TextEncoder
 from lib.data.vocabulary import EOS, SENTENCE_END
 from lib.evaluation.baselines import matches
-from lib.evaluation.metrics import rouge
 from lib.models.sentence_extractors import (
     SentenceClassifier,
     SentenceClassifierConfig,
     SentencePointer,
     SentencePointerConfig,
 )
-from lib.papers import PAPERS, resolve
 from lib.papers.mem2mem.extracts import (
     ExtractOptions,
-    SequenceOptions,
     encode_sentences,
     right_sentences,
 )
@@ -186,73 +179,6 @@ def test_the_pointer_finds_the_most_probable_extract(seed):
         assert [score for score, _ in found] == sorted((score for score, _ in found), reverse=True)
 
 
-@pytest.mark.parametrize("beam", [2, 3])
-def test_the_beam_search_of_extracts(beam):
-    """Against one that keeps the K best open ones, and ends when none can rank among the K best that have ended."""
-    model = pointer(beam=beam)
-    for seed in range(6):
-        torch.manual_seed(seed)
-        for parameter in model.parameters():
-            torch.nn.init.normal_(parameter, std=0.9)
-        item = with_labels([[int(w)] for w in torch.randint(4, VOCAB, (6,))], [0])
-        ended, open_ = [], [(0.0, [])]
-        while open_:
-            candidates = []
-            for _, chosen in open_:
-                for i in range(6):
-                    if i not in chosen[:-1]:
-                        log_p = naive_pointer(model, item, [*chosen, i]).detach()[: len(chosen) + 1].sum().item()
-                        candidates.append((log_p, [*chosen, i]))
-            candidates = sorted(candidates, key=lambda c: -c[0])[: 2 * beam]
-            ends = [len(c) > 1 and c[-1] == c[-2] for _, c in candidates]
-            ended += [(p / len(c), c[:-1]) for (p, c), end in list(zip(candidates, ends))[:beam] if end]
-            ended = sorted(ended, key=lambda h: -h[0])[:beam]
-            open_ = [c for c, end in zip(candidates, ends) if not end][:beam]
-            if open_ and len(ended) == beam and ended[-1][0] >= open_[0][0] / len(open_[0][1]):
-                break
-        (found,) = model.search(batch_of(item))
-        assert [chosen for _, chosen in found] == [chosen for _, chosen in ended]
-        assert [score for score, _ in found] == pytest.approx([score for score, _ in ended], abs=1e-12)
-
-
-def test_a_beam_of_one_takes_the_best_of_every_step():
-    model = pointer(beam=1)
-    for item, chosen in zip(ITEMS, model.choose(batch_of(*ITEMS))):
-        taken, n = [], len(item.labels)
-        while True:
-            scores = {i: naive_pointer(model, item, [*taken, i]).detach()[len(taken)] for i in range(n)}
-            allowed = {i: s for i, s in scores.items() if i not in taken[:-1]}
-            best = max(allowed, key=allowed.__getitem__)
-            if taken and best == taken[-1]:
-                break
-            taken.append(best)
-        assert chosen == taken
-
-
-def test_the_pointer_learns_which_sentences_are_right():
-    """Sentences that begin with 4 are right; it points to them in order and stops."""
-    random = np.random.default_rng(0)
-
-    def made(count):
-        found = []
-        for _ in range(count):
-            right = np.sort(random.choice(6, random.integers(1, 4), replace=False))
-            first = np.where(np.isin(np.arange(6), right), 4, 5)
-            found.append(with_labels([[int(f), *random.integers(6, VOCAB, 2).tolist()] for f in first], right))
-        return found
-
-    torch.manual_seed(0)
-    model = SentencePointer(SentencePointerConfig(**{**SIZES, "hidden": 32, "layers": 1, "embedding": 16}))
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-    for _ in range(250):
-        optimizer.zero_grad()
-        model.loss(batch_of(*made(16)))["loss"].backward()
-        optimizer.step()
-    unseen = made(50)
-    chosen = model.eval().choose(batch_of(*unseen))
-    assert np.mean([c == np.flatnonzero(i.labels).tolist() for c, i in zip(chosen, unseen)]) > 0.9
-
-
 # ------------------------------------------------------------------------------------------------- what they learn
 
 SENTENCES = [
@@ -270,21 +196,6 @@ def test_labels_are_the_two_best_matches_of_each_sentence():
     assert matches(SENTENCES, ["cats eat", "dogs run far"]) == [0, 2, 3], "where one alone shares words, it is one"
     assert matches(SENTENCES, ["nothing shared"]) == [0], "something has to be right"
     assert matches(SENTENCES, ["unheard", "dogs"]) == [3]
-
-
-def test_pairs_of_words_count_as_well():
-    same_words = ["fish eat cats", "eat cats fish", "cats eat fish", "the cats eat fish"]
-    assert matches(same_words, ["cats eat fish"], each=1) == [2]
-    assert matches(same_words, ["cats eat fish"], each=2) == [2, 3]
-
-
-def test_labels_have_the_best_rouge():
-    reference = ["fine fish at sea", "cats run", "the fish eat"]
-    expected = set()
-    for sentence in reference:
-        scores = rouge([[s] for s in SENTENCES], [[sentence]] * len(SENTENCES))[:, :2].sum(1)
-        expected |= set(np.argsort(-scores, kind="stable")[:2].tolist())
-    assert matches(SENTENCES, reference) == sorted(expected)
 
 
 @pytest.fixture(scope="module")
@@ -310,39 +221,6 @@ def test_sentences_in_pieces(pieces):
     assert not np.array_equal(cased.source, made.source)
 
 
-@pytest.fixture
-def folder(tmp_path):
-    """Three papers a split, and one training record that cannot be read."""
-    for split in ("train", "val", "test"):
-        record = json.dumps({"article": " ".join(SENTENCES), "abstract": SENTENCES[0]})
-        (tmp_path / f"{split}.jsonl").write_text(
-            "\n".join([record] * 3 + ["{broken"] * (split == "train")), encoding="utf-8"
-        )
-    return tmp_path
-
-
-@pytest.mark.parametrize("kind", [ExtractOptions, partial(SequenceOptions, extracts=False)])
-def test_what_was_left_out_is_told(folder, kind):
-    corpus = kind(vocab_size=60).prepare(load_corpus(folder, errors="skip"), progress=False)
-    assert corpus.remarks.startswith("1 record was left out: ") and "line 4: not JSON" in corpus.remarks
-
-
-def test_a_split_that_is_not_there_is_missed_at_once(folder, monkeypatch):
-    (folder / "val.jsonl").unlink()
-    monkeypatch.setattr(Pieces, "train", lambda *_, **__: pytest.fail("pieces were learned before"))
-    with pytest.raises(CorpusError, match="no split 'val'"):
-        ExtractOptions(vocab_size=60).prepare(load_corpus(folder, errors="skip"), progress=False)
-
-
-def test_a_sentence_of_seventy_thousand_pieces(folder):
-    """Its length does not fit 16 bits, whatever the ids are."""
-    with open(folder / "val.jsonl", "a", encoding="utf-8") as file:
-        file.write("\n" + json.dumps({"article": "a " * 70_000, "abstract": "a"}))
-    corpus = ExtractOptions(vocab_size=60).prepare(load_corpus(folder, errors="skip"), progress=False)
-    assert corpus["val"][3].sentence_lengths.tolist() == [len(corpus["val"][3].source)]
-    assert len(corpus["val"][3].source) >= 70_000
-
-
 def test_texts_without_summaries(pieces):
     options = ExtractOptions(sentences=3)
     (found,) = TextEncoder(options, pieces).encode([paper_of(SENTENCES, summary=())])
@@ -353,14 +231,6 @@ def test_texts_without_summaries(pieces):
         encode_sentences(options.example(paper_of([])), pieces, options)
     with pytest.raises(ValueError, match="matches must be at least 1, not 0"):
         ExtractOptions(matches=0)
-
-
-def test_byte_pairs_are_merged():
-    """Byte-pair encoding joins the pairs that are most frequent; a unigram model would keep whole words."""
-    pieces = Pieces.train(["aaab aaab aaab ac"] * 5, 16, kind="bpe")
-    assert "aa" in pieces.words or "\u2581a" in pieces.words
-    scores = [score for score in pieces.identity[1] if score < 0]
-    assert scores == sorted(scores, reverse=True), "a merge has its rank for a score"
 
 
 # ------------------------------------------------------------------------------------------------------ as presets
@@ -377,15 +247,6 @@ def run(request, tmp_path_factory):
     return folder / "run"
 
 
-def test_they_are_variants_of_mem2mem(run):
-    opened = lib.load(run)
-    losses = [m["loss"] for m in opened.metrics]
-    assert np.isfinite(losses).all() and opened.config["options"]["matches"] == 2
-    if opened.config["variant"] == "Sent-CLF":
-        references = [d.summary for d in load_corpus("aclsum").split("train", 8)]
-        assert opened.model.config.summary_sentences == round(np.mean([len(r) for r in references]))
-
-
 def test_they_are_scored_and_summarize(run, tmp_path, capsys):
     score.main(["run", str(run), "--dataset", "aclsum", "--documents", "3"])
     assert "summaries, ROUGE" in capsys.readouterr().out
@@ -399,22 +260,3 @@ def test_they_are_scored_and_summarize(run, tmp_path, capsys):
         SystemExit, match="chooses whole sentences: --words and --min-words are for models that write"
     ):
         summarize.main([str(run), str(tmp_path / "a.txt"), "--words", "5"])
-
-
-def test_a_corpus_of_words_is_refused(tmp_path):
-    words = resolve("mem2mem", "demo").open_corpus("aclsum", limit=2, progress=False)
-    words.save(tmp_path / "words")
-    with pytest.raises(CorpusError, match="prepared with CohanOptions, and ExtractOptions is needed"):
-        resolve("mem2mem", "demo", "Sent-PTR").open_corpus(str(tmp_path / "words"))
-
-
-def test_every_preset_has_sizes_for_them():
-    for name in ("Sent-CLF", "Sent-PTR"):
-        assert PAPERS["mem2mem"].variants[name].presets.keys() == PAPERS["mem2mem"].presets.keys()
-    paper = resolve("mem2mem", "paper", "Sent-PTR")
-    assert (paper.train.batch_size, paper.train.learning_rate, paper.train.weight_decay) == (32, 1e-3, 1e-5)
-    assert paper.options.sentences == 300 and paper.model_config().longest == 35
-    mem2mem, whole = PAPERS["mem2mem"], PAPERS["mem2mem"].variants["Sent-PTR"]
-    lacking = replace(whole, presets={k: v for k, v in whole.presets.items() if k != "small"})
-    with pytest.raises(ValueError, match="unknown preset of Sent-PTR 'small'"):
-        replace(mem2mem, variants={**mem2mem.variants, "Sent-PTR": lacking}).setup("small", "Sent-PTR")

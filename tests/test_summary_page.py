@@ -1,21 +1,18 @@
 """The page that shows a text and its summary side by side: what is written, and what a reader sees of it."""
 
-import html
 import json
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from lib.decoding.summary_page import ShownDocument, ShownSummary, write_page
+from lib.decoding.summary_page import ShownDocument, ShownSummary, Support, write_page
+from tests.tools.browser import needs_browser, open_page
 
 SOURCE = [["The", " cat", " sat", "."], [" A", " dog", " barked", "."], [" It", " rained", "."]]  # 11 words
 SUMMARY = [["Cat", " sat", "."], [" Dog", " barked", "."]]
 HOSTILE = "</script><!--<script>\u2028\"'&amp;\\u003c DATA"
-needs_browser = pytest.mark.skipif(shutil.which("chromium") is None, reason="needs the browser chromium")
 
 
 def rows(width, *weights):
@@ -64,39 +61,19 @@ def data_in(path):
 def test_the_largest_weights_are_kept(tmp_path):
     """98% of a row, and 60 of 400 equal weights; what is kept is the largest, in order, to 3 digits."""
     peaked = np.array([0.6, 0.005, 0.3, 0.06, 0.03, 0.004, 0.001, 0, 0, 0, 0])
-    document = replace(memory(), attention={"words": np.stack([peaked, np.full(11, 0.123456)] * 3)})
-    first, second, *_ = data_in(write_page(tmp_path / "a.html", "m", [document]))["documents"][0]["attention"][
-        "words"
-    ]
-    assert first == [[0, 0.6], [2, 0.3], [3, 0.06], [4, 0.03]]
-    assert second == [[j, 0.123] for j in range(11)], "all of these are needed"
+    equal = np.full(11, 0.123456)
+    document = replace(memory(), attention={"words": np.stack([peaked, equal, np.zeros(11)])})
+    written = data_in(write_page(tmp_path / "a.html", "m", [document]))["documents"][0]["attention"]["words"]
+    assert written[0] == [[0, 0.6], [2, 0.3], [3, 0.06], [4, 0.03]]
+    assert written[1:] == [[[j, 0.123] for j in range(11)], []]
     many = ShownDocument("n", [["w"] * 400], "section", [["s"]], {"words": np.linspace(1, 2, 400)[None]})
     (row,) = data_in(write_page(tmp_path / "b.html", "m", [many]))["documents"][0]["attention"]["words"]
     assert [j for j, _ in row] == list(range(399, 339, -1))
-    none = replace(many, attention={"words": np.zeros((1, 400))})
-    assert data_in(write_page(tmp_path / "c.html", "m", [none]))["documents"][0]["attention"]["words"] == [[]]
-
-
-def test_a_page_stays_small(tmp_path):
-    """1,400 words in 60 sentences and a summary of 200 words, with attention spread as widely as it can be."""
-    random = np.random.default_rng(0)
-    source = [[" sentence"] * 23 + ["."] for _ in range(60)]
-    sizes = {"words": (200, 1440), "units": (200, 60), "slots": (200, 8), "heads": (8, 60), "generate": (200,)}
-    attention = {name: random.uniform(0.5, 1, size) for name, size in sizes.items()}
-    attention = {name: a / a.sum(-1, keepdims=True) if a.ndim > 1 else a for name, a in attention.items()}
-    document = ShownDocument("d", source, "sentence", [[" word"] * 20] * 10, attention, [True] * 200)
-    path = write_page(tmp_path / "page.html", "Mem2Mem, +read", [document])
-    assert path.stat().st_size < 400_000
-
-
-def test_the_page_needs_nothing_else(tmp_path):
-    text = write_page(tmp_path / "page.html", "m", [memory(), windowed(), clusters()]).read_text(encoding="utf-8")
-    assert not re.search(r"""(src|href)\s*=\s*["']|https?:|@import|url\(|fetch\(""", text)
 
 
 # ------------------------------------------------------------------------------------------------- in a browser
 
-HELPERS = """<pre id="saved"></pre><script>
+HELPERS = """
 const all = selector => [...document.querySelectorAll(selector)];
 const style = box => getComputedStyle(box);
 const shade = box => {  // 0 white to 1 black; null: no colour
@@ -108,33 +85,35 @@ const textWords = () => all("#text .word");
 const shades = () => textWords().map(shade);
 const point = box => box.dispatchEvent(new PointerEvent("pointerenter"));
 const leave = box => box.dispatchEvent(new PointerEvent("pointerleave"));
-const focus = HTMLElement.prototype.focus;
-HTMLElement.prototype.focus = function () {  // a window may open without the focus: then there are no events of it
-  const last = document.activeElement;
-  focus.call(this);
-  if (document.hasFocus() || last === this) return;
-  last.dispatchEvent(new FocusEvent("blur"));
-  this.dispatchEvent(new FocusEvent("focus"));
-};
 const press = key => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
 const detail = () => document.getElementById("detail").innerText.replace(/\\s+/g, " ");
 const bars = () => all("#text .bar").map(bar => bar.getBoundingClientRect().width);
+const carrying = () => all(".carries").map(box => box.textContent).join(" ");
 const found = {};
-{ SCRIPT }
-document.getElementById("saved").textContent = JSON.stringify(found);
-</script>"""
+"""
 
 
-def seen(path, script, address="", size="1280,900"):
-    """What `script` puts into `found` when chromium opens the page at `address`."""
-    page = path.with_name("driven.html")
-    text = path.read_text(encoding="utf-8")
-    page.write_text(text.replace("</html>", HELPERS.replace("SCRIPT", script) + "</html>"), encoding="utf-8")
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
-    flags += [f"--window-size={size}", f"--user-data-dir={path.parent / 'profile'}"]
-    command = ["chromium", *flags, "--dump-dom", page.as_uri() + address]
-    dumped = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
-    return json.loads(html.unescape(re.findall(r'<pre id="saved">(.*?)</pre>', dumped, re.DOTALL)[0]))
+def seen(path, script, address="", width=1280):
+    """What `script` puts into `found` when a browser shows the page at `address`; it requests nothing."""
+    with open_page(path) as tab:
+        tab.resize(width)
+        if address:
+            tab.page.goto(path.as_uri() + address)
+            tab.page.reload()
+        result = tab.run(f"() => {{ {HELPERS} {script}; return found; }}")
+        assert tab.complaints == []
+        return result
+
+
+@needs_browser
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_everybody_can_use_the_page(tmp_path, theme):
+    documents = [supported(words=rows(11, {1: 1.0})), memory(), windowed(), clusters()]
+    path = write_page(tmp_path / "page.html", "Mem2Mem, +read", documents)
+    with open_page(path, theme) as tab:
+        for number in range(len(documents)):
+            tab.run(f"draw({number})")
+            tab.check_looks()
 
 
 @needs_browser
@@ -257,57 +236,39 @@ def test_bars_of_paragraphs(tmp_path):
 
 
 @needs_browser
-@pytest.mark.parametrize("size", ["1280,900", "700,900"])
-def test_a_pinned_word_brings_the_text_into_view(tmp_path, size):
+@pytest.mark.parametrize("width", [1280, 700])
+def test_a_pinned_word_brings_the_text_into_view(tmp_path, width):
     source = [[f" w{i}"] * 40 for i in range(60)]
     weights = np.zeros((6, 2400))
     weights[:5, 2000] = weights[5, 1000] = 1
     document = ShownDocument("long", source, "sentence", SUMMARY, {"words": weights})
     script = """
         const place = box => box.getBoundingClientRect().toJSON();
-        found.before = place(textWords()[2000]);
+        found.first = place(textWords()[2000]);
         word(3).click(); found.after = place(textWords()[2000]); found.summary = place(word(3));
         word(5).click(); found.back = place(textWords()[1000]);
-        found.aside = place(document.querySelector("aside")); found.height = innerHeight;
+        found.height = innerHeight;
         """
-    found = seen(write_page(tmp_path / "page.html", "m", [document]), script, size=size)
-    below = 0 if size.startswith("1280") else found["aside"]["bottom"]
-    assert found["before"]["top"] > found["height"]
-    for place in (found["after"], found["back"]):
-        assert below <= place["top"] and place["bottom"] <= found["height"]
-    assert 0 <= found["summary"]["top"] < found["height"], "and the summary stays"
-    assert (found["aside"]["left"] > found["after"]["right"]) == (below == 0), "beside the text, or above it"
-
-
-@needs_browser
-def test_without_attention(tmp_path):
-    found = seen(
-        write_page(tmp_path / "page.html", "Lead", [shown()]),
-        """
-        found.detail = detail(); found.stops = all("#summary [tabindex]").length;
-        found.legend = all("#legend li").length; found.text = document.querySelector("main").innerText;
-        """,
-        "#0.2",
-    )
-    assert found["detail"] == "This model has no attention to show." and not found["stops"] and not found["legend"]
-    assert "The cat sat." in found["text"] and "Dog barked." in found["text"]
+    found = seen(write_page(tmp_path / "page.html", "m", [document]), script, width=width)
+    assert found["first"]["top"] > found["height"]
+    for place in (found["after"], found["back"], found["summary"]):
+        assert 0 <= place["top"] < found["height"]
 
 
 @needs_browser
 def test_hostile_texts_show_as_they_are(tmp_path):
-    document = ShownDocument(
-        HOSTILE, [[HOSTILE, " " + HOSTILE]], "section", [[HOSTILE]], {"words": np.array([[0.25, 0.75]])}
-    )
+    weights = {"words": np.array([[0.25, 0.75]])}
+    document = ShownDocument(HOSTILE, [[HOSTILE, " " + HOSTILE]], "section", [[HOSTILE]], weights)
     path = write_page(tmp_path / "page.html", HOSTILE, [document, document])
     found = seen(
         path,
         """
-        point(word(0)); found.shades = shades();
+        point(word(0));
         const boxes = [...textWords(), word(0), ...all("#model, #text h2, #detail b, [role=tab]")];
         found.shown = boxes.map(box => box.textContent);
         """,
     )
-    assert found["shown"] == [HOSTILE] * 8 and found["shades"][0] < found["shades"][1]
+    assert found["shown"] == [HOSTILE] * 8
     assert path.read_text(encoding="utf-8").count("</script>") == 2
 
 
@@ -356,20 +317,14 @@ def test_of_what_was_not_read_there_is_so_much(tmp_path):
 def supported(**attention):
     """The second sentence of the summary is carried by the first of the text, the title and what was not read."""
     birds = [[" Birds", " sang."], [" It", " rained."]]
-    other = ShownSummary("theirs", birds, ["word", "", "", ""], [[(3, 0.4)], [(2, 1)]])
+    other = ShownSummary("theirs", birds, Support(["word", "", "", ""], [[(3, 0.4)], [(2, 1)]]))
     return replace(
         shown(**attention),
         unread=[("Methods", "Mice slept. Birds sang.")],
         spans=[(0, 4), (4, 8), (8, 11)],
-        lacks=["number", "", "", "word", "name", ""],
-        carriers=[[], [(0, 0.5), (-1, 0.25), (4, 0.25)]],
+        support=Support(["number", "", "", "word", "name", ""], [[], [(0, 0.5), (-1, 0.25), (4, 0.25)]]),
         others=[other],
     )
-
-
-CARRYING = """
-        const carrying = () => all(".carries").map(box => box.textContent).join(" ");
-        """
 
 
 @needs_browser
@@ -377,8 +332,7 @@ def test_pointing_shows_which_sentences_carry_it(tmp_path):
     look = {"words": rows(11, {1: 0.7, 2: 0.3}), "generate": np.full(6, 0.2)}
     found = seen(
         write_page(tmp_path / "page.html", "m", [supported(**look)]),
-        CARRYING
-        + """
+        """
         found.before = carrying();
         point(word(4)); found.pointed = carrying(); found.detail = detail(); found.shades = shades().map(Boolean);
         found.units = all("#text .carrier").map(unit => unit.querySelector(".number").textContent);
@@ -415,13 +369,12 @@ def test_what_is_not_in_the_text_is_marked(tmp_path):
 
 
 @needs_browser
-@pytest.mark.parametrize("size", ["1280,900", "500,900"])
-def test_another_systems_summary_stands_beside_the_runs(tmp_path, size):
+@pytest.mark.parametrize("width", [1280, 500])
+def test_a_summary_of_another_system(tmp_path, width):
     """Its sentences are pointed at, or gone to with the keys; a model that shows no attention is no hindrance."""
     found = seen(
         write_page(tmp_path / "page.html", "m", [supported()]),
-        CARRYING
-        + """
+        """
         const theirs = all("#others p"), bottoms = all(".summary").map(box => box.getBoundingClientRect().bottom);
         found.name = document.querySelector("#others h2").textContent; found.below = bottoms[1] > bottoms[0];
         point(theirs[0]); found.first = carrying(); found.detail = detail();
@@ -433,7 +386,7 @@ def test_another_systems_summary_stands_beside_the_runs(tmp_path, size):
         found.marked = all("#others .lacks").map(w => w.textContent);
         point(word(3)); found.own = carrying();
         """,
-        size=size,
+        width=width,
     )
     assert found["name"] == "theirs" and found["below"] and found["stops"] == 1 and found["marked"] == ["Birds"]
     assert found["first"] == found["clicked"] == "Mice slept." and found["second"] == "It rained ."

@@ -8,7 +8,6 @@ from torch import nn
 
 from lib.data.vocabulary import BOS, EOS
 from lib.models.t_dmca import TDMCA, CompressedLayer, TDMCAConfig
-from lib.papers import resolve
 from tests.conftest import VOCAB, batch_of, document, double, dropped_in_a_loss
 from tests.test_hierarchical_transformer import heads_of, naive_position
 
@@ -99,15 +98,3 @@ def test_training_predicts_source_and_summary(model):
         nll -= sum(written) / len(written) / 3
     assert losses["loss"].item() == pytest.approx(loss.item(), abs=1e-12)
     assert losses["nll"].item() == pytest.approx(nll.item(), abs=1e-12)
-
-
-def test_the_rate_is_by_its_own_width():
-    """Noam's: the factor of the preset times width^-1/2, of 512 where the others have 256."""
-    for preset, factor in (("paper", 2), ("code", 3)):
-        setups = {name: resolve("hierarchical_transformer", preset, name) for name in ("HT", "FT 800", "T-DMCA")}
-        rates = {name: s.train.learning_rate * s.model_config().width ** 0.5 for name, s in setups.items()}
-        assert rates == pytest.approx(dict.fromkeys(rates, factor))
-        assert setups["T-DMCA"].model_config().width == 512 != setups["HT"].model_config().width
-    given = resolve("hierarchical_transformer", "paper", "T-DMCA", learning_rate=0.5).train
-    assert given.learning_rate == 0.5 and given.warmup == 8_000
-    assert resolve("hierarchical_transformer", "demo", "T-DMCA").train.learning_rate == 0.2

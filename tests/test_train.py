@@ -333,33 +333,6 @@ def test_parts_of_an_update_follow_from_a_gpus_memory(planted_corpus, tmp_path, 
     assert parts("d", memory=100, world=2) == 4, "the largest number of all processes"
 
 
-def test_a_part_is_measured_and_leaves_nothing(planted_corpus, tmp_path, monkeypatch):
-    """The largest part of the update with the most padded words; model and random numbers do not change."""
-    texts = [
-        replace(d, source=d.source[:n], sentence_lengths=np.array([n]))
-        for d, n in zip(planted_corpus["train"], [15 - 7 * i % 15 for i in range(20)])
-    ]
-    corpus = replace(planted_corpus, splits={**planted_corpus.splits, "train": Split.of(texts)})
-    network = reader()  # with dropout
-    loop = training._Loop(READ_AGAIN, network, corpus, CONFIG, tmp_path, 0, 1, torch.device("cpu"), False)
-    computed, backward = [], loop._backward
-    monkeypatch.setattr(loop, "_backward", lambda model, part: computed.append(part) or backward(model, part))
-    for name, value in {"memory_allocated": 1000, "max_memory_allocated": 5000}.items():
-        monkeypatch.setattr(torch.cuda, name, lambda device, value=value: value)
-    for name in ("reset_peak_memory_stats", "empty_cache"):
-        monkeypatch.setattr(torch.cuda, name, lambda *_: None)
-    before, drawn = {name: p.clone() for name, p in network.state_dict().items()}, torch.get_rng_state()
-    weights = 4 * sum(p.numel() for p in network.parameters())
-    assert loop._measured(2) == (5000 + 3 * weights, 1000 + 3 * weights), "gradients, and two moments of Adam"
-    lengths = corpus["train"].source_lengths
-    widths = [[len(half) * max(lengths[half]) for half in np.array_split(b, 2)] for b in loop.sampler.epoch(0)]
-    documents = computed[0].documents
-    assert len(documents) * max(lengths[documents]) == max(map(max, widths)) > min(map(max, widths))
-    assert all(torch.equal(before[name], p) for name, p in network.state_dict().items())
-    assert torch.equal(drawn, torch.get_rng_state()) and all(p.grad is None for p in network.parameters())
-    assert loop.unchecked == []
-
-
 # ---------------------------------------------------------------------------------------------------- resuming
 
 
@@ -644,6 +617,24 @@ def test_every_field_is_an_option_with_the_presets_value(name, preset):
     assert read.model_config() == setup.model_config() and read.recipe == setup.recipe
 
 
+def test_one_value_for_what_options_and_model_share():
+    given = [
+        "--options.window",
+        "50",
+        "--options.stride",
+        "40",
+        "--max-norm",
+        "None",
+        "--epochs",
+        "2",
+        "--steps",
+        "7",
+    ]
+    setup = parsed("windowed", "--preset", "demo", *given)
+    assert (setup.model_config().window, setup.options.window) == (50, 50)
+    assert (setup.train.max_norm, setup.train.epochs, setup.train.steps) == (None, 2, 7)
+
+
 OTHER = {bool: lambda v: not v, float: lambda v: v / 2, int: lambda v: v + 1, tuple: lambda _: (0, 1)}
 
 
@@ -669,16 +660,6 @@ def test_each_option_changes_its_field_only(part):
             words = [f"--{prefix}{option}" if wanted else f"--{prefix}no-{option}"]
         steps = {"steps": None} if field.name == "epochs" else {}  # a preset's steps would replace the epochs
         assert asdict(config(parsed(*given, *words))) == {**asdict(before), **steps, field.name: wanted}, field.name
-
-
-def test_names_and_none_as_options():
-    given = ["--max-norm", "None", "--optimizer", "sgd", "--options.unit", "section", "--epochs", "2", "--steps", "7"]
-    setup = parsed("mem2mem", "--preset", "demo", *given)
-    assert setup.train.max_norm is None and setup.train.optimizer == "sgd" and setup.options.unit == "section"
-    assert (setup.train.epochs, setup.train.steps) == (2, 7)
-    assert parse(["mem2mem", "--output", "x"])[0].dataset == PAPERS["mem2mem"].dataset
-    setup = parsed("windowed", "--preset", "demo", "--options.window", "50", "--options.stride", "40")
-    assert (setup.model_config().window, setup.options.window) == (50, 50), "one value for both"
 
 
 @pytest.mark.parametrize(

@@ -123,10 +123,6 @@ def test_a_page_with_another_seed(page, tmp_path):
     papermill(page, tmp_path, seed=1)
 
 
-def test_every_page_is_tried():
-    assert sorted([*TRAINED, "compare", *SEEDED]) == PAGES
-
-
 # --------------------------------------------------------------------------------- what holds without running them
 
 

@@ -5,15 +5,10 @@ import math
 import numpy as np
 import pytest
 import torch
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from companion.tasks.synthetic import planted_facts
-from companion.tasks.windows import VOCABULARY, small_model
-from lib.data.batch import make_batch
-from lib.data.vocabulary import BOS, EOS, SLIDE, UNK, Vocabulary
-from lib.decoding.search import DecodeConfig, _Bars, beam_search, summarize
-from lib.layers.sequences import run_packed
-from lib.models.windowed import Windowed, WindowedConfig, reverse
+from lib.data.vocabulary import BOS, EOS, SLIDE, UNK
+from lib.decoding.search import DecodeConfig, beam_search
+from lib.models.windowed import Windowed, WindowedConfig
 from tests.conftest import VOCAB, batch_of, document, double
 
 SIZES = {"embedding": 5, "hidden": 3, "window": 4, "stride": 3, "budget": 6, "longest": 11}
@@ -43,11 +38,6 @@ MODELS = {
 }
 
 
-def test_one_table_of_embeddings():
-    model = tiny()
-    assert model.pointer.vocabulary.weight is model.embedding.weight
-
-
 @pytest.mark.parametrize("encode", ["whole", "stream"])
 @pytest.mark.parametrize("windowing", ["dynamic", "static"])
 def test_a_window_as_long_as_the_text_is_the_standard_model(encode, windowing):
@@ -58,16 +48,6 @@ def test_a_window_as_long_as_the_text_is_the_standard_model(encode, windowing):
     gradients = (torch.autograd.grad(loss, list(m.parameters())) for loss, m in ((a, standard), (b, wide)))
     for x, y in zip(*gradients):
         assert torch.allclose(x, y, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("encode, sizes", [("stream", {10: 1474, 1000: 1474}), ("whole", {10: 10626, 1000: 1024386})])
-def test_only_a_stream_holds_a_state_of_one_size(encode, sizes):
-    """Numbers from one step to the next, without the ids of the text: as many as docs/papers/windowed.md says."""
-    for windows, count in sizes.items():
-        state = small_model(0, encode).encode(make_batch(planted_facts(1, 5, windows), VOCABULARY))
-        values = {**vars(state), **(vars(state.held) if state.held else {})}
-        ids = {"source", "lengths", "last_window"}
-        assert sum(v.numel() for k, v in values.items() if k not in ids and torch.is_tensor(v)) == count
 
 
 def test_the_window_moves_with_the_input_and_stops_at_the_last():
@@ -161,29 +141,6 @@ def test_static_windows_by_hand():
     assert expected[0] == 0 and expected[-1] == 3
 
 
-@pytest.mark.parametrize("backwards", [False, True])
-def test_ragged_runs_equal_packed_ones(backwards):
-    """PyTorch's own packing of rows that were turned around before; gradients too."""
-    torch.manual_seed(0)
-    lstm, lengths = torch.nn.LSTM(4, 3, batch_first=True).double(), torch.tensor([5, 2, 5, 7])
-    values = torch.randn(4, 9, 4).double().requires_grad_()
-
-    def turned(x):
-        return reverse(x, lengths) if backwards else x
-
-    packed = pack_padded_sequence(turned(values), lengths, batch_first=True, enforce_sorted=False)
-    states, expected_last = lstm(packed)
-    states, _ = pad_packed_sequence(states, batch_first=True, total_length=9)
-    results = []
-    for outputs, (hidden, cell) in ((turned(states), expected_last), run_packed(lstm, values, lengths, backwards)):
-        total = (outputs**2).sum() + (hidden * cell).sum()
-        results.append((outputs, hidden, cell, *torch.autograd.grad(total, [values, *lstm.parameters()])))
-    for a, b in zip(*results):
-        assert torch.allclose(a, b, rtol=0, atol=1e-12)
-    assert results[1][0][1, 2:].abs().max() == 0
-    assert reverse(torch.arange(6).view(2, 3, 1), torch.tensor([2, 3]))[..., 0].tolist() == [[1, 0, 2], [5, 4, 3]]
-
-
 @pytest.mark.parametrize("encode", ["whole", "stream"])
 def test_a_word_that_the_window_does_not_have_counts_as_unknown(encode):
     """12 is the third word of the text, 13 the ninth; windows are words 1-4, 4-7, 7-10 and 10-11."""
@@ -196,27 +153,3 @@ def test_a_word_that_the_window_does_not_have_counts_as_unknown(encode):
     assert loss(SLIDE, 12) == loss(SLIDE, UNK) == loss(SLIDE, 13)
     assert loss(SLIDE, SLIDE, 13) != loss(SLIDE, SLIDE, UNK)
     assert loss(SLIDE, SLIDE, 12) != loss(SLIDE, SLIDE, UNK)
-
-
-def test_symbols_reach_neither_summaries_nor_ngrams():
-    model = tiny()
-    with torch.no_grad():
-        model.pointer.vocabulary.bias[SLIDE] = 40.0
-    vocabulary = Vocabulary(["[SLIDE]", *(f"w{i}" for i in range(VOCAB - 5))])
-    config = DecodeConfig(beam=2, min_length=6, max_length=6)
-    found = beam_search(model, texts(), config)
-    summaries = summarize(model, TEXTS, vocabulary, config)
-    for hypotheses, summary in zip(found, summaries):
-        words = " ".join(summary).split()
-        assert "[SLIDE]" not in words
-        assert len(words) == 6 - hypotheses[0].ids.count(SLIDE)
-    blocking, written = DecodeConfig(block_ngrams=2, min_length=0), torch.tensor([[BOS, 5, SLIDE, 6, 5]])
-    (barred,) = _Bars(blocking, model.control_symbols, written.device).after(written).tolist()
-    assert 6 in barred and SLIDE not in barred and 7 not in barred
-
-
-def test_first_weights():
-    """Embeddings, which are the output's as well, of length 1, and no word is preferred."""
-    model = Windowed(WindowedConfig(30, 6, 4))
-    assert torch.allclose(model.embedding.weight.norm(dim=1), torch.ones(30))
-    assert not model.pointer.vocabulary.bias.any()

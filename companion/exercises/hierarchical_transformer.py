@@ -237,7 +237,7 @@ def _right(sees: str = "all", title_cut: bool = False) -> float:
     row = state.paragraph_of
     chosen = {"all": row >= 0, "the named": row == named, "the title": row == 0, "no title": row > 0}[sees]
     output, _ = model.decode(batch.target_input, replace(state, mask=state.mask & chosen))
-    best = torch.nn.functional.linear(output.features[:, 0], *model.output_layer()).argmax(-1)
+    best = model.scores(output.features)[:, 0].argmax(-1)
     return (best == batch.target[:, 0]).float().mean().item()
 
 

@@ -7,7 +7,7 @@ c width of the values, d width of the LSTM.
 import torch
 from torch import Tensor, nn
 
-from lib.layers.attention import ON_A_GPU, Attention, hidden, slope_
+from lib.layers.attention import TANH_NUMBERS, Attention
 from lib.layers.cpu_kernels import additive_backward, additive_forward, arrays, compiled, for_each_document
 
 aten = torch.ops.aten
@@ -22,7 +22,7 @@ def attentive_lstm(
     attention: Attention,
     lstm: nn.LSTMCell,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    r"""Return the states h of all words [R, T, d], the last cell [R, d] and the attention weights beta [R, T, N]:
+    r"""Compute the states h of all words [R, T, d], the last cell [R, d] and the attention weights beta [R, T, N]:
 
     $\beta_t = \mathrm{softmax}_n(v^\top\tanh(W_q h_{t-1} + k_n))$ (13), $c_t = \sum_n \beta_{tn} s_n$ (14), and h_t
     is the next state of an LSTM that reads the word and c_t. Autocast has an effect on the words' part only.
@@ -43,7 +43,8 @@ def attentive_lstm(
     with torch.autocast(v.device.type, enabled=False):
         inputs = [x.to(v.dtype) for x in (from_words, *start, keys, values)]
         states, cell, beta = _Scan.apply(*inputs, mask, query, v, from_context, lstm.weight_hh)
-    return states.transpose(0, 1), cell, beta.flatten(1, 2).transpose(0, 1)
+    # Contiguous, because dropout draws in the order of the memory.
+    return states.transpose(0, 1).contiguous(), cell, beta.flatten(1, 2).transpose(0, 1)
 
 
 class _Scan(torch.autograd.Function):
@@ -150,7 +151,8 @@ def _put_scores(scores: Tensor, queries: Tensor, keys: Tensor, v: Tensor, length
     queries: [B, K, A]; keys: [B, N, A]; lengths: [B] for the kernel, None for PyTorch's operations.
     """
     if lengths is None:
-        scores.view(-1).addmv_(hidden(queries, keys).flatten(0, 2), v)
+        tanh = torch.tanh(queries[:, :, None] + keys[:, None])  # [B, K, N, A]
+        scores.view(-1).addmv_(tanh.flatten(0, 2), v)
     else:
         s, q, k, v_ = arrays(scores, queries, keys, v)
         for_each_document(lambda b, n: additive_forward(q[b], k[b, :n], v_, s[b]), lengths)
@@ -160,7 +162,7 @@ class _ScoreGradients:
     """Gradients of the scores, word by word from the last to the first, by PyTorch's operations.
 
     The queries of all words are known by now. Therefore the tanh [t, B, K, N, A] of many words is computed at once,
-    as many as `ON_A_GPU` allows, and one launch is left for each word.
+    as many as `TANH_NUMBERS` allows, and one launch is left for each word.
     """
 
     def __init__(self, queries: Tensor, keys: Tensor, v: Tensor, d_scores: Tensor, lengths: list[int] | None):
@@ -173,11 +175,11 @@ class _ScoreGradients:
     def add_word(self, t: int) -> None:
         """Add what d_scores[t] [B, K, N] contributes."""
         if t not in self.words:
-            size = max(1, ON_A_GPU // (self.d_scores[t].numel() * len(self.v)))
+            size = max(1, TANH_NUMBERS // (self.d_scores[t].numel() * len(self.v)))
             self.words = range(max(0, t + 1 - size), t + 1)
             self.tanh = (self.keys[:, None] + self.queries[self.words.start : t + 1].unsqueeze(3)).tanh_()
             # score = v^T tanh(q + k), so its slope by q and by k is v (1 - tanh^2).
-            self.slope = slope_(self.tanh.clone()).mul_(self.v)
+            self.slope = self.tanh.square().neg_().add_(1).mul_(self.v)
         d_score, slope = self.d_scores[t].flatten(0, 1), self.slope[t - self.words.start].flatten(0, 1)
         torch.bmm(d_score[:, None], slope, out=self.d_queries[t].flatten(0, 1)[:, None])
         if t == self.words.start:

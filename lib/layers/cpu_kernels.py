@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 from numba import njit, types
-from numba.extending import overload
+from numba.extending import intrinsic, overload
 from torch import Tensor
 
 from lib.system.threads import in_threads
@@ -36,6 +36,24 @@ def _kernel(function: Callable) -> Any:
         return njit(cache=True, **OPTIONS)(function)
     except RuntimeError:  # numba can write nowhere: each process compiles anew
         return njit(**OPTIONS)(function)
+
+
+def _declare_no_overlap(context):
+    """Tell LLVM that the arrays of a kernel do not overlap.
+
+    Otherwise short arrays that lie close together are computed by another loop, which rounds differently.
+    """
+
+    def generate(context, builder, signature, arguments):
+        for argument in builder.function.args:
+            if str(argument.type) in ("float*", "double*"):
+                argument.add_attribute("noalias")
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+_assume_no_overlap: Any = intrinsic(_declare_no_overlap)
 
 
 def _tanh(x):
@@ -135,6 +153,7 @@ def coverage_backward(queries, keys, w, v, coverage, alpha, d_alpha, d_queries, 
     The tanh h is computed again. With s = (1 - h^2) d_score, all gradients are sums of s, of s * coverage and of
     h * d_score; the factor v comes after the sums.
     """
+    _assume_no_overlap()
     hypotheses, steps, width = queries.shape
     n = keys.shape[0]
     d_score = np.empty_like(coverage[0])
@@ -406,11 +425,6 @@ def arrays(*tensors: Tensor | None) -> list:
     `empty_like` keeps strides).
     """
     return [None if x is None else x.detach().contiguous().numpy() for x in tensors]
-
-
-def kernel_views(*tensors: Tensor | None) -> Sequence:
-    """Return the tensors as arrays where there are kernels for the first of them, otherwise as they are."""
-    return arrays(*tensors) if compiled(tensors[0]) else tensors
 
 
 def for_each_document(function: Callable[[int, int], None], lengths: Sequence[int]) -> None:

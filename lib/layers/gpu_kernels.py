@@ -6,8 +6,8 @@ sums: the same run made twice gives the same weights. Everything is float32; wha
 way back where keeping it would be large.
 
 Triton compiles a kernel anew for sizes that are multiples of 16, and for 1. Lengths are exempt from that: they change
-from batch to batch. `lib.layers.cpu_kernels.triton_runs` says where these kernels run; with `TRITON_INTERPRET=1` a CPU
-computes them.
+from batch to batch. `lib.layers.cpu_kernels.triton_runs` determines where these kernels run; with
+`TRITON_INTERPRET=1` a CPU computes them.
 
 Shapes: B documents, K hypotheses of each, R = B * K rows, T target words, N source words, A attention width, r slots,
 d hidden size. Names with 2 at their end are sizes rounded up to a power of two.

@@ -1,11 +1,11 @@
-"""GRUs that are compiled on a CPU: PyTorch's, and one whose update can be held back (Read-Again, 4 and 6)."""
+"""GRUs with kernels for a CPU: PyTorch's, and one whose update is gated (Read-Again, equations 4 and 6)."""
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from lib.layers.cpu_kernels import compiled, gru_backward, gru_forward, kernel_views
+from lib.layers.cpu_kernels import arrays, compiled, gru_backward, gru_forward
 
 
 class GRU(nn.GRU):
@@ -17,8 +17,10 @@ class GRU(nn.GRU):
         super().__init__(inputs, hidden, batch_first=True, bidirectional=bidirectional)
 
     def forward(self, inputs, hx: Tensor | None = None):
-        """States of [B, N, e], [N, e] or of a packed sequence, and the last ones [directions, B, d]; hx: the first
-        ones."""
+        """Return the states of [B, N, e] or of a packed sequence, and the last ones [directions, B, d].
+
+        hx: the first states.
+        """
         packed = isinstance(inputs, PackedSequence)
         if not compiled(self.weight_hh_l0) or (not packed and inputs.dim() == 2):  # the latter is in no batch
             return super().forward(inputs, hx)
@@ -62,7 +64,7 @@ class GatedGRU(nn.Module):
         self.gru = nn.GRU(inputs, hidden, batch_first=True)
 
     def forward(self, inputs: Tensor, alpha: Tensor) -> Tensor:
-        """States [B, N, d] of inputs [B, N, e], from zeros; alpha: [B, N, d]."""
+        """Compute the states [B, N, d] of inputs [B, N, e], from zeros; alpha: [B, N, d]."""
         weight_ih, weight, bias_ih, bias = self.gru.all_weights[0]
         projected = nn.functional.linear(inputs, weight_ih, bias_ih)  # all words at once: [B, N, 3d]
         projected, alpha = (x.transpose(0, 1).flatten(0, 1) for x in (projected, alpha))
@@ -80,80 +82,75 @@ def gru_scan(
     sizes: list[int],
     backwards: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """The recurrence alone, over W words that stand step after step, `sizes` of them at each.
+    """Compute the recurrence over W words that are in the order of the steps, `sizes` of them at each step.
 
     projected: [W, 3d], W x + b of the words; alpha: [W, d]; start: [n, d]; weight: [3d, d], bias: [3d]. Returns
     states [W, d] and the last of each of the n sequences [n, d]; `backwards`: from the last step to the first.
     """
     with torch.autocast(weight.device.type, enabled=False):
-        inputs = (None if x is None else x.to(weight.dtype) for x in (projected, alpha, start))
+        projected, start = projected.to(weight.dtype), start.to(weight.dtype)
+        alpha = None if alpha is None else alpha.to(weight.dtype)
         ends = np.cumsum(sizes).tolist()
         steps = [slice(end - size, end) for size, end in zip(sizes, ends)]
-        return _Scan.apply(*inputs, weight, bias, steps[::-1] if backwards else steps)
+        if compiled(weight):
+            steps = steps[::-1] if backwards else steps
+            return _CompiledScan.apply(projected, alpha, start, weight, bias, steps)
+        return _scan(projected, alpha, start, weight, bias, steps)
 
 
-class _Scan(torch.autograd.Function):
-    """The recurrence: a product a step, in place; the gates by the kernels where there are any. The weights'
-    gradients are one product over all words, made after the loop."""
+def _scan(
+    projected: Tensor, alpha: Tensor | None, start: Tensor, weight: Tensor, bias: Tensor, steps: list[slice]
+) -> tuple[Tensor, Tensor]:
+    """Compute the recurrence by PyTorch's operations, for sequences of equal length."""
+    hidden, states = start, []
+    for at in steps:
+        xr, xz, xn = projected[at].chunk(3, 1)
+        hr, hz, hn = nn.functional.linear(hidden, weight, bias).chunk(3, 1)
+        new = torch.tanh(xn + torch.sigmoid(xr + hr) * hn)
+        update = (1 - torch.sigmoid(xz + hz)) * (new - hidden)
+        hidden = hidden + (update if alpha is None else alpha[at] * update)
+        states.append(hidden)
+    return torch.cat(states), hidden
+
+
+class _CompiledScan(torch.autograd.Function):
+    """Compute the recurrence with CPU kernels: a product for each step, and the gates by a kernel.
+
+    The weights' gradients are one product over all words, after the loop.
+    """
 
     @staticmethod
     def forward(ctx, projected, alpha, start, weight, bias, steps):
         words, width = len(projected), weight.shape[1]
-        states, previous = (projected.new_empty(words, width) for _ in range(2))
-        kept, before = projected.new_empty(words, 4, width), projected.new_empty(len(start), 3 * width)
-        hidden = start.clone(memory_format=torch.contiguous_format)  # who has not begun, or has ended, keeps its own
+        states = projected.new_empty(words, width)
+        previous = projected.new_empty(words, width)
+        activations = projected.new_empty(words, 4, width)
+        before = projected.new_empty(len(start), 3 * width)
+        # A sequence that has not begun, or has ended, keeps its state.
+        hidden = start.clone(memory_format=torch.contiguous_format)
         ctx.steps = steps
-        step = gru_forward if compiled(weight) else _forward_step
-        x, a, g, h, p, k, s = kernel_views(projected, alpha, before, hidden, previous, kept, states)
+        x, a, g, h, p, k, s = arrays(projected, alpha, before, hidden, previous, activations, states)
         for at in steps:
             n = at.stop - at.start
             torch.addmm(bias, hidden[:n], weight.T, out=before[:n])
-            step(x[at], g[:n], None if a is None else a[at], h[:n], p[at], k[at], s[at])
-        ctx.save_for_backward(alpha, weight, previous, kept)
+            gru_forward(x[at], g[:n], None if a is None else a[at], h[:n], p[at], k[at], s[at])
+        ctx.save_for_backward(alpha, weight, previous, activations)
         return states, hidden
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, d_states, d_last):
-        alpha, weight, previous, kept = ctx.saved_tensors
-        d_projected, d_before = (previous.new_empty(len(previous), len(weight)) for _ in range(2))
+        alpha, weight, previous, activations = ctx.saved_tensors
+        d_projected = previous.new_empty(len(previous), len(weight))
+        d_before = torch.empty_like(d_projected)
         d_alpha = None if alpha is None else alpha.new_empty(alpha.shape)
         d_hidden = d_last.clone(memory_format=torch.contiguous_format)
-        step = gru_backward if compiled(weight) else _backward_step
-        d, a, p, k = kernel_views(d_states, alpha, previous, kept)
-        dh, dx, dg, da = kernel_views(d_hidden, d_projected, d_before, d_alpha)
+        d, a, p, k, dh, dx, dg, da = arrays(
+            d_states, alpha, previous, activations, d_hidden, d_projected, d_before, d_alpha
+        )
         for at in reversed(ctx.steps):
             n = at.stop - at.start
-            gated = (None, None) if alpha is None else (a[at], da[at])
-            step(d[at], gated[0], p[at], k[at], dh[:n], dx[at], dg[at], gated[1])
+            step_alpha, step_d_alpha = (None, None) if a is None else (a[at], da[at])
+            gru_backward(d[at], step_alpha, p[at], k[at], dh[:n], dx[at], dg[at], step_d_alpha)
             d_hidden[:n].addmm_(d_before[at], weight)
         return d_projected, d_alpha, d_hidden, d_before.T @ previous, d_before.sum(0), None
-
-
-def _forward_step(projected, before, alpha, hidden, previous, activations, states) -> None:
-    """The step of `gru_forward`, by PyTorch."""
-    (xr, xz, xn), (hr, hz, hn) = projected.chunk(3, 1), before.chunk(3, 1)
-    r, z = (xr + hr).sigmoid(), (xz + hz).sigmoid()
-    n = torch.addcmul(xn, r, hn).tanh()
-    previous.copy_(hidden)
-    new = (1 - z) * (n - hidden)
-    hidden += new if alpha is None else alpha * new
-    states.copy_(hidden)
-    torch.stack([r, z, n, hn], 1, out=activations)
-
-
-def _backward_step(d_states, alpha, previous, activations, d_hidden, d_projected, d_before, d_alpha) -> None:
-    """The step of `gru_backward`, by PyTorch."""
-    r, z, n, hn = activations.unbind(1)
-    d_hidden += d_states
-    new = d_hidden.clone()
-    if alpha is not None:
-        torch.mul(new, (1 - z) * (n - previous), out=d_alpha)
-        new *= alpha
-    dz = (previous - n) * new * z * (1 - z)
-    new *= 1 - z
-    d_hidden -= new
-    dn = new * (1 - n * n)
-    dr = dn * hn * r * (1 - r)
-    torch.cat([dr, dz, dn], 1, out=d_projected)
-    torch.cat([dr, dz, dn * r], 1, out=d_before)

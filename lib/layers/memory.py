@@ -1,32 +1,36 @@
-"""A memory that is read and written at every step (Mem2Mem, equations 7 to 10), in one loop with explicit gradients.
+"""Kernels for a memory that is read and written at every step (Mem2Mem, equations 7 to 10).
 
-A step is a product with the memory, and the rest: on a CPU by compiled kernels, elsewhere by PyTorch. On a GPU with
-Triton the whole loop is one kernel.
+`lib.models.mem2mem.Mem2Mem._scan` is the same loop by PyTorch's operations.
 """
 
 import torch
 from torch import Tensor
 
 from lib.layers.cpu_kernels import (
+    arrays,
     compiled,
-    kernel_views,
     memory_read,
     memory_read_backward,
     memory_write,
     memory_write_backward,
     triton_runs,
-)  # fmt: skip
+)
+
+
+def has_memory_kernels(values: Tensor) -> bool:
+    """Return whether `memory_scan` computes with weights of this kind."""
+    return compiled(values) or triton_runs(values)
 
 
 def memory_scan(
     memory: Tensor, queries: Tensor, from_hidden: Tensor, v: Tensor, key: Tensor, write: Tensor, from_read: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Read with a concat score, and between two reads write.
+    """Read with a concat score, and write between two reads.
 
     Args:
         memory: [R, r, d] before the first read.
         queries: [R, T, A].
-        from_hidden: [R, T, 2d], what gate and update get of the hidden states.
+        from_hidden: [R, T, 2d], the hidden states' part of gate and update.
         v: [A]. key: [A, d], weights for the memory.
         write: [2d, d], weights of gate and update for the memory. from_read: [2d, d], for what was read.
 
@@ -41,7 +45,7 @@ def memory_scan(
 
 
 class _Scan(torch.autograd.Function):
-    """The scan over T steps of R rows.
+    """The scan over T steps of R rows, with explicit gradients.
 
     `made` [T, R, r, A + 2d] holds what the product of a memory with the weights of key, gate and update becomes:
     tanh, gate and update, and in the backward pass their gradients, so that the weights' gradients are one product
@@ -50,7 +54,8 @@ class _Scan(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, memory, queries, from_hidden, v, weight, from_read):
-        (steps, rows, _), (slots, width) = queries.shape, memory.shape[1:]
+        steps, rows, _ = queries.shape
+        slots, width = memory.shape[1:]
         made = memory.new_empty(steps, rows, slots, len(weight))
         memories = memory.new_empty(steps, rows, slots, width)
         memories[0] = memory
@@ -65,15 +70,14 @@ class _Scan(torch.autograd.Function):
                 gpu.memory_forward, memories, made, queries, from_hidden, v, weight, from_read, psi, reads
             )
             return psi, reads, memories[-1].clone()
-        read, write = (memory_read, memory_write) if compiled(v) else (_read, _write)
         shared = torch.empty_like(from_hidden[0])
-        m, p, r, q, w, s, v_ = kernel_views(made, psi, reads, queries, memories, shared, v)
+        made_, psi_, reads_, queries_, memories_, shared_, v_ = arrays(made, psi, reads, queries, memories, shared, v)
         for t in range(steps):
-            if t:
+            if t > 0:
                 torch.addmm(from_hidden[t], reads[t - 1], from_read.T, out=shared)
-                write(m[t - 1], s, w[t - 1], w[t])
+                memory_write(made_[t - 1], shared_, memories_[t - 1], memories_[t])
             torch.mm(memories[t].flatten(0, 1), weight.T, out=made[t].flatten(0, 1))
-            read(m[t], q[t], v_, w[t], p[t], r[t])
+            memory_read(made_[t], queries_[t], v_, memories_[t], psi_[t], reads_[t])
         return psi, reads, memories[-1].clone()
 
     @staticmethod
@@ -83,7 +87,8 @@ class _Scan(torch.autograd.Function):
         made, ctx.made = ctx.made, None
         if made is None:
             raise RuntimeError("memory scan: its gradient is made once; call it again to go backward a second time")
-        (steps, rows), A = psi.shape[:2], len(v)
+        steps, rows = psi.shape[:2]
+        A = len(v)
         made[-1, ..., A:] = 0  # the last memory is not written
         d_memory = d_last.clone(memory_format=torch.contiguous_format)
         d_reads = d_reads.clone(memory_format=torch.contiguous_format)
@@ -99,61 +104,17 @@ class _Scan(torch.autograd.Function):
             d_v = d_v.sum(0)
         else:
             d_v = torch.zeros_like(v)
-            steps_backward = memory_read_backward, memory_write_backward
-            read, write = steps_backward if compiled(v) else (_read_backward, _write_backward)
-            m, p, w, v_, dp, dr, dq, dh = kernel_views(made, psi, memories, v, d_psi, d_reads, d_queries, d_hidden)
-            dm, dv = kernel_views(d_memory, d_v)
+            made_, psi_, memories_, v_ = arrays(made, psi, memories, v)
+            d_psi_, d_reads_, d_queries_, d_hidden_, d_memory_, d_v_ = arrays(
+                d_psi, d_reads, d_queries, d_hidden, d_memory, d_v
+            )
             for t in reversed(range(steps)):
                 if t < steps - 1:
-                    write(m[t], w[t], dm, dh[t + 1])
+                    memory_write_backward(made_[t], memories_[t], d_memory_, d_hidden_[t + 1])
                     d_reads[t].addmm_(d_hidden[t + 1], from_read)
-                read(m[t], v_, w[t], p[t], dp[t], dr[t], dq[t], dm, dv)
+                read = made_[t], v_, memories_[t], psi_[t]
+                memory_read_backward(*read, d_psi_[t], d_reads_[t], d_queries_[t], d_memory_, d_v_)
                 d_memory.flatten(0, 1).addmm_(made[t].flatten(0, 1), weight)
         d_weight = made.flatten(0, 2).T @ memories.flatten(0, 2)
         d_from_read = d_hidden[1:].flatten(0, 1).T @ reads[:-1].flatten(0, 1)
         return d_memory, d_queries, d_hidden, d_v, d_weight, d_from_read
-
-
-# ------------------------------------------------------- the steps of `lib.layers.cpu_kernels`, by PyTorch's operations
-
-
-def _read(product, queries, v, memory, psi, reads) -> None:
-    """As `memory_read`."""
-    h = product[..., : len(v)]
-    h.add_(queries[:, None]).tanh_()
-    torch.softmax(h @ v, -1, out=psi)
-    torch.bmm(psi[:, None], memory, out=reads[:, None])
-
-
-def _read_backward(product, v, memory, psi, d_psi, d_reads, d_queries, d_memory, d_v) -> None:
-    """As `memory_read_backward`."""
-    h = product[..., : len(v)]
-    d_weights = torch.baddbmm(d_psi[:, None], d_reads[:, None], memory.transpose(1, 2))[:, 0]
-    d_score = torch.ops.aten._softmax_backward_data(d_weights, psi, -1, psi.dtype)
-    d_memory.baddbmm_(psi[..., None], d_reads[:, None])
-    d_v.addmv_(h.flatten(0, 1).T, d_score.flatten())
-    torch.ops.aten.tanh_backward.grad_input(d_score[..., None] * v, h, grad_input=h)
-    torch.sum(h, 1, out=d_queries)
-
-
-def _write(product, shared, memory, after) -> None:
-    """As `memory_write`."""
-    width = memory.shape[2]
-    both = product[..., -2 * width :].add_(shared[:, None])
-    z = both[..., :width].sigmoid_()
-    u = both[..., width:].tanh_()
-    torch.lerp(u, memory, z, out=after)
-
-
-def _write_backward(product, memory, d_memory, d_shared) -> None:
-    """As `memory_write_backward`."""
-    width = memory.shape[2]
-    both = product[..., -2 * width :]
-    z, u = both[..., :width], both[..., width:]
-    d_z = (memory - u).mul_(d_memory)
-    d_new = d_memory * z
-    d_u = d_memory - d_new
-    torch.ops.aten.sigmoid_backward.grad_input(d_z, z, grad_input=z)
-    torch.ops.aten.tanh_backward.grad_input(d_u, u, grad_input=u)
-    d_memory.copy_(d_new)
-    torch.sum(both, 1, out=d_shared)

@@ -77,13 +77,9 @@ def mixture_distribution(output: PointerOutput, weight: Tensor, bias: Tensor, ex
     """Compute P of every word after the last position: [R, V + extra] with `extra` copy ids."""
     z = output.switch[:, -1:].sigmoid()
     rest = (-output.switch[:, -1:]).sigmoid()  # 1 - z, without cancellation
-    generated = F.pad(z * word_probabilities(output, weight, bias), (0, extra))
+    scores = full_precision(F.linear(output.features[:, -1], weight, bias))[0]
+    generated = F.pad(z * scores.softmax(1), (0, extra))
     return generated.scatter_add(1, output.source, (rest * output.copy[:, -1]).to(generated.dtype))
-
-
-def word_probabilities(output: DecoderOutput, weight: Tensor, bias: Tensor) -> Tensor:
-    """Compute the softmax over the vocabulary after the last position: [R, V]."""
-    return full_precision(F.linear(output.features[:, -1], weight, bias))[0].softmax(1)
 
 
 def bar_words(p: Tensor, barred: Tensor) -> Tensor:

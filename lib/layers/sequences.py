@@ -25,8 +25,8 @@ def run_packed(layer: nn.Module, values: Tensor, lengths: Tensor, backwards: boo
 class LSTM(nn.LSTM):
     """`torch.nn.LSTM` of one layer, with `batch_first`.
 
-    Under autocast on a CPU it stays in full precision: PyTorch would compute padded inputs in bfloat16, but not packed
-    ones.
+    Under autocast on a CPU it stays in full precision: PyTorch would compute padded inputs in bfloat16, but not
+    packed ones.
     """
 
     def __init__(self, inputs: int, hidden: int, bidirectional: bool = False):

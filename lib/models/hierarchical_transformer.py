@@ -1,6 +1,11 @@
-"""Hierarchical Transformer for multi-document summarization (Liu and Lapata 2019): local layers inside paragraphs,
-global layers between them. Equation numbers are the paper's; the authors' code differs from them in many places, and
-`form` says which of the two is built."""
+"""Hierarchical Transformer for multi-document summarization: local layers inside paragraphs, global ones between.
+
+Liu and Lapata (2019). Equation numbers are the paper's. The authors' code differs from the equations in many places;
+`form` chooses between the two.
+
+Shapes: B documents of P paragraphs at most, A paragraphs and W pieces in all, N pieces of a document, K hypotheses of
+each, R = B * K decoder rows, T target pieces, d `width`.
+"""
 
 from dataclasses import dataclass, replace
 from itertools import repeat
@@ -77,7 +82,7 @@ class GlobalLayer(nn.Module):
     def forward(
         self, x: Tensor, rows: Ragged, present: Tensor, graph: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Words of all paragraphs.
+        """Compute the layer for the words of all paragraphs.
 
         Args:
             x: [W, d]. rows: which word is in which of the A paragraphs.
@@ -101,7 +106,8 @@ class GlobalLayer(nn.Module):
         return x, pooling, attention
 
     def _pool(self, x: Tensor, rows: Ragged) -> tuple[Tensor, Tensor]:
-        """Equations 13 to 16: [A, heads, d / heads] and the weights [W, heads]."""
+        """Pool the words of each paragraph: [A, heads, d / heads] and the weights [W, heads]."""
+        # a = softmax over the words of W_a x;  head = sum_words a W_b x   (13 to 15)
         (scores,) = full_precision(self.score(x))
         weights = _softmax_inside(scores, rows.row, len(rows.owner))
         values = self.value(x).unflatten(-1, (self.heads, -1))  # [W, heads, s]
@@ -113,7 +119,8 @@ class GlobalLayer(nn.Module):
         return torch.stack([norm(p) for norm, p in zip(self.pool_norms, pooled.unbind(1))], 1), weights
 
     def _between(self, heads: Tensor, present: Tensor, graph: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Equations 17 to 20, and 24 for a graph: contexts [B, heads, P, s] and weights [B, heads, P, P]."""
+        """Attend between the paragraphs: contexts [B, heads, P, s] and weights [B, heads, P, P]."""
+        # q, k, v = W_q head, W_k head, W_v head;  context_i = sum_j softmax_j(q_i^T k_j) v_j   (17 to 20)
         if self.pre_norm:
             q, k, v = (linear(heads) for linear in self.between)
             q = q * heads.shape[-1] ** -0.5
@@ -133,7 +140,7 @@ class GlobalLayer(nn.Module):
 
 
 def _softmax_inside(scores: Tensor, row: Tensor, rows: int) -> Tensor:
-    """Softmax over the words of each row: scores [W, heads], row [W] -> [W, heads]."""
+    """Compute the softmax over the words of each row: scores [W, heads], row [W] -> [W, heads]."""
     index = row[:, None].expand_as(scores)
     largest = scores.new_full((rows, scores.shape[1]), -torch.inf).scatter_reduce(0, index, scores.detach(), "amax")
     weights = (scores - largest[row]).exp()
@@ -155,9 +162,8 @@ class HierarchicalTransformerState(DecoderState):
 class HierarchicalTransformer(PieceModel):
     """Encoder of local and global layers over paragraphs, transformer decoder, one embedding table for all.
 
-    The paragraphs of a document are what `Batch` calls its sentences. B documents of P paragraphs at most, A
-    paragraphs and W pieces in all, N pieces of a document, K hypotheses of each, R = B * K rows, T target pieces.
-    A flat transformer is one without global layers that reads one paragraph.
+    The paragraphs of a document are what `Batch` calls its sentences. A flat transformer is one without global layers
+    that reads one paragraph.
     """
 
     Config = HierarchicalTransformerConfig
@@ -177,7 +183,7 @@ class HierarchicalTransformer(PieceModel):
         xavier(self)
 
     def encode(self, batch: Batch, graph: Tensor | None = None) -> HierarchicalTransformerState:
-        """graph: [B, P, P], equation 24; by default the batch's."""
+        """Encode the paragraphs. graph: [B, P, P] weights between them (24); by default the batch's."""
         rows, graph = batch.ragged, batch.graph if graph is None else graph
         x = self.embed(batch.source.flatten()[rows.word], self.positions(rows.number[rows.row], rows.place))
         for layer in self.local_layers:
@@ -201,7 +207,8 @@ class HierarchicalTransformer(PieceModel):
         )
 
     def positions(self, paragraphs: Tensor, tokens: Tensor) -> Tensor:
-        """Equations 7 to 9: [...] numbers of paragraphs and of tokens inside them -> [..., d]."""
+        """Embed the numbers [...] of paragraphs and of the tokens inside them: [..., d]."""
+        # [PE(paragraph); PE(token)], half of the width each   (7 to 9)
         half = self.config.width // 2
         if not self.config.paragraph_positions:
             return sinusoids(tokens, 2 * half)
@@ -226,7 +233,7 @@ class HierarchicalTransformer(PieceModel):
         )
 
     def attention_weights(self, tokens: Tensor, state: HierarchicalTransformerState) -> dict[str, Tensor]:
-        """Attention weights of the last decoder layer, the mean over its heads."""
+        """Return the attention weights of the last decoder layer, the mean over its heads."""
         seen: list[Tensor] = []
         last = self.decoder_layers[-1].source_attention
         hook = last.register_forward_pre_hook(
@@ -240,12 +247,12 @@ class HierarchicalTransformer(PieceModel):
 
 
 def with_paragraphs(words: Tensor, state: HierarchicalTransformerState) -> dict[str, Tensor]:
-    """Weights of words [B, T, N], and their sums over each paragraph [B, T, L] as "units"."""
+    """Return the weights of words [B, T, N], and their sums over each paragraph [B, T, L] as "units"."""
     units = words.new_zeros(*words.shape[:2], int(state.paragraph_of.max()) + 1)
     return {"words": words, "units": units.scatter_add(2, state.paragraph_of[:, None].expand_as(words), words)}
 
 
 def _in_place(values: Tensor, rows: Ragged, batch: Batch) -> Tensor:
-    """Values [W, n] of all words where they stand in the padded batch: [B, N, n]."""
+    """Put the values [W, n] of all words at their places in the padded batch: [B, N, n]."""
     placed = values.new_zeros(batch.source.numel(), values.shape[1]).index_copy(0, rows.word, values)
     return placed.view(*batch.source.shape, -1)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from lib.data.batch import Batch
 from lib.layers.attention import Attention, full_precision, masked_softmax
-from lib.layers.memory import memory_scan
+from lib.layers.memory import has_memory_kernels, memory_scan
 from lib.models.decoder_state import HYPOTHESIS, PerHypothesis
 from lib.models.hred import HRED, HREDConfig, HREDState
 from lib.models.summarizer import HierarchicalOutput, mean_over_words
@@ -109,9 +109,13 @@ class Mem2Mem(HRED):
             if state.read is not None:
                 # A previous call read m_t; the write that belongs to it needs h_{t+1}, which arrives only now.
                 memory = self.write(memory, state.read, from_hidden[:, 0])
-            # The fast scan implements the concat score only; a single step has nothing to scan.
-            fast = self.read_attention.score == "concat" and hidden.shape[1] > 1
-            scan = self._fast_scan if fast else self._scan
+            # The kernels implement the concat score only; a single step has nothing to scan.
+            use_kernel = (
+                self.read_attention.score == "concat"
+                and hidden.shape[1] > 1
+                and has_memory_kernels(self.read_attention.v.weight)
+            )
+            scan = self._fast_scan if use_kernel else self._scan
             psi, reads, memory = scan(memory, queries, from_hidden)
         # h^(m)_t = W_m [h_t; m_t]   (7)
         query = self.read_output(torch.cat([hidden, reads], -1))

@@ -1,6 +1,10 @@
-"""Read-Again (Zeng, Luo, Fidler and Urtasun 2016): an encoder that reads twice, and a decoder that generates from a
-small vocabulary or copies, with an embedding of unknown words from their context. Equation numbers are the paper's;
-(16) to (18) are ours."""
+"""Read-Again: an encoder that reads twice, and a decoder that generates from a small vocabulary or copies.
+
+Zeng, Luo, Fidler and Urtasun (2016). Equation numbers are the paper's; (16) to (18) are ours.
+
+Shapes: B documents, K hypotheses of each, R = B * K decoder rows, T target words, N source words in S sentences,
+e `embedding`, d `hidden`, Y `vocab_size`.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
@@ -67,11 +71,7 @@ class ReadAgainOutput(DecoderOutput):
 
 
 class ReadAgain(Summarizer):
-    """Encoder with one or two reads, attention LSTM decoder, one softmax over vocabulary and source words.
-
-    B documents, K hypotheses of each, R = B * K rows, T target words, N source words in S sentences, e = `embedding`,
-    d = `hidden`.
-    """
+    """Encoder with one or two reads, attention LSTM decoder, one softmax over vocabulary and source words."""
 
     Config = ReadAgainConfig
 
@@ -108,8 +108,10 @@ class ReadAgain(Summarizer):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """All weights uniform in +-sqrt(3 / d), all biases 0.1, as the paper has it. Of PyTorch's two biases of a
-        recurrent layer one is 0.1 and the other, that of the state before, 0."""
+        """Draw all weights uniformly from +-sqrt(3 / d) and set all biases to 0.1, as the paper does.
+
+        PyTorch's recurrent layers have two biases, which are added: one is 0.1 and the other, of the last state, 0.
+        """
         bound = (3 / self.config.hidden) ** 0.5
         for name, parameter in self.named_parameters():
             if "bias" in name:
@@ -120,7 +122,7 @@ class ReadAgain(Summarizer):
     # ---------------------------------------------------------------------------------------------- encoder
 
     def encode(self, batch: Batch) -> ReadAgainState:
-        """The reads, and what the decoder needs of every source word."""
+        """Read the text, once or twice, and compute what the decoder needs of every source word."""
         states, last, importance = self._read(batch)
         states = self.dropout(states)
         hidden = torch.tanh(self.bridge(self.dropout(last)))
@@ -130,40 +132,43 @@ class ReadAgain(Summarizer):
             mask=batch.source_mask,
             source=batch.source_extended,
             importance=importance,
-            embedded=torch.tanh(self.word(states)) if self.config.copy else None,  # equation 15
+            embedded=torch.tanh(self.word(states)) if self.config.copy else None,  # p_i = tanh(W_c h_i + b_c)   (15)
             hidden=hidden,
             cell=torch.zeros_like(hidden),
         )
 
     def _read(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Word states [B, N, d], their last [B, d], and alpha [B, N, d or 1] of a GRU that reads again."""
+        """Compute word states [B, N, d], the last of each text [B, d], and alpha [B, N, d or 1] of a gated GRU."""
         embedded = self.dropout(self.source_embedding(batch.source))  # [B, N, e]
         if self.config.encoder in ("option 1", "option 2"):
             return *self._read_sentences(batch, embedded), None
         mask = batch.source_mask
         if self.config.encoder == BIDIRECTIONAL:
             return *_run_both_ways(self.first_read, embedded, batch.source_lengths), None
-        first, text = _run(self.first_read, embedded, mask)  # equations 1 to 3, 7
+        # h^1_i = RNN^1(x_i, h^1_{i-1})   (1 to 3 for a GRU, 7 for an LSTM)
+        first, text = _run(self.first_read, embedded, mask)
         if self.config.encoder in READS_ONCE:
             return first, text, None
         first = self.dropout(first)
         text = self.text(self.dropout(text))
         if self.config.encoder == "read-again gru":
             importance = self.alpha(self._importance(first, text, embedded), mask)
+            # h^2_i = (1 - alpha_i z_i) h^2_{i-1} + alpha_i z_i h~_i   (4, 6)
             states = self.second_read(embedded, importance.expand_as(first))
             return states, _last(states, mask), importance
-        again = torch.cat([embedded, first, text[:, None].expand_as(first)], -1)  # equation 8
+        # The second LSTM reads x_i, h^1_i and the vector of the text h^1_n   (8)
+        again = torch.cat([embedded, first, text[:, None].expand_as(first)], -1)
         return *_run(self.second_read, again, mask), None
 
     def _importance(self, first: Tensor, text: Tensor, embedded: Tensor) -> Tensor:
-        """Equation 5: alpha [B, N, d or 1]."""
+        """Compute alpha [B, N, d or 1], how much of each word the second read takes in."""
+        # alpha_i = tanh(W_e h^1_i + U_e h^1_n + V_e x_i)   (5)
         squash = torch.tanh if self.config.importance == "tanh" else torch.sigmoid
-        return squash(
-            self.importance_word(first) + self.importance_text(text)[:, None] + self.importance_input(embedded)
-        )
+        from_text = self.importance_text(text)[:, None]
+        return squash(self.importance_word(first) + from_text + self.importance_input(embedded))
 
     def _read_sentences(self, batch: Batch, embedded: Tensor) -> tuple[Tensor, Tensor]:
-        """Equations 9 to 11: each sentence is read on its own, the second time with what the others are about."""
+        """Read each sentence on its own, the second time with the vectors of all sentences (options 1 and 2)."""
         c, counts, rows = self.config, batch.sentence_counts, batch.sentences
         if int(counts.max()) > c.sentences:
             raise InputError(f"{int(counts.max())} sentences in a text, where the model takes {c.sentences} at most")
@@ -172,9 +177,11 @@ class ReadAgain(Summarizer):
         first, text = (self.dropout(read) for read in _run(self.first_read, sentences, mask))
         grid = text.new_zeros(len(counts), c.sentences, text.shape[1])
         texts = grid.index_put((owner, rows.number), text).flatten(1)
-        if c.encoder == "option 2":  # equations 10 and 11
+        if c.encoder == "option 2":
+            # The sentence's own vector, and one of all: tanh(W_r h_1 + U_r h_2 + ... + v_r)   (10, 11)
             shared = torch.cat([text, torch.tanh(self.global_text(texts))[owner]], -1)
-        else:  # equation 9
+        else:
+            # The vectors of all sentences beside each other   (9)
             shared = texts[owner]
         again = torch.cat([sentences, first, shared[:, None].expand(-1, first.shape[1], -1)], -1)
         states, last = _run(self.second_read, again, mask)
@@ -189,7 +196,7 @@ class ReadAgain(Summarizer):
     def decode(self, tokens: Tensor, state: ReadAgainState) -> tuple[ReadAgainOutput, ReadAgainState]:
         """Read T target words at once. tokens: [R, T] extended ids; words to copy are embedded by their context.
 
-        Attention comes before the state it feeds, so equations 12 to 14 are a loop over the T words.
+        Each state depends on attention by the state before it, so that (12) to (14) are a loop over the T words.
         """
         source = per_hypothesis(state.source, len(tokens))
         words = self.dropout(self._embed(tokens, source, state))  # [R, T, e]
@@ -202,7 +209,7 @@ class ReadAgain(Summarizer):
         return made, replace(state, hidden=hidden[:, -1], cell=cell)
 
     def _embed(self, tokens: Tensor, source: Tensor, state: ReadAgainState) -> Tensor:
-        """Equation 15: words of Y from its table, others from where they first stand in the source: [R, T, e]."""
+        """Embed words of Y by their table, others by the context of their first place in the source: [R, T, e]."""
         known = tokens < self.config.vocab_size
         words = self.target_embedding(tokens.where(known, UNK))
         # On a CPU the rest is saved where it changes nothing; a GPU would be waited for, to see whether it does.
@@ -215,7 +222,8 @@ class ReadAgain(Summarizer):
         return copied.where((~known & same.any(-1))[..., None], words)
 
     def _copy_scores(self, output: Tensor, state: ReadAgainState) -> Tensor:
-        """Equation 16: k [R, T, N]."""
+        """Compute k [R, T, N], the scores of the source words."""
+        # k_ti = p_i^T W_k h_t   (16)
         rows, steps = output.shape[:2]
         if state.embedded is None:
             return full_precision(output.new_full((rows, steps, state.source.shape[1]), LOWEST))[0]
@@ -253,7 +261,7 @@ class ReadAgain(Summarizer):
         return F.pad(generated, (0, extra)).scatter_add(1, output.source, copied)
 
     def seen(self, output: ReadAgainOutput, state: ReadAgainState) -> dict[str, Tensor]:
-        """Weights of every model, and "importance" [B, N] of a GRU that reads again, the mean of alpha."""
+        """Add "importance" [B, N], the mean of alpha, to the weights of every model."""
         copies = output.copy.logsumexp(-1)
         generate = torch.sigmoid(self.generate(output.features).logsumexp(-1) - copies)
         importance = {} if state.importance is None else {"importance": state.importance.mean(-1)}
@@ -273,13 +281,13 @@ def _first_read(config: ReadAgainConfig) -> nn.Module:
 
 
 def _run(rnn: nn.Module, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Outputs [B, N, d] and each row's last one [B, d]. Padding stands after the words and reaches none of them."""
+    """Return the outputs [B, N, d] and each row's last one [B, d]. Padding follows the words and reaches none."""
     outputs, _ = rnn(inputs)
     return outputs, _last(outputs, mask)
 
 
 def _run_both_ways(rnn: nn.Module, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """States [B, N, d] of which half reads forwards and half backwards, and where each half ends [B, d]."""
+    """Return states [B, N, d], half of them read forwards and half backwards, and where each half ends [B, d]."""
     states, last = run_packed(rnn, inputs, lengths)
     return states, last.transpose(0, 1).flatten(1)
 

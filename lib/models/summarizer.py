@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lib.data.batch import Batch, in_vocabulary
+from lib.layers.attention import full_precision
 from lib.layers.pointer import (
     DecoderOutput,
     PointerGenerator,
@@ -15,7 +16,6 @@ from lib.layers.pointer import (
     mixture_distribution,
     mixture_log_prob,
     target_scores,
-    word_probabilities,
 )
 
 
@@ -159,6 +159,10 @@ class SoftmaxModel(Summarizer):
         """Return weights [V, F] and biases [V] that score the features of an output."""
         raise NotImplementedError
 
+    def scores(self, features: Tensor) -> Tensor:
+        """Compute the scores of all words: [..., F] -> [..., V]."""
+        return full_precision(F.linear(features, *self.output_layer()))[0]
+
     def log_prob(self, output: DecoderOutput, target: Tensor, state: Any, places: Tensor | None = None) -> Tensor:
         return self.word_log_prob(output.features, target, places)
 
@@ -169,7 +173,7 @@ class SoftmaxModel(Summarizer):
         return score - normaliser
 
     def distribution(self, output: DecoderOutput, state: Any, extra: int) -> Tensor:
-        return F.pad(word_probabilities(output, *self.output_layer()), (0, extra))
+        return F.pad(self.scores(output.features[:, -1]).softmax(1), (0, extra))
 
 
 def target_weights(batch: Batch, dtype: torch.dtype) -> Tensor:

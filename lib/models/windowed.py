@@ -1,5 +1,10 @@
-"""Windowed attention (Schüller 2019; Schüller, Wilhelm, Kreiling, Glavaš 2020): a pointer-generator whose decoder
-sees one window of the text at a time and writes a symbol to move on. Equation numbers are those of its page."""
+"""Windowed attention: a pointer-generator that attends to one window of the text and writes a symbol to move it.
+
+Schüller (2019); Schüller, Wilhelm, Kreiling and Glavaš (2020). Equation numbers are those of its page.
+
+Shapes: B documents, K hypotheses of each, R = B * K decoder rows, T target words, N source words, M words in reach,
+w words of a window, H `hidden`, d = 2H.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
@@ -87,10 +92,7 @@ class TiedPointer(PointerGenerator):
 
 
 class Windowed(PointerModel):
-    """Bidirectional LSTM encoder, LSTM decoder, Luong's dot attention, pointer, tied embeddings.
-
-    B documents, K hypotheses of each, R = B * K rows, T target words, N source words, H = `hidden`, d = 2H.
-    """
+    """Bidirectional LSTM encoder, LSTM decoder, Luong's dot attention, pointer, tied embeddings."""
 
     Config = WindowedConfig
     pointer: TiedPointer
@@ -111,7 +113,7 @@ class Windowed(PointerModel):
     # ---------------------------------------------------------------------------------------------- encoder
 
     def encode(self, batch: Batch) -> WindowedState:
-        """The whole text, or the first window of it; the decoder starts where the encoder ended: equation 5."""
+        """Encode the whole text, or its first window. The decoder starts where the encoder ended (5)."""
         # The lengths, and what follows from them, are computed on the host: a GPU is not waited for.
         lengths, streamed = batch.source_lengths, self.config.encode == "stream"
         last_window = self._last_window(lengths)
@@ -144,7 +146,7 @@ class Windowed(PointerModel):
         return count_windows(lengths, self.config.window, self.config.stride) - 1
 
     def _read(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Equation 5: states [B, N, d], and the final hidden and cell states [B, d], of words [B, N, E]."""
+        """Compute states [B, N, d] of words [B, N, E] (5), and the final hidden and cell states [B, d]."""
         forward, last = run_packed(self.forward_encoder, embedded, lengths)
         backward, first = run_packed(self.backward_encoder, embedded, lengths, backwards=True)
         states = torch.cat([forward, backward], -1)
@@ -174,7 +176,7 @@ class Windowed(PointerModel):
         return WindowedOutput(features, switch, copy, source, places, windows), after
 
     def _windows(self, tokens: Tensor, state: WindowedState) -> Tensor:
-        """Equations 7 and 14: the window [R, T] of each step."""
+        """Compute the window [R, T] of each step (7, 14)."""
         last = per_hypothesis(state.last_window, len(tokens))[:, None]
         if state.window_ends is None:
             return torch.minimum(state.window[:, None] + (tokens == SLIDE).cumsum(1), last)
@@ -183,7 +185,7 @@ class Windowed(PointerModel):
         return torch.minimum(torch.searchsorted(ends, steps, right=True), last)
 
     def _window_ends(self, lengths: Tensor, last: Tensor) -> Tensor:
-        """Equation 14: after how many words of the summary each window ends, [B, most windows]."""
+        """Compute after how many words of the summary each window ends: [B, most windows] (14)."""
         c = self.config
         if c.window is None:
             return lengths[:, None] * c.budget
@@ -196,10 +198,10 @@ class Windowed(PointerModel):
         return (share * (lengths[:, None] * c.budget / c.longest) + 1e-9).long()
 
     def _window_ends_of_the_code(self, share: Tensor, is_last: Tensor, lengths: Tensor) -> Tensor:
-        """The same as the author's code has it: the weight of a last window is the words after the last whole stride,
-        over the stride (0 where the window is full), and the expected length is rounded down before it is shared.
+        """Compute `_window_ends` as the author's code does, from the weights `share` [B, W].
 
-        share [B, W]: the weights.
+        The weight of a last window is the number of words after the last whole stride, divided by the stride (0 where
+        the window is full), and the expected length is rounded down before it is shared.
         """
         c = self.config
         behind = lengths - c.window  # words after the first window
@@ -209,7 +211,7 @@ class Windowed(PointerModel):
         return ((share / share.sum(1, keepdim=True)).cumsum(1) * expected[:, None]).long()
 
     def _attend_whole(self, query: Tensor, windows: Tensor, state: WindowedState):
-        """Equations 8 and 9 over the states of the whole text, of which only what the windows cover is touched."""
+        """Attend (8, 9) to the states of the whole text, of which only the windows' words are computed with."""
         words, (rows, steps) = state.words, query.shape[:2]
         low, high = 0, words.shape[1]
         if steps == 1 and self.config.window:  # generation: windows are near each other
@@ -221,14 +223,14 @@ class Windowed(PointerModel):
         return alpha, context, places, None
 
     def _in_window(self, places: Tensor, windows: Tensor) -> Tensor:
-        """Whether the words at `places` [R, M] are in `windows` [R, T]: [R, T, M]."""
+        """Return whether the words at `places` [R, M] are in `windows` [R, T]: [R, T, M]."""
         if self.config.window is None:
             return torch.ones_like(windows, dtype=torch.bool)[..., None].expand(-1, -1, places.shape[1])
         behind = places[:, None] - windows[..., None] * self.config.stride
         return (behind >= 0) & (behind < self.config.window)
 
     def _attend_stream(self, query: Tensor, windows: Tensor, state: WindowedState):
-        """The same, each window encoded when a hypothesis enters it. Every row holds the states of one window."""
+        """Attend (8, 9) to windows that are encoded when a hypothesis enters them, one for each row."""
         size, stride = self.config.window, self.config.stride
         first, held = state.window, state.held
         lengths = per_hypothesis(state.lengths, len(query))
@@ -282,15 +284,17 @@ class Windowed(PointerModel):
         return p
 
     def nll(self, output: WindowedOutput, batch: Batch, state: WindowedState) -> Tensor:
-        """Equation 13. A word that is in neither the vocabulary nor the window counts as [UNK]."""
+        """Compute (13). A word that is neither in the vocabulary nor in the window counts as [UNK]."""
         same = output.source[:, None] == batch.target[..., None]  # [B, T, M]
         in_window = (same & self._in_window(output.places, output.windows)).any(-1)
         target = batch.target.where((batch.target < self.config.vocab_size) | in_window, UNK)
         return super().nll(output, replace(batch, target=target), state)
 
     def seen(self, output: WindowedOutput, state: WindowedState) -> dict[str, Tensor]:
-        """Weights of every model, "window" [B, T], the number of the window at each word, and "windows" [B, W, 2],
-        where each begins and ends (the same for all documents, cut to the longest)."""
+        """Add "window" [B, T], the number of the window at each word, and "windows" [B, W, 2], their begins and ends.
+
+        "windows" is the same for all documents, cut to the longest.
+        """
         rows, steps, _ = output.copy.shape
         words = output.copy.new_zeros(rows, steps, state.source.shape[1])
         words = words.scatter_add(2, output.places[:, None].expand_as(output.copy), output.copy)
@@ -304,13 +308,15 @@ class Windowed(PointerModel):
 
 
 def _documents(state: WindowedState, rows: int) -> Tensor:
-    """The document of each hypothesis: [R]."""
+    """Return the document of each hypothesis: [R]."""
     return per_hypothesis(torch.arange(len(state.source), device=state.source.device), rows)
 
 
 def _attend(query: Tensor, keys: Tensor, seen: Tensor) -> tuple[Tensor, Tensor]:
-    """Weights [R, T, M], 0 where nothing is seen, and contexts [R, T, d] of queries [R, T, d] over keys [G, M, d],
-    for R a multiple of G."""
+    """Compute weights [R, T, M] and contexts [R, T, d] of queries [R, T, d] over keys [G, M, d], R a multiple of G.
+
+    A query that sees nothing has weights 0.
+    """
     grouped = per_document(query, len(keys)).flatten(1, 2)  # [G, K * T, d]
     (scores,) = full_precision((grouped @ keys.transpose(1, 2)).view(*query.shape[:2], -1))
     nothing = ~seen.any(-1, keepdim=True)
@@ -324,7 +330,7 @@ def _padded(states: Tensor, size: int) -> Tensor:
 
 
 def reverse(values: Tensor, lengths: Tensor) -> Tensor:
-    """The first `lengths` [B] rows of values [B, N, ...] in reverse order, the others where they were."""
+    """Reverse the first `lengths` [B] rows of values [B, N, ...]; the others stay in place."""
     place = torch.arange(values.shape[1], device=values.device)
     mirrored = lengths.to(values.device)[:, None] - 1 - place
     index = torch.where(mirrored >= 0, mirrored, place)
@@ -332,7 +338,7 @@ def reverse(values: Tensor, lengths: Tensor) -> Tensor:
 
 
 def check_window(window: int | None, stride: int | None) -> None:
-    """ValueError unless every word is in a window of `window` words that moves on by `stride`, or there is none."""
+    """Raise InputError unless windows of `window` words that move by `stride` cover every word, or there is none."""
     if window is None or stride is None:
         if window != stride:
             raise InputError("window and stride are given both or not at all")
@@ -341,20 +347,19 @@ def check_window(window: int | None, stride: int | None) -> None:
 
 
 def count_windows(words, window: int, stride: int):
-    """The number of windows of `window` words, each `stride` words after the one before, that hold a text of `words`
-    words.
+    """Count the windows of `window` words, `stride` words apart, that a text of `words` words needs.
 
-    `words` is a number, an array or a tensor, and so is the result: 1, and one more for each stride that is needed.
+    `words` is a number, an array or a tensor, and so is the result.
     """
     more = -((window - words) // stride)
     return 1 + more * (more > 0)
 
 
 def window_of(start: int, end: int, words: int, window: int, stride: int, reading: str = "ours") -> int:
-    """The first window that holds the words [start, end) of a text, or the one that leaves out fewest of them.
+    """Return the first window that holds the words [start, end) of a text, or the one that leaves out fewest of them.
 
-    reading: "code" is that of the author's code. It counts words from 1 and windows from 0 with both their edges, and
-    where no window holds a sentence, it takes the one that has fewest of its words.
+    reading: "code" follows the author's code. It counts words from 1, and windows from 0 with both their edges. Where
+    no window holds a sentence, it takes the window that has fewest of its words.
     """
     first = np.arange(count_windows(words, window, stride)) * stride
     if reading == "code":

@@ -17,7 +17,31 @@ from lib.papers import PAPERS
 from lib.papers.paper import Setup
 from lib.training import loop
 from lib.training.config import TrainConfig
-from tests.tools.bench.measure import clusters, documents
+
+
+def documents(count: int, source: int, target: int, vocab_size: int, sentence: int = 25) -> list[EncodedDocument]:
+    """Make random documents of one length, in which every 50th word is unknown."""
+    random = np.random.default_rng(0)
+    made = []
+    for number in range(count):
+        words = random.integers(4, vocab_size, source, dtype=np.int32)
+        unknown = source // 50
+        words[::50][:unknown] = vocab_size + np.arange(unknown)
+        summary = random.choice(words, target).astype(np.int32)
+        lengths = np.full(source // sentence, sentence, dtype=np.int32)
+        lengths[-1] += source - lengths.sum()
+        made.append(EncodedDocument(str(number), words, lengths, summary, [f"u{i}" for i in range(unknown)], []))
+    return made
+
+
+def clusters(count: int, paragraphs: int, target: int, vocab_size: int) -> list[EncodedDocument]:
+    """Make random clusters whose paragraphs have 20 to 120 pieces: about 1,600 of 24 paragraphs, as the paper's."""
+    random, made = np.random.default_rng(0), []
+    for number in range(count):
+        lengths = random.integers(20, 121, paragraphs)
+        words, summary = (random.integers(7, vocab_size, n, dtype=np.int32) for n in (lengths.sum(), target))
+        made.append(EncodedDocument.of(str(number), words, lengths, summary))
+    return made
 
 
 @dataclass(frozen=True)

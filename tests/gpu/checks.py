@@ -33,12 +33,11 @@ from lib.training.devices import attention_of_many_lengths, float32_products
 from lib.training.folder import Recipe, load_tensors, read_metrics
 from tests.conftest import VOCAB, batch_of
 from tests.gpu import blocks
-from tests.gpu.cases import PAPER_CASES, Case, corpus_of, training_of
+from tests.gpu.cases import PAPER_CASES, Case, clusters, corpus_of, training_of
 from tests.gpu.places import on, one_update, put, put_training, wait
 from tests.gpu.plan import share, step_seconds
 from tests.test_models import Case as Variant
 from tests.test_models import cases
-from tests.tools.bench.measure import clusters
 
 MEASURED = Path(__file__).with_name("measured.json")  # what a GPU has shown, for the texts
 CPU = torch.device("cpu")

@@ -30,7 +30,7 @@ function linear({ data, shape: [n, m] }, rows, K, bias = null) {
 
 const sigmoid = x => 1 / (1 + Math.exp(-x));
 
-/** tanh x, right to 2e-8, by x P(x²) / Q(x²): the function of `lib.layers.kernels`. */
+/** tanh x, right to 2e-8, by x P(x²) / Q(x²): the function of `lib.layers.cpu_kernels`. */
 function tanh(number) {
   const x = number < -9 ? -9 : number > 9 ? 9 : number, y = x * x;
   const above = (((1.3354700868838644e-8 * y + 2.060911321023788e-5) * y + 0.0034955900866167275) * y

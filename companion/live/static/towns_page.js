@@ -104,7 +104,6 @@ function chosenChange(text) {
 
 /** Write the summaries: of the unchanged text, with the changes, and by the model without global layers. */
 async function write(job) {
-  stopPlaying();
   say("writes …");
   const started = performance.now(), rules = { ...DATA.decode, beam: bounded("beam") };
   const written = async (of, text) => {
@@ -390,7 +389,6 @@ function drawPooling({ text, output, global, pooled, heads, z, i, j, l }) {
 // -------------------------------------------------------------------------------------------------------------- reader
 
 function look(name, step) {
-  stopPlaying();
   const other = view.looked !== name;
   Object.assign(view, { looked: name, step });
   if (other) drawLook(); else drawStep();
@@ -405,25 +403,6 @@ function place(at) {
 function light(equation) {
   view.equation = equation;
   drawPlace();
-}
-
-let playing = null;
-
-function play() {
-  if (playing) return stopPlaying();
-  if (view.step === summary().steps.length - 1) view.step = -1;
-  $("play").textContent = "Pause";
-  playing = setInterval(() => {
-    view.step++;
-    drawStep();
-    if (view.step === summary().steps.length - 1) stopPlaying();
-  }, 600);
-}
-
-function stopPlaying() {
-  clearInterval(playing);
-  playing = null;
-  $("play").textContent = "Play";
 }
 
 /** Lists of the place that is looked into. */
@@ -492,7 +471,6 @@ function listen() {
   });
   $("keep").addEventListener("click", () => { view.base = view.text; rewrite(); });
   $("undo").addEventListener("click", undo);
-  $("play").addEventListener("click", play);
   for (const id of [...layers().map(l => `cut${l}`), "sees", "positions", "beside", "beam"]) $(id).addEventListener("change", rewrite);
   for (const [id, name] of [["at-paragraph", "paragraph"], ["at-word", "word"], ["at-layer", "layer"], ["at-head", "head"]])
     $(id).addEventListener("change", () => place({ [name]: Number($(id).value), from: null }));
