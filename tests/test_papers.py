@@ -307,11 +307,7 @@ def test_a_fifth_paper_is_scored_and_tabulated(fifth, tmp_path, capsys):
     expected = np.mean(scores["parts"]["summaries"]["rouge"], 0)
     assert [numbers["rows"][1]["scores"][c]["mean"] for c in numbers["columns"]] == pytest.approx(expected, abs=0.01)
     text = made.with_suffix(".md").read_text(encoding="utf-8")
-<<<<<<< ours
-    assert "Linear - Lead" in text
-=======
     assert "Linear - Lead" in text and "scored: 4 test documents" in text and "training documents: 8" in text
->>>>>>> theirs
     assert "Published" not in text, "there is nothing"
 
 
