@@ -23,7 +23,6 @@ from lib.data.sentences import group_words, split_sentences
 from lib.data.split import Split
 from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, SPECIALS, UNK, Vocabulary
 from lib.data.words import counted_words, is_word, split_words, tokenize
-from lib.decoding.readable import Forms, readable
 from lib.papers.mem2mem.sections import CohanOptions
 from tests.conftest import same_document
 from tests.properties import TEXTS, documents, holds, without_space
@@ -114,26 +113,6 @@ def test_pieces(text, symbols):
     assert [place for group in known.by_sentence(ids) for place in group] == list(range(len(ids)))
     again = Pieces(known.model)
     assert again.identity == known.identity and again.encode([text])[0].tolist() == ids.tolist()
-
-
-_PLAIN = ["cells", "grow", "slowly", "in", "mice,", "which", "often", "(we", "saw)", "3.5%"]
-_WORDS = st.lists(st.sampled_from(_PLAIN), min_size=1, max_size=5)
-_NAMES = st.sampled_from(["Alice", "NATO", "p53", "COVID-19", "there"])  # one a sentence: it is no headline
-PROSE = st.lists(
-    st.tuples(_WORDS, _NAMES, _WORDS).map(lambda parts: [*parts[0], parts[1], *parts[2]]), min_size=1, max_size=4
-)
-
-
-@holds(60, sentences=PROSE)
-def test_readable_sentences(sentences):
-    """A text's own sentences, in lower case and with their marks apart, come back as the text has them."""
-    text = [f"We say that {' '.join(words).removesuffix(',')} there." for words in sentences]
-    words = [words_of(sentence, lower=True) for sentence in text]
-    tokens = [[f" {word}" for word in found] for found in words]
-    forms = Forms(text, lambda sentence: words_of(sentence, lower=True))
-    found = readable(tokens, forms, spaced=False)
-    assert found.sentences == text
-    assert ["".join(shown).strip() for shown in found.tokens] == text
 
 
 # ---------------------------------------------------------------------------------------------------------- corpora
