@@ -76,7 +76,7 @@ def test_scores_of_a_shipped_run(monkeypatch):
     monkeypatch.setattr("lib.system.files._writable", lambda folder, _: folder)
     places = (kept, "../mem2mem", "../../trained/mem2mem/", ".")
     assert [score._folder_of_scores(score.Path(place)) for place in places] == [expected] * 4
-    assert score._folder_of_scores(score.Path("runs/x")) == score.Path("runs/x")
+    assert score._folder_of_scores(score.Path("runs/x")).resolve() == score.Path("runs/x").resolve()
     assert not would_be_published(expected / "summaries.jsonl")
 
 

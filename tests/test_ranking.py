@@ -20,7 +20,7 @@ from lib.papers.hierarchical_transformer.graphs import (
     title_similarity,
 )
 from lib.papers.hierarchical_transformer.ranking import best_first, learned_scores
-from tests.conftest import document, dropped_in_a_loss
+from tests.conftest import document
 
 TITLES = [[4, 5], [6, 7, 8]]
 PARAGRAPHS = [[4, 9, 10], [5], [6, 8, 11, 4, 5]]
@@ -81,11 +81,6 @@ def test_the_loss_is_cross_entropy_with_soft_labels():
     assert torch.allclose(s, alone, rtol=0, atol=1e-12)
     expected = -(labels * s.log() + (1 - labels) * (1 - s).log()).mean()
     assert model.loss(batch)["loss"].item() == pytest.approx(expected.item())
-
-
-def test_the_ranker_drops_before_both_linear_layers(monkeypatch):
-    batch = make_batch([whole_cluster([7, 8], [[9, 10, 11], [9, 7]], [0, 1])], 12)
-    assert dropped_in_a_loss(tiny(), batch, monkeypatch) == {"dropout": 2}
 
 
 def test_the_ranker_learns_which_paragraph_the_title_names():

@@ -14,7 +14,6 @@ from lib.data.registry import CORPORA
 from lib.data.releases import held_out, split_by_name
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.system.files import project_root
-from tests.tools import pmc_sample
 
 WORDS = " ".join(f"word{i}" for i in range(450))
 
@@ -251,12 +250,6 @@ def test_the_sample_names_its_sources():
                 assert not {"NC", "ND", "SA"} & set(record["license"].split("-"))
                 count += 1
     assert count == 150 and sum(p.stat().st_size for p in folder.iterdir()) < 1.5e6
-
-
-def test_the_sample_is_what_its_command_makes(shared):
-    for split_name in SPLITS:
-        remade = gzip.decompress(pmc_sample.contents(split_name, shared / "pmc_xml"))
-        assert remade == gzip.decompress((pmc_sample.SAMPLE / f"{split_name}.jsonl.gz").read_bytes()), split_name
 
 
 @pytest.mark.parametrize(

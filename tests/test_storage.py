@@ -8,7 +8,7 @@ from pathlib import Path
 
 import lib
 from lib.system import fingerprints
-from lib.system.files import project_root, remove_leftovers, temporary_beside, write_whole
+from lib.system.files import project_root, write_whole
 
 PACKAGE = Path(lib.__path__[0])
 
@@ -52,26 +52,6 @@ def test_what_is_put_in_place_is_on_the_disk(tmp_path, monkeypatch):
     monkeypatch.setattr("os.replace", lambda *paths: done.append("replaced") or replace(*paths))
     assert write_whole(tmp_path / "new" / "x", "é").read_bytes() == "é".encode()
     assert done == ["synced", "replaced"] and [p.name for p in (tmp_path / "new").iterdir()] == ["x"]
-
-
-def test_what_killed_processes_left_is_removed(tmp_path):
-    """Files and folders of processes that have ended; nothing of one that lives, and no file of another kind."""
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
-    mine = temporary_beside(tmp_path / "mine").name
-    kept = {mine, ".x.tmp", f"x.{ended.pid}.tmp", ".x.y.tmp", f".[z].{ended.pid}.tmp"}
-    for name in (*kept, f".last.safetensors.{ended.pid}.tmp"):
-        (tmp_path / name).touch()
-    (tmp_path / f".corpus.{ended.pid}.tmp").mkdir()
-    (tmp_path / f".corpus.{ended.pid}.tmp" / "train.safetensors").touch()
-    remove_leftovers(tmp_path, "corpus")
-    remove_leftovers(tmp_path, "last.safetensors")
-    assert {p.name for p in tmp_path.iterdir()} == kept
-    remove_leftovers(tmp_path, "[z]")
-    assert {p.name for p in tmp_path.iterdir()} == kept - {f".[z].{ended.pid}.tmp"}
-    (tmp_path / f".other.{ended.pid}.tmp").touch()
-    remove_leftovers(tmp_path)
-    assert {p.name for p in tmp_path.iterdir()} == kept - {f".[z].{ended.pid}.tmp"}
 
 
 # ---------------------------------------------------------------------------------------------------- folders

@@ -236,7 +236,7 @@ def test_beginnings_of_sections():
     assert ArticleOptions(source_tokens=9, section_words=4).example(document).words == read[:9]
     cluster = ClusterOptions(paragraph_words=3, section_words=4).example(document)
     assert cluster.paragraphs == ["a b c.", "d e f.", "i j k l m."] and cluster.sources == ["one", "one", "two"]
-    with pytest.raises(ValueError, match="section_words must be at least 1"):
+    with pytest.raises(ValueError, match=r"section_words: .*greater than or equal to 1"):
         ArticleOptions(section_words=0)
 
 

@@ -96,4 +96,4 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: str | Path) -> "Vocabulary":
-        return cls(Path(path).read_text(encoding="utf-8").splitlines())
+        return cls(Path(path).read_bytes().decode("utf-8").split("\n")[:-1])

@@ -8,8 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -142,12 +141,6 @@ def check_writable(path: str | Path) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path.parent))
 
 
-def check_file(path: Path, most: int | None = None, folder: Path | None = None) -> None:
-    """Raise InputError unless `path` is a regular file."""
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
-
-
 def would_be_published(path: str | Path) -> bool:
     """Whether a file is, or would be, in a Git checkout that does not ignore it."""
     path = Path(path).resolve()
@@ -157,15 +150,6 @@ def would_be_published(path: str | Path) -> bool:
     except OSError:  # without git nothing is committed
         return False
     return asked.returncode == 1  # 128: there is no checkout
-
-
-@contextmanager
-def locked(path: str | Path, what: str = "") -> Iterator[None]:
-    """Let one process at a time into a block with the same `path`, a file that is made."""
-    from filelock import FileLock  # here, because models need no locks
-
-    with FileLock(path, mode=0o666):  # whoever may write in the folder may hold it
-        yield
 
 
 def of_the_system(error: OSError, place: str | Path | None = None) -> str:
