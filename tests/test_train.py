@@ -513,7 +513,7 @@ def two_processes(tmp_path_factory):
 def test_every_process_drops_places_of_its_own(two_processes):
     first, second = (np.load(two_processes.folder / f"masks{rank}.npz") for rank in (0, 1))
     for name in first.files:
-        assert 0.2 < first[name].mean() < 0.8 and first[name].shape == second[name].shape
+        assert 0.1 < first[name].mean() < 0.9 and first[name].shape == second[name].shape
         assert (first[name] != second[name]).mean() > 0.2
     weights = [(two_processes.folder / run / "last.safetensors").read_bytes() for run in ("whole", "parts")]
     assert weights[0] == weights[1], "resumed, bit for bit"
