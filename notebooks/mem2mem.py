@@ -58,7 +58,7 @@ from lib.data.vocabulary import BOS, EOS, UNK
 from lib.evaluation.baselines import lexrank, oracle, random_sentences
 from lib.evaluation.bootstrap import paired_bootstrap
 from lib.evaluation.interventions import changes_of, log_probs
-from lib.evaluation.slots import slots_after, slots_left, usual_places
+from companion.studies.slots import slots_after, slots_left, usual_places
 from companion.pages.diagrams import show_model
 from companion.pages.figures import attention_maps, lines, shaded_words, word_maps
 from companion.pages.mem2mem import (

@@ -43,7 +43,7 @@ from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.data.prepared import TextEncoder
 from lib.data.vocabulary import BOS, EOS, UNK, Vocabulary
-from lib.evaluation.hidden_words import nearest
+from companion.studies.hidden_words import nearest
 from companion.studies.word_dependence import interaction, reach
 from lib.layers.gru import GatedGRU, gru_scan
 from lib.models.read_again import ENCODERS, ReadAgain, ReadAgainConfig
@@ -1184,7 +1184,7 @@ pd.DataFrame.from_dict(named, orient="index") if named else None
 r"""
 No similar words; but what would be similar to an invented name? So **known words are hidden**: the encoder reads [UNK] where the word stands, and the word's own row of $\mathbf Y$ is ranked among all rows by its
 nearness to $\mathbf p_i$. The table has the share of rows that are nearer than the word's own, in percent (chance: 50), and how much the log-probability of the references falls, in nats a word, when $\mathbf p_i$ or copying is taken away.
-The first is of 47 docstrings, a kind of text that this model was not trained on, and 200 dispatches, the second of 50 and 1,106, with 95% intervals over documents (`python -m lib.intervene trained/read_again`, with `--hidden-words` for the first).
+The first is of 47 docstrings, a kind of text that this model was not trained on, and 200 dispatches, the second of 50 and 1,106, with 95% intervals over documents (`python -m companion.studies.hidden_words trained/read_again` and `python -m lib.intervene trained/read_again`).
 
 <details><summary>Predict: is a hidden word's own embedding among the nearest to its p?</summary>
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from lib import intervene
+from companion.studies import hidden_words
+from companion.studies.hidden_words import MEASURES, nearer_shares, nearest
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.vocabulary import EOS, SPECIALS, UNK
-from lib.evaluation.hidden_words import MEASURES, nearer_shares, nearest
 from lib.models.read_again import ReadAgain, ReadAgainConfig
 from lib.system.files import trained_folder
 from tests.conftest import VOCAB, double
@@ -64,8 +64,8 @@ def test_a_word_whose_embedding_is_that_of_its_context_is_the_nearest():
 
 
 def test_the_command_has_a_row_for_each_measure(tmp_path, capsys):
-    arguments = [str(trained_folder("read_again")), "--hidden-words", "--dataset", "pmc-sample", "--documents", "3"]
-    intervene.main([*arguments, "--output", str(tmp_path / "h.json")])
+    arguments = [str(trained_folder("read_again")), "--dataset", "pmc-sample", "--documents", "3"]
+    hidden_words.main([*arguments, "--output", str(tmp_path / "h.json")])
     assert capsys.readouterr().out.count("\n") == 5
     rows = json.loads((tmp_path / "h.json").read_text(encoding="utf-8"))["changes"]
     assert [row["change"] for row in rows] == list(MEASURES)

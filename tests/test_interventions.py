@@ -273,7 +273,6 @@ def test_attention_is_compared_with_erasure_and_gradient(tmp_path, capsys):
     ("arguments", "reason"),
     [
         (["slots permutd"], "did you mean 'slots permuted'"),
-        (["nothing", "--attention"], "--attention, or changes .nothing.: not both"),
         (["--documents", "1"], "--documents must be at least 2"),
     ],
 )

@@ -11,6 +11,7 @@ import torch
 
 import companion.solve
 from companion.pages.measured import over_seeds, task_results
+from companion.studies.slots import slots_after, slots_left
 from companion.tasks import hops, memory, named, read_twice, short_news, slips, tasks, towns, windows
 from companion.tasks.synthetic import FACT, planted_at, planted_facts, planted_sentences
 from companion.tasks.task import Task, by_row, learn, share_written
@@ -28,7 +29,6 @@ from companion.tasks.town_clusters import (
 from lib.data.batch import make_batch, rows_of
 from lib.data.vocabulary import EOS, PARAGRAPH_END, SLIDE, UNK
 from lib.evaluation.interventions import changes_of, decoder_sees
-from lib.evaluation.slots import slots_after, slots_left
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.models.read_again import ReadAgain, ReadAgainConfig
 from tests.conftest import double

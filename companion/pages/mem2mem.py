@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from companion.pages.frames import Frames
 from companion.pages.measured import task_results
 from companion.pages.steps import decoding_frames, pointer_steps
+from companion.studies.slots import slots_left
 from companion.tasks.memory import COMP_WEIGHTS, READ_WEIGHTS, losses_name
 from companion.tasks.synthetic import MARK, PLAIN
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.vocabulary import BOS, EOS
-from lib.evaluation.slots import slots_left
 from lib.models.mem2mem import Mem2Mem
 
 NAMES = {MARK: "mark", PLAIN: "plain", EOS: "[EOS]"}

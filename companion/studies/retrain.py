@@ -31,7 +31,7 @@ from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
 from lib.decoding.run import Run
 from lib.evaluation.bootstrap import Difference, paired_bootstrap
-from lib.evaluation.interventions import NOTHING, Change, changes_of, log_probs, with_change
+from lib.evaluation.interventions import NOTHING, Change, changes_of, log_probs
 from lib.models.summarizer import Summarizer
 from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError, one_of
@@ -108,7 +108,7 @@ def train_on(
     def batches() -> Iterator[Batch]:
         for step in range(steps):
             part = [documents[(step * batch_size + i) % len(documents)] for i in range(batch_size)]
-            yield make_batch([with_change(document, change) for document in part], model.config.vocab_size)
+            yield make_batch([change.document(document) for document in part], model.config.vocab_size)
 
     torch.manual_seed(seed)
     model.train()
@@ -120,7 +120,7 @@ def change_of(model: Summarizer, name: str) -> Change:
     """Find a change by name. Raises InputError for an unknown one, or one that no model can learn with."""
     known = changes_of(model)
     change = known[one_of(name, known, "change")]
-    if change.text or change.state or change.only_known:
+    if change.text or change.state is not NOTHING.state or change.only_known:
         raise InputError(f"{name!r} changes no part that a model can learn to do without")
     return change
 

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from companion.studies.slots import slots_after
 from companion.tasks.synthetic import planted_at, planted_sentences
 from companion.tasks.task import Task, learn
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.evaluation.interventions import MEMORY, NOTHING, WRITING, log_probs
-from lib.evaluation.slots import slots_after
 from lib.layers.pointer import PointerGenerator
 from lib.models.hred import HREDState
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, Mem2MemState, memory_sentences

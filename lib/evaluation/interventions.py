@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -46,9 +47,9 @@ class Change:
 
     what: str  # one line for people
     text: Callable[[Document], Document] | None = None  # before it is encoded
-    document: Callable[[EncodedDocument], EncodedDocument] | None = None
+    document: Callable[[EncodedDocument], EncodedDocument] = lambda document: document
     model: Callable[[Any], AbstractContextManager] = nullcontext
-    state: Callable[[Any, Following], Any] | None = None
+    state: Callable[[Any, Following], Any] = lambda state, following: state
     # log-probabilities of the references' words, [B, T]
     log_p: Callable[[Any, Batch, Any, Following], Tensor] = _log_p
     only_known: bool = False  # words that the vocabulary does not have do not count, with the change and without
@@ -81,9 +82,8 @@ def log_probs(
         for start in process.share(range(0, len(documents), batch_size)):
             own = documents[start : start + batch_size]
             following = partial(encoded, [documents[(start + i + 1) % len(documents)] for i in range(len(own))])
-            batch, state = encoded([with_change(document, change) for document in own])
-            if change.state:
-                state = change.state(state, following)
+            batch, state = encoded([change.document(document) for document in own])
+            state = change.state(state, following)
             counted = known_words(batch, size) if only_known or change.only_known else batch.target_mask
             log_p = change.log_p(model, batch, state, following).masked_fill(~counted, 0)
             rows.append(mean_over_words(log_p, counted).double().cpu().numpy())
@@ -91,11 +91,6 @@ def log_probs(
     if np.isnan(values).any():
         raise InputError(f"document {documents[int(np.isnan(values).argmax())].id!r} has no word in its reference")
     return values
-
-
-def with_change(document: EncodedDocument, change: Change) -> EncodedDocument:
-    """Apply a change of encoded documents."""
-    return change.document(document) if change.document else document
 
 
 def known_words(batch: Batch, vocab_size: int) -> Tensor:
@@ -124,17 +119,9 @@ def changes_of(model: Summarizer) -> dict[str, Change]:
 
 
 def _reorder_sections(document: Document, order: Sequence[int]) -> Document:
+    """Put sections, numbered from 0, in an order; -1 is the last."""
     names, sections = ([values[i] for i in order] for values in (document.section_names, document.sections))
     return replace(document, section_names=names, sections=sections)
-
-
-def _put_last_first(document: Document) -> Document:
-    count = len(document.sections)
-    return _reorder_sections(document, [count - 1, *range(count - 1)])
-
-
-def _reverse_sections(document: Document) -> Document:
-    return _reorder_sections(document, range(len(document.sections))[::-1])
 
 
 def with_units(document: EncodedDocument, order: Sequence[int]) -> EncodedDocument:
@@ -166,9 +153,15 @@ def reverse_paragraphs(document: EncodedDocument) -> EncodedDocument:
 
 ERASED = Change("the first sentence or paragraph is not there", document=without_unit, only_known=True)
 TEXTS = {
-    "last section first": Change("the last section comes first", text=_put_last_first, only_known=True),
-    "sections backwards": Change("sections in the opposite order", text=_reverse_sections, only_known=True),
-}
+    "last section first": Change(
+        "the last section comes first", text=lambda d: _reorder_sections(d, range(-1, len(d.sections) - 1)),
+        only_known=True,
+    ),
+    "sections backwards": Change(
+        "sections in the opposite order", text=lambda d: _reorder_sections(d, range(len(d.sections))[::-1]),
+        only_known=True,
+    ),
+}  # fmt: skip
 
 # ---------------------------------------------------------------------------------------- changes of a model
 
@@ -195,17 +188,7 @@ def hooks(
 
 def configured(**changes: Any) -> Callable[[Any], AbstractContextManager]:
     """Return a change of a model: some values of its configuration."""
-
-    @contextmanager
-    def changed(model: Any) -> Iterator[None]:
-        config = model.config
-        model.config = replace(config, **changes)
-        try:
-            yield
-        finally:
-            model.config = config
-
-    return changed
+    return lambda model: patch.object(model, "config", replace(model.config, **changes))
 
 
 # ------------------------------------------------------------------------------------------------------ memory
@@ -233,23 +216,15 @@ MEMORY = {
 _unwritten = configured(write=False)
 
 
-def _collect_memories(model: Mem2Mem, tokens: Tensor, state: Any) -> Tensor:
-    """Return M_D as it is read at each of the words [B, T] that the decoder is fed: [B, T, r, d]."""
-    memories = []
-    for t in range(tokens.shape[1]):
-        _, state = model.decode(tokens[:, t : t + 1], state)
-        memories.append(state.memory)
-    return torch.stack(memories, 1)
-
-
-def _log_p_with(model: Mem2Mem, batch: Batch, state: Any, memories: Tensor, mask: Tensor) -> Tensor:
-    """Compute log P [B, T] of a batch's words where the decoder writes nothing and reads memories [B, T', r, d].
-
-    Each word reads the memory of the same place, or the last one of `mask` [B, T'] where there are fewer.
-    """
-    rows = torch.arange(len(batch), device=mask.device)
-    last = mask.sum(1) - 1
-    log_p = []
+def _log_p_beside(model: Mem2Mem, batch: Batch, state: Any, text: Any, words: Batch) -> Tensor:
+    """Compute log P [B, T] of a batch's words where the decoder writes nothing, and reads at each of them what is
+    written of other `words` beside a `text`, a state: the memory of the same place, or of the last where there are
+    fewer."""
+    written, rows, last = [], torch.arange(len(batch)), words.target_mask.sum(1) - 1
+    for token in words.target_input.split(1, 1):
+        _, text = model.decode(token, text)
+        written.append(text.memory)
+    memories, log_p = torch.stack(written, 1), []  # [B, T', r, d]
     with _unwritten(model):
         for t in range(batch.target.shape[1]):
             state = replace(state, memory=memories[rows, last.clamp(max=t)])
@@ -258,26 +233,15 @@ def _log_p_with(model: Mem2Mem, batch: Batch, state: Any, memories: Tensor, mask
     return torch.cat(log_p, 1)
 
 
-def _write_beside_another_text(model: Mem2Mem, batch: Batch, state: Any, following: Following) -> Tensor:
-    _, other = following()
-    memories = _collect_memories(model, batch.target_input, other)
-    return _log_p_with(model, batch, state, memories, batch.target_mask)
-
-
-def _write_other_words(model: Mem2Mem, batch: Batch, state: Any, following: Following) -> Tensor:
-    others, _ = following()
-    memories = _collect_memories(model, others.target_input, state)
-    return _log_p_with(model, batch, state, memories, others.target_mask)
-
-
 WRITING = {
     "never written": Change("the memory stays as it was handed over", model=_unwritten),
     "written beside another text": Change(
         "at each word the memory that the same words write beside the next document's text",
-        log_p=_write_beside_another_text,
+        log_p=lambda model, batch, state, following: _log_p_beside(model, batch, state, following()[1], batch),
     ),
     "written with other words": Change(
-        "at each word the memory that the next document's summary writes beside this text", log_p=_write_other_words
+        "at each word the memory that the next document's summary writes beside this text",
+        log_p=lambda model, batch, state, following: _log_p_beside(model, batch, state, state, following()[0]),
     ),
 }
 
@@ -291,15 +255,13 @@ def _generate_only(model: Any) -> AbstractContextManager:
 
 @contextmanager
 def _without_coverage(model: nn.Module) -> Iterator[None]:
-    weights = [module.coverage.data for module in model.modules() if isinstance(module, CoverageAttention)]
-    saved = [weight.clone() for weight in weights]
-    for weight in weights:
-        weight.zero_()
+    (layer,) = (module for module in model.modules() if isinstance(module, CoverageAttention))
+    weights = layer.coverage.data
+    layer.coverage.data = torch.zeros_like(weights)
     try:
         yield
     finally:
-        for weight, values in zip(weights, saved):
-            weight.copy_(values)
+        layer.coverage.data = weights
 
 
 def _of_read_again(model: ReadAgain) -> dict[str, Change]:
@@ -332,25 +294,22 @@ def _average_importance(alpha: Tensor, mask: Tensor) -> Tensor:
 
 
 def _between_paragraphs(model: HierarchicalTransformer) -> dict[str, Change]:
-    count = len(model.global_layers)
-    changes = {
-        f"layer {i + 1} cut": Change(
-            f"in global layer {i + 1} a paragraph attends to itself alone", model=_cut([i], _see_itself)
+    changes = {}
+    every = range(len(model.global_layers))
+    for layers in ([i] for i in every):
+        where = f"layer {layers[0] + 1}"
+        changes[f"{where} cut"] = Change(
+            f"in global {where} a paragraph attends to itself alone", model=_cut(layers, _see_itself)
         )
-        for i in range(count)
-    }
-    if count:
-        every = range(count)
+        changes[f"first paragraph cut in {where}"] = Change(
+            f"in global {where} no paragraph attends to the first but itself",
+            model=_cut(layers, _see_all_but_the_first),
+        )
+    if every:
         changes["layers cut"] = Change("a paragraph attends to itself alone", model=_cut(every, _see_itself))
         changes["first paragraph cut"] = Change(
             "no paragraph attends to the first but itself", model=_cut(every, _see_all_but_the_first)
         )
-    if count > 1:
-        for i in range(count):
-            changes[f"first paragraph cut in layer {i + 1}"] = Change(
-                f"in global layer {i + 1} no paragraph attends to the first but itself",
-                model=_cut([i], _see_all_but_the_first),
-            )
     changes["paragraphs backwards"] = Change(
         "the paragraphs that are read in the opposite order, the first at its place", document=reverse_paragraphs
     )
@@ -386,18 +345,10 @@ def _cut(layers: Sequence[int], sees: Callable[[int], Tensor]) -> Callable[[Any]
 def decoder_sees(paragraphs: Tensor) -> Change:
     """Let the decoder attend only to the words of some paragraphs: [B, P] of one batch, true where it may."""
 
-    @contextmanager
-    def changed(model: HierarchicalTransformer) -> Iterator[None]:
-        encode = model.encode
+    def hide(state: Any) -> Any:
+        return replace(state, mask=state.mask & paragraphs.gather(1, state.paragraph_of))
 
-        def encode_some(batch: Batch, graph: Tensor | None = None) -> Any:
-            state = encode(batch, graph)
-            return replace(state, mask=state.mask & paragraphs.gather(1, state.paragraph_of))
-
-        model.encode = encode_some
-        try:
-            yield
-        finally:
-            del model.encode
-
-    return Change("the decoder attends to the words of some paragraphs alone", model=changed)
+    return Change(
+        "the decoder attends to the words of some paragraphs alone",
+        model=lambda model: patch.object(model, "encode", lambda *read: hide(type(model).encode(model, *read))),
+    )

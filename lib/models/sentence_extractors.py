@@ -2,7 +2,6 @@
 decoder that points to one sentence after the other. The equations are numbered as in docs/papers/mem2mem.md."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -135,9 +134,6 @@ class PointerState:
     layers: tuple[tuple[Tensor, Tensor], ...]  # state and cell of each, [R, d]
     attentive: Tensor  # [R, d] the attention-aware state, which the next step reads
 
-    def rows(self, index: Any) -> "PointerState":
-        return PointerState(tuple((h[index], c[index]) for h, c in self.layers), self.attentive[index])
-
 
 class SentencePointer(Extractor):
     """Sent-PTR: an LSTM whose attention over sentences is the probability of the next one. The same sentence twice in
@@ -218,28 +214,25 @@ class SentencePointer(Extractor):
 
     def _search(self, embedded: Tensor, states: Tensor, state: PointerState) -> list[tuple[float, list[int]]]:
         """Search in a document alone, of n sentences [n, d]."""
-        beam, n = self.config.beam, len(states)
-        chosen: list[list[int]] = [[]]
-        total, previous, ended = states.new_zeros(1), torch.zeros_like(embedded[:1]), []
-        for length in range(1, n + 2):
-            rows = len(chosen)
-            mask = torch.ones(rows, n, dtype=torch.bool, device=states.device)
-            log_p, state = self.step(previous, state, states.expand(rows, -1, -1), mask)
-            log_p = total[:, None] + log_p
-            for row, numbers in zip(log_p, chosen):
-                row[numbers[:-1]] = -torch.inf
-            values, places = log_p.flatten().topk(min(2 * beam, log_p.numel()))
-            parents, numbers = (places // n).tolist(), (places % n).tolist()
-            candidates = [c for c in zip(values.tolist(), parents, numbers) if c[0] > -torch.inf]
-            ends = [chosen[parent][-1:] == [number] for _, parent, number in candidates]
-            best = [c for c, end in list(zip(candidates, ends))[:beam] if end]
-            ended += [(value / length, chosen[parent]) for value, parent, _ in best]
-            going = [c for c, end in zip(candidates, ends) if not end][:beam]
-            ended = sorted(ended, key=lambda h: -h[0])[:beam]
+        beam, everything = self.config.beam, torch.ones(1, len(states), dtype=torch.bool, device=states.device)
+        going: list[tuple[float, list[int], PointerState]] = [(0.0, [], state)]
+        ended: list[tuple[float, list[int]]] = []
+        for length in range(1, len(states) + 2):
+            candidates = []
+            for total, chosen, state in going:
+                previous = embedded[chosen[-1:]] if chosen else torch.zeros_like(embedded[:1])
+                log_p, state = self.step(previous, state, states[None], everything)
+                candidates += [
+                    (total + value, number, chosen, state)
+                    for number, value in enumerate(log_p[0].tolist())
+                    if number not in chosen[:-1]
+                ]
+            candidates.sort(key=lambda candidate: -candidate[0])
+            ends = [number in chosen for _, number, chosen, _ in candidates]  # the last sentence again
+            ended += [(total / length, chosen) for (total, _, chosen, _), end in zip(candidates[:beam], ends) if end]
+            ended = sorted(ended, key=lambda hypothesis: -hypothesis[0])[:beam]
+            further = [candidate for candidate, end in zip(candidates, ends) if not end][:beam]
+            going = [(total, [*chosen, number], state) for total, number, chosen, state in further]
             if not going or (len(ended) == beam and ended[-1][0] >= going[0][0] / length):
                 break
-            kept = torch.tensor([parent for _, parent, _ in going], device=states.device)
-            chosen = [[*chosen[parent], number] for _, parent, number in going]
-            state, total = state.rows(kept), total.new_tensor([value for value, *_ in going])
-            previous = embedded[[numbers[-1] for numbers in chosen]]
         return ended

@@ -168,12 +168,10 @@ def commands(paper: str, device: str) -> dict:
             "score": ("run", run, *few),
             "intervene": (run, "nothing", "--of", "summaries", *few),
         }
-        if paper == "mem2mem":
-            made["intervene --memory"] = (run, "--memory", *few)
         seconds = {}
         for name, arguments in made.items():
             started = time.perf_counter()
-            command = ["-m", f"lib.{name.partition(' ')[0]}", *arguments, "--device", device]
+            command = ["-m", f"lib.{name}", *arguments, "--device", device]
             done = subprocess.run([sys.executable, *command], capture_output=True, text=True, cwd=project_root())
             if done.returncode:
                 return {"ok": False, "command": " ".join(command), "said": done.stderr[-2000:]}

@@ -1,11 +1,13 @@
 """Is the embedding that Read-Again makes of a word's context (15) near the word's own embedding?
 
+    python -m companion.studies.hidden_words trained/read_again --dataset docstrings
+
 A word that encoder and decoder know is hidden: the encoder reads [UNK] at all its places. Its own row of the
 decoder's table is then ranked among all rows by their cosine with p_i. The measure is the share of the rows that are
 nearer: 0 for the nearest, a half by chance.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,8 +15,12 @@ import torch
 from torch import Tensor
 
 from lib.data.batch import EncodedDocument, make_batch
+from lib.data.documents import Document
 from lib.data.vocabulary import SPECIALS, UNK
+from lib.decoding.run import Run
+from lib.intervene import mean_row, read, rows_parser, write_rows
 from lib.models.read_again import ReadAgain
+from lib.system.command_line import plain_errors
 from lib.system.errors import InputError
 
 FREQUENT = 500  # the most frequent words of Y, which are hardly ever unknown, are not hidden
@@ -23,6 +29,29 @@ MEASURES = {
     "word hidden": "p_i of the same place, where the encoder reads [UNK]",
     "another hidden word": "p of the next hidden word of the same text",
 }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    args = rows_parser("companion.studies.hidden_words", __doc__).parse_args(arguments)
+    with plain_errors():
+        run, documents = read(args)
+        head = "| embedding | | rows of Y that are nearer than the word's own, percent |"
+        write_rows(args, head, hidden_words(run, documents), len(documents))
+
+
+def hidden_words(run: Run, documents: Sequence[Document]) -> Iterator[dict]:
+    """A row of each measure of MEASURES: the mean over documents of the share of rows that are
+    nearer, in percent, with its interval, the number of words, and the values of all documents. Documents in which
+    fewer than two words can be hidden are left out."""
+    if not isinstance(run.model, ReadAgain):
+        raise InputError(f"{run.config['paper']} has no embeddings from context: only Read-Again has")
+    shares = [nearer_shares(run.model, document) for document in run.encode(documents)]
+    shares = [of for of in shares if of.shape[1]]
+    if not shares:
+        raise InputError("no document has two words that can be hidden")
+    for i, (name, what) in enumerate(MEASURES.items()):
+        values = 100 * np.array([of[i].mean() for of in shares])
+        yield mean_row(name, what, values, 3, words=sum(of.shape[1] for of in shares))
 
 
 @torch.no_grad()
@@ -84,3 +113,7 @@ def _shares(model: ReadAgain, embeddings: Tensor, words: Tensor) -> np.ndarray:
     cosines = _cosines(model, embeddings)
     own = cosines.gather(1, words[:, None] - len(SPECIALS))
     return (cosines > own).sum(1).numpy() / (cosines.shape[1] - 1)
+
+
+if __name__ == "__main__":
+    main()

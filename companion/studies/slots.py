@@ -1,4 +1,10 @@
-"""What is left in the slots of a memory while a summary is written, and where its heads look."""
+"""What is left in the slots of a memory while a summary is written, and where its heads look.
+
+    python -m companion.studies.slots trained/mem2mem --dataset pmc-sample
+
+The command asks how much of the memory that Mem2Mem's encoder hands over is left while the references are read, and
+on which sentences its heads are.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -12,8 +18,46 @@ from torch import Tensor
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.documents import Document
 from lib.data.prepared import TextEncoder
+from lib.decoding.run import Run
 from lib.evaluation.importance import batch_alone
+from lib.intervene import mean_row, read, rows_parser, write_rows
 from lib.models.mem2mem import Mem2Mem
+from lib.system.command_line import plain_errors
+from lib.system.errors import InputError
+
+WORDS = (5, 50)  # of a reference, after which what is left of the memory is measured
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    args = rows_parser("companion.studies.slots", __doc__).parse_args(arguments)
+    with plain_errors():
+        run, documents = read(args)
+        write_rows(args, "| memory | | |", memory(run, documents), len(documents))
+
+
+def memory(run: Run, documents: Sequence[Document]) -> Iterator[dict]:
+    """A row each of what is left of the memory after WORDS of the reference, of a head's weight on its strongest
+    sentence (means over documents and slots, with intervals, and the values of all documents), and of how often that
+    sentence stands at the head's usual place. Documents with shorter references are left out."""
+    model = run.model
+    if not isinstance(model, Mem2Mem) or not model.extracts:
+        raise InputError(f"{run.folder}: only Mem2Mem has a memory that its encoder hands over")
+    pairs = [
+        (document, text) for document, text in zip(documents, run.encode(documents)) if len(text.target) > WORDS[-1]
+    ]
+    if not pairs:
+        raise InputError(f"no document has a reference of {WORDS[-1]} words")
+    alone = [batch_alone(model, text) for _, text in pairs]
+    left = np.stack([slots_after(model, batch, WORDS)["left"] for batch in alone])  # [documents, WORDS]
+    weights = [strongest_weights(model, batch).mean().item() for batch in alone]
+    for words, values in zip(WORDS, left.T):
+        yield mean_row(f"left after {words} words", "share of what was handed over", values)
+    yield mean_row("strongest sentence", "weight of a head on it", np.array(weights))
+    places = usual_places(run.model, run.encoder, [document for document, _ in pairs])["papers"].to_numpy()
+    yield {
+        "change": "usual place", "what": "documents in which a head's strongest sentence is there, mean over heads",
+        "mean": float(places.mean()), "text": f"{places.mean():.2f}", "values": places.round(5).tolist(),
+    }  # fmt: skip
 
 
 @torch.no_grad()
@@ -104,3 +148,7 @@ def _similarity(memory: Tensor) -> float:
     unit = torch.nn.functional.normalize(memory, dim=-1)
     others = ~torch.eye(memory.shape[1], dtype=torch.bool, device=memory.device)
     return (unit @ unit.transpose(1, 2))[:, others].mean().item()
+
+
+if __name__ == "__main__":
+    main()
