@@ -9,12 +9,11 @@ from torch import nn
 
 from lib.data.vocabulary import BOS, EOS
 from lib.layers.dropout import Dropout
-from lib.layers.transformer import sinusoids
 from lib.models.hierarchical_transformer import (
     HierarchicalTransformer,
     HierarchicalTransformerConfig,
 )
-from tests.conftest import RAGGED, VOCAB, batch_of, document, double, dropped_in_a_loss, leaves
+from tests.conftest import RAGGED, VOCAB, batch_of, document, double, leaves
 
 SIZES = {"width": 8, "heads": 2, "inner": 12, "local_layers": 2, "global_layers": 2, "decoder_layers": 2}
 READINGS = ("code", "paper")
@@ -36,16 +35,24 @@ def heads_of(vector, heads):
     return vector.view(heads, -1)
 
 
+def attention_of(q, keys, values, heads):
+    """Scaled dot-product attention of one vector over lists of vectors, head by head."""
+    found = []
+    for z in range(heads):
+        q_z, k, v = (
+            heads_of(q, heads)[z],
+            [heads_of(y, heads)[z] for y in keys],
+            [heads_of(y, heads)[z] for y in values],
+        )
+        weights = torch.stack([q_z @ k_i for k_i in k]).div(math.sqrt(len(q_z))).softmax(0)
+        found.append(sum(w * v_i for w, v_i in zip(weights, v)))
+    return torch.cat(found)
+
+
 def naive_attention(attention, x, keys):
     """Multi-head attention of one vector over a list of vectors."""
-    q = heads_of(attention.query(x), attention.heads)
-    found = []
-    for z in range(attention.heads):
-        k = [heads_of(attention.key(y), attention.heads)[z] for y in keys]
-        v = [heads_of(attention.value(y), attention.heads)[z] for y in keys]
-        weights = torch.stack([q[z] @ k_i for k_i in k]).div(math.sqrt(len(q[z]))).softmax(0)
-        found.append(sum(w * v_i for w, v_i in zip(weights, v)))
-    return attention.output(torch.cat(found))
+    k, v = ([f(y) for y in keys] for f in (attention.key, attention.value))
+    return attention.output(attention_of(attention.query(x), k, v, attention.heads))
 
 
 def naive_local(layer, words, form):
@@ -149,25 +156,6 @@ def test_the_paper_drops_before_all_linear_layers_and_nowhere_else(monkeypatch):
     assert torch.allclose(ours.features, 2 * expected.features, rtol=0, atol=1e-12), "before the scores, too"
 
 
-def test_what_the_code_drops(monkeypatch):
-    """Embeddings of source and target; in both layers of each kind the weights of attention and of pooling, what each
-    part gives, and what is inside the feed-forward part."""
-    expected = {
-        "dropout": 2,
-        "local_layers.attention.dropout": 2 * 2,  # for paragraphs of either length
-        "local_layers.dropout": 2 * 2,
-        "local_layers.feed_forward.dropout": 2,
-        "global_layers.dropout": 2 * 4,
-        "global_layers.feed_forward.dropout": 2,
-        "decoder_layers.self_attention.dropout": 2,
-        "decoder_layers.source_attention.dropout": 2,
-        "decoder_layers.dropout": 2 * 3,
-        "decoder_layers.feed_forward.dropout": 2,
-    }
-    batch = batch_of(RAGGED[0])
-    assert dropped_in_a_loss(tiny(form="code", dropout=0.5), batch, monkeypatch) == expected
-
-
 PARAGRAPHS = [[4, 5, 9, 6], [7, 8], [9, 4, 10]]
 
 
@@ -212,12 +200,6 @@ def test_without_paragraph_positions_their_order_does_not_matter():
         model = tiny(paragraph_positions=positions)
         losses = [model.loss(batch_of(document(p, [5, EOS])))["loss"] for p in (PARAGRAPHS, PARAGRAPHS[::-1])]
         assert torch.allclose(*losses, rtol=0, atol=1e-12) == (not positions)
-
-
-def test_positions():
-    made = sinusoids(torch.tensor([0, 3]), 6)
-    assert made[0].tolist() == [0, 1, 0, 1, 0, 1]
-    assert torch.allclose(made[1], naive_position(3, 6), rtol=0, atol=1e-15)
 
 
 def test_smoothed_labels():

@@ -32,7 +32,16 @@ from lib.papers import PAPERS
 from lib.papers.paper import Paper
 from lib.system.fields import field_names, from_json
 from lib.training.folder import load_tensors, put_weights, weights_of
-from tests.conftest import VOCAB, batch_of, document, double, leaves, same_gradients, without_kernels
+from tests.conftest import (
+    VOCAB,
+    batch_of,
+    document,
+    double,
+    dropped_in_a_loss,
+    leaves,
+    same_gradients,
+    without_kernels,
+)
 
 SIZES = {
     "embedding": 5, "hidden": 6, "bottleneck": 4, "slots": 3, "compression": 4, "width": 8, "heads": 2, "inner": 10,
@@ -239,6 +248,28 @@ def test_dropout_is_only_for_training(dropping):
     assert model.loss(batch)["loss"] != model.loss(batch)["loss"]
     model.eval()
     assert model.loss(batch)["loss"] == model.loss(batch)["loss"] == dropping.model().loss(batch)["loss"]
+
+
+DROPPED = [  # how often dropout draws in one loss of DOCUMENTS: of words, weights of attention, and what parts give
+    (TLM, {"layers": 2}, {"dropout": 3, "layers.attention.dropout": 2 * 3, "layers.dropout": 2 * 3 * 2}),
+    (TDMCA, {"layers": 4}, {"dropout": 2, "layers.dropout": 4 * 2 * 3, "layers.feed_forward.dropout": 4 * 2}),
+    (HierarchicalTransformer, {"decoder_layers": 2}, {
+        "dropout": 2,
+        "local_layers.attention.dropout": 2 * 4,  # for paragraphs of one or another length
+        "local_layers.dropout": 2 * 2, "local_layers.feed_forward.dropout": 2,
+        "global_layers.dropout": 2 * 4, "global_layers.feed_forward.dropout": 2,
+        "decoder_layers.self_attention.dropout": 2, "decoder_layers.source_attention.dropout": 2,
+        "decoder_layers.dropout": 2 * 3, "decoder_layers.feed_forward.dropout": 2,
+    }),
+    (SentencePointer, {"layers": 3}, {"encoder.words.dropout": 2, "encoder.sentences.dropout": 2, "dropout": 2 * 3}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "changes", "expected"), DROPPED)
+def test_what_is_dropped(kind, changes, expected, monkeypatch):
+    sizes = {name: SIZES[name] for name in field_names(kind.Config) if name in SIZES and name != "window"}
+    model = double(kind, kind.Config(**{**sizes, "vocab_size": VOCAB, **changes, "dropout": 0.5}))
+    assert dropped_in_a_loss(model, batch_of(*DOCUMENTS), monkeypatch) == expected
 
 
 def test_sentences_are_chosen_document_by_document(extractor):

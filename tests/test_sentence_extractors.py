@@ -24,10 +24,9 @@ from lib.models.sentence_extractors import (
 )
 from lib.papers.mem2mem.extracts import (
     ExtractOptions,
-    encode_sentences,
     right_sentences,
 )
-from tests.conftest import VOCAB, batch_of, document, double, dropped_in_a_loss, same_gradients
+from tests.conftest import VOCAB, batch_of, document, double, same_gradients
 
 SIZES = {"vocab_size": VOCAB, "embedding": 5, "hidden": 6, "layers": 2, "dropout": 0.0, "longest": 4}
 
@@ -125,28 +124,6 @@ def test_the_pointer_by_its_equations():
     same_gradients(model, ours, loss, 1e-11)
 
 
-@pytest.mark.parametrize("make", [classifier, pointer])
-def test_of_a_long_sentence_the_first_pieces_are_read(make):
-    model = make()
-    cut = [with_labels([row[:4].tolist() for row in rows_of(i)], np.flatnonzero(i.labels)) for i in ITEMS]
-    whole, short = (model.loss(batch_of(*items))["loss"] for items in (ITEMS, cut))
-    assert torch.equal(whole, short)
-    other = ITEMS[0].source.copy()
-    other[5] = 11  # the first piece of the third sentence
-    assert not torch.equal(model.loss(batch_of(replace(ITEMS[0], source=other)))["loss"],
-                           model.loss(batch_of(ITEMS[0]))["loss"])  # fmt: skip
-
-
-@pytest.mark.parametrize("make", [classifier, pointer])
-@pytest.mark.parametrize("between", [0, 1, 2])
-def test_dropout_between_the_layers_alone(make, between, monkeypatch):
-    """Of words, of sentences, and at each of the pointer's four steps."""
-    model = make(dropout=0.5, layers=between + 1)
-    expected = {"encoder.words.dropout": between, "encoder.sentences.dropout": between, "dropout": 4 * between}
-    expected = {name: n for name, n in expected.items() if n and (make is pointer or name != "dropout")}
-    assert dropped_in_a_loss(model, batch_of(*ITEMS), monkeypatch) == expected
-
-
 # ---------------------------------------------------------------------------------------------------- extraction
 
 
@@ -227,10 +204,6 @@ def test_texts_without_summaries(pieces):
     assert found.target.tolist() == [EOS] and found.labels is None
     with pytest.raises(CorpusError, match="'p' has no summary"):
         options.encode_training(paper_of(SENTENCES, summary=()), pieces)
-    with pytest.raises(ValueError, match="'p' has no sentence"):
-        encode_sentences(options.example(paper_of([])), pieces, options)
-    with pytest.raises(ValueError, match="matches: Input should be greater than or equal to 1"):
-        ExtractOptions(matches=0)
 
 
 # ------------------------------------------------------------------------------------------------------ as presets
