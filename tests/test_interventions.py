@@ -96,23 +96,6 @@ def test_what_is_written_counts_for_nothing_where_the_memory_keeps_everything():
         assert np.allclose(of_words, own, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", WRITTEN)
-def test_a_memory_is_read_at_the_word_for_which_it_was_written(name, monkeypatch):
-    """Of a shorter reference the last one, too. Here it is put in place of what the decoder would write itself."""
-    model, alone = tiny_model(), [make_batch([d], VOCAB) for d in FOUR]
-    changed = log_probs(model, FOUR, changes_of(model)[name])
-    for i, (batch, other) in enumerate(zip(alone, [*alone[1:], alone[0]])):
-        text, words = (other, batch) if name == WRITTEN[0] else (batch, other)
-        counts = range(1, words.target.shape[1] + 1)
-        written = [model.decode(words.target_input[:, :n], model.encode(text))[1].memory for n in counts]
-        following = iter([*written[1:], *written[-1:] * 9])
-        with monkeypatch.context() as patch:
-            patch.setattr(model, "_fast_scan", model._scan)  # which calls `write`
-            patch.setattr(model, "write", lambda *_: next(following))  # noqa: B023
-            output, _ = model.decode(batch.target_input, replace(model.encode(batch), memory=written[0]))
-        assert changed[i] == pytest.approx(model.log_prob(output, batch.target, None).mean().item(), abs=1e-12)
-
-
 @pytest.mark.parametrize("name", ["mem2mem", "copying transformer"])
 def test_no_copying_is_the_softmax_of_the_vocabulary(name):
     model, batch = MODELS[name](), make_batch(FOUR[:1], VOCAB)
@@ -136,59 +119,43 @@ def test_unknown_fed_back_is_unknown_in_the_input():
     assert expected != pytest.approx(log_probs(model, FOUR[:1])[0], abs=1e-4), "a copied word is fed back"
 
 
-@pytest.mark.parametrize("encoder", ["read-again lstm", "read-again gru"])
-def test_a_text_not_told_changes_nothing_where_its_vector_has_no_weight(encoder):
-    model = read_again(encoder=encoder)
-    change = changes_of(model)["text not told"]
-    own = log_probs(model, FOUR)
-    assert not np.allclose(log_probs(model, FOUR, change), own)
-    assert np.allclose(log_probs(model, FOUR), own, rtol=0, atol=1e-12), "it is undone"
-    width = model.config.hidden
-    with torch.no_grad():
-        if encoder == "read-again gru":
-            model.importance_text.weight.zero_()
-        else:
-            model.second_read.weight_ih_l0[:, -width:].zero_()
-    assert np.allclose(log_probs(model, FOUR, change), log_probs(model, FOUR), rtol=0, atol=1e-12)
-    assert "text not told" not in changes_of(read_again(encoder="lstm"))
+UNHEARD = [  # a change, a model of which a part hears it, and the weights of that part
+    ("text not told", {}, lambda model: [model.second_read.weight_ih_l0[:, -model.config.hidden :]]),
+    ("text not told", {"encoder": "read-again gru"}, lambda model: [model.importance_text.weight]),
+    ("importance averaged", {"encoder": "read-again gru"}, lambda model: [
+        layer.weight for layer in (model.importance_word, model.importance_text, model.importance_input)
+    ]),
+]  # fmt: skip
 
 
-def test_importance_averaged_changes_nothing_where_all_words_are_alike():
-    model = read_again(encoder="read-again gru")
-    change = changes_of(model)["importance averaged"]
+@pytest.mark.parametrize(("name", "config", "weights"), UNHEARD)
+def test_a_change_changes_nothing_where_its_part_has_no_weight(name, config, weights):
+    model = read_again(**config)
+    change = changes_of(model)[name]
     assert not np.allclose(log_probs(model, FOUR, change), log_probs(model, FOUR))
     with torch.no_grad():
-        for layer in (model.importance_word, model.importance_text, model.importance_input):
-            layer.weight.zero_()
+        for weight in weights(model):
+            weight.zero_()
     assert np.allclose(log_probs(model, FOUR, change), log_probs(model, FOUR), rtol=0, atol=1e-12)
 
 
-def test_cut_layers_let_nothing_pass_between_paragraphs():
-    model = transformer()
-    first = make_batch(FOUR[:1], VOCAB)
-    changed = replace(FOUR[0], source=np.concatenate([FOUR[0].source[:6], [11, 11, 11, 11, 11]]).astype(np.int32))
-    second, own = make_batch([changed], VOCAB), slice(0, 6)  # the first two paragraphs are the same
-    changes = changes_of(model)
+CUTS = [  # a change, words of paragraphs, and whether words elsewhere still differ by them
+    ("nothing", slice(6, 11), True), ("layer 1 cut", slice(6, 11), True), ("layer 2 cut", slice(6, 11), True),
+    ("layers cut", slice(6, 11), False), ("first paragraph cut", slice(6, 11), True),
+    ("first paragraph cut", slice(0, 4), False), ("first paragraph cut in layer 1", slice(0, 4), True),
+]  # fmt: skip
 
-    def words(batch, *names):
-        states = []
-        for name in names:
-            with changes[name].model(model):
-                states.append(model.encode(batch).words[:, own])
-        return states
 
-    for before, after, same in zip(
-        words(first, "nothing", "layer 1 cut", "layer 2 cut", "layers cut"),
-        words(second, "nothing", "layer 1 cut", "layer 2 cut", "layers cut"),
-        (False, False, False, True),
-    ):
-        assert torch.allclose(before, after, rtol=0, atol=1e-12) == same
-    before, after = (words(batch, "first paragraph cut")[0] for batch in (first, second))
-    assert not torch.allclose(before, after), "the others are still seen"
-    title = replace(FOUR[0], source=np.concatenate([[11, 11, 11, 11], FOUR[0].source[4:]]).astype(np.int32))
-    with changes["first paragraph cut"].model(model):
-        of_title, plain = (model.encode(make_batch([d], VOCAB)).words[:, 4:] for d in (title, FOUR[0]))
-    assert torch.allclose(of_title, plain, rtol=0, atol=1e-12)
+@pytest.mark.parametrize(("name", "words", "passes"), CUTS)
+def test_cut_layers_let_nothing_pass_between_paragraphs(name, words, passes):
+    model, source = transformer(), FOUR[0].source.copy()
+    source[words] = 11
+    others = [i for i in range(11) if i not in range(11)[words]]
+    with changes_of(model)[name].model(model):
+        before, after = (
+            model.encode(make_batch([d], VOCAB)).words[0, others] for d in (FOUR[0], replace(FOUR[0], source=source))
+        )
+    assert torch.allclose(before, after, rtol=0, atol=1e-12) == (not passes)
 
 
 def test_no_paragraph_positions_are_those_of_a_model_without():

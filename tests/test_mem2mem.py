@@ -70,16 +70,3 @@ def test_read_loss_has_a_gradient_at_zero():
     assert losses["read"].item() == pytest.approx(0, abs=1e-9)
     losses["loss"].backward()
     assert all(torch.isfinite(p.grad).all() for p in model.parameters())
-
-
-def test_what_is_shown_of_a_step():
-    model, batch = tiny_model(), batch_of()
-    state = model.encode(batch)
-    output, _ = model.decode(batch.target_input, state)
-    shown = model.attention_weights(batch.target_input, state)
-    assert torch.equal(shown["units"], output.sentences) and torch.equal(shown["heads"], state.write_attention)
-    for bias, probability in ((50.0, 1.0), (-50.0, 0.0)):
-        with torch.no_grad():
-            model.pointer.switch.bias.fill_(bias)
-        generated = model.attention_weights(batch.target_input, model.encode(batch))["generate"]
-        assert torch.allclose(generated, torch.full_like(generated, probability), atol=1e-6)

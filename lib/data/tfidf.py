@@ -12,20 +12,11 @@ def tfidf(paragraphs: Sequence[Sequence[Hashable]]) -> np.ndarray:
 
     The weight of a word is its count times log(P / paragraphs that have it).
     """
-    vectors = _weights(paragraphs).toarray()
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(norms > 0, norms, 1)
+    return sparse_tfidf(paragraphs).toarray()
 
 
 def sparse_tfidf(paragraphs: Sequence[Sequence[Hashable]]) -> csr_array:
     """Sparse `tfidf` vectors of very many paragraphs: [P, words], only what is not 0."""
-    weights = _weights(paragraphs)
-    norms = np.sqrt((weights * weights).sum(1))
-    weights.data /= np.repeat(np.where(norms > 0, norms, 1), np.diff(weights.indptr))
-    return weights
-
-
-def _weights(paragraphs: Sequence[Sequence[Hashable]]) -> csr_array:
     counts = [Counter(words) for words in paragraphs]
     having = Counter(word for count in counts for word in count)
     index = {word: i for i, word in enumerate(having)}
@@ -33,4 +24,7 @@ def _weights(paragraphs: Sequence[Sequence[Hashable]]) -> csr_array:
     words = np.array([index[word] for count in counts for word in count], dtype=np.int64)
     numbers = np.array([n for count in counts for n in count.values()], dtype=float)
     ends = np.cumsum([0, *map(len, counts)])
-    return csr_array((numbers * rarity[words], words, ends), shape=(len(counts), len(index)))
+    weights = csr_array((numbers * rarity[words], words, ends), shape=(len(counts), len(index)))
+    norms = np.sqrt((weights * weights).sum(1))
+    weights.data /= np.repeat(np.where(norms > 0, norms, 1), np.diff(weights.indptr))
+    return weights

@@ -1,7 +1,7 @@
 """Attention with Luong's scores (2015) for many queries."""
 
 from functools import partial
-from typing import Literal, get_args
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -29,12 +29,8 @@ class Attention(nn.Module):
     score "concat": $v^\top\tanh(W_q q + W_k k)$; "general": $q^\top W k$; "dot": $q^\top k$, no parameters.
     """
 
-    def __init__(self, query: int, key: int, width: int, score: str = "concat"):
+    def __init__(self, query: int, key: int, width: int, score: Score = "concat"):
         super().__init__()
-        if score not in get_args(Score):
-            raise ValueError(f"score must be one of {', '.join(get_args(Score))}, not {score!r}")
-        if score == "dot" and query != key:
-            raise ValueError(f"the dot score needs queries as wide as keys, not {query} and {key}")
         self.score = score
         if score == "concat":
             self.query = nn.Linear(query, width, bias=False)

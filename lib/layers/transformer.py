@@ -62,6 +62,19 @@ def attend_both(
     return (from_far @ far_values[:, None] + from_own @ values).flatten(0, 1)
 
 
+def extended(past: tuple[Tensor, Tensor] | None, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    """Put keys and values [R, heads, T, s] of words after those of the `past` words."""
+    if past is None:
+        return keys, values
+    return torch.cat([past[0], keys], 2), torch.cat([past[1], values], 2)
+
+
+def causal_mask(steps: int, keys: Tensor) -> Tensor:
+    """Return which keys [R, heads, n, s] each of the last `steps` words sees, all but those after it: [steps, n]."""
+    count = keys.shape[2]
+    return torch.ones(steps, count, dtype=torch.bool, device=keys.device).tril(count - steps)
+
+
 class DroppedLinear(nn.Linear):
     """A linear layer with dropout before it."""
 
@@ -208,12 +221,9 @@ class DecoderLayer(nn.Module):
         kept: list[tuple[Tensor, Tensor]] = []
 
         def write(y: Tensor) -> Tensor:
-            keys, values = self.self_attention.keys_and_values(y)
-            if past is not None:
-                keys, values = torch.cat([past[0], keys], 2), torch.cat([past[1], values], 2)
+            keys, values = extended(past, *self.self_attention.keys_and_values(y))
             kept.append((keys, values))
-            before = torch.ones(y.shape[1], keys.shape[2], dtype=torch.bool, device=y.device)
-            return self.self_attention(y, keys, values, before.tril(keys.shape[2] - y.shape[1])[None, None])
+            return self.self_attention(y, keys, values, causal_mask(y.shape[1], keys)[None, None])
 
         def read(y: Tensor) -> Tensor:
             grouped = y.unflatten(0, (len(mask), -1)).flatten(1, 2)  # [B, K * T, d]: keys are not copied

@@ -47,23 +47,10 @@ class TDMCAConfig:
         check_heads(self.width, self.heads)
 
 
-@dataclass(frozen=True)
-class Remembered:
-    """The part of a source that later words need in one layer."""
-
-    keys: Tensor  # [B, heads, m, s]
-    values: Tensor  # [B, heads, m, s]
-
-
-@dataclass(frozen=True)
-class RememberedBlock(Remembered):
-    places: Tensor  # [B, block - 1] of the keys in the sequence
-
-
-@dataclass(frozen=True)
-class RememberedGroups(Remembered):
-    begun_key: Tensor  # [B, d] the share that the pieces after the last group have in the next one, with the bias
-    begun_value: Tensor  # [B, d]
+# The part of a source that later words need in one layer: keys and values [B, heads, m, s], and of a local layer the
+# places [B, block - 1] of these keys in the sequence; of a compressed one the shares of key and value [B, d] that the
+# pieces after the last group have in the next one, with the bias.
+Remembered = tuple[Tensor, ...]
 
 
 class _DecoderOnlyLayer(nn.Module):
@@ -111,7 +98,7 @@ class _DecoderOnlyLayer(nn.Module):
             k, v = torch.cat([past[0], k], 1), torch.cat([past[1], v], 1)
         keys, values, seen = self.behind(k, v, kept, lengths, start)  # own ones, and which each word sees
         far = self.visible(kept, lengths, start, x.shape[1])  # [B, T, m]
-        found = attend_both(q, (kept.keys, kept.values, far), (keys, values, seen), self.dropout)
+        found = attend_both(q, (kept[0], kept[1], far), (keys, values, seen), self.dropout)
         x = x + self.dropout(self.output(found.transpose(1, 2).flatten(2)))
         return self._finish(x), (k, v)
 
@@ -137,15 +124,15 @@ class LocalLayer(_DecoderOnlyLayer):
         """The last block - 1 pieces of each source, right-aligned: of its last block there are no more."""
         places = lengths[:, None] + torch.arange(-self.config.block + 1, 0, device=k.device)  # [B, block - 1]
         index = places.clamp_min(0)[..., None].expand(-1, -1, k.shape[-1])
-        return RememberedBlock(self.split(k.gather(1, index)), self.split(v.gather(1, index)), places)
+        return self.split(k.gather(1, index)), self.split(v.gather(1, index)), places
 
-    def visible(self, remembered: RememberedBlock, lengths: Tensor, start: int, count: int) -> Tensor:
-        places, block = remembered.places, self.config.block
+    def visible(self, kept: Remembered, lengths: Tensor, start: int, count: int) -> Tensor:
+        places, block = kept[2], self.config.block
         own = lengths[:, None] + start + torch.arange(count, device=places.device)  # [B, T]
         return places[:, None] // block == own[..., None] // block  # places before the source are in block -1
 
     def behind(
-        self, k: Tensor, v: Tensor, kept: RememberedBlock, lengths: Tensor, start: int
+        self, k: Tensor, v: Tensor, kept: Remembered, lengths: Tensor, start: int
     ) -> tuple[Tensor, Tensor, Tensor]:
         step = torch.arange(k.shape[1], device=k.device)
         block = (lengths[:, None] + step) // self.config.block  # [B, t]
@@ -167,8 +154,12 @@ class CompressedLayer(_DecoderOnlyLayer):
 
     def memory(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """The first piece as it is, and complete groups: [B, 1 + groups, d] each."""
-        keys, values = (torch.cat([y[:, :1], self._whole(y, f)], 1) for y, f in self._both(k, v))
-        return keys, values
+        stride, found = self.config.stride, []
+        groups = k.shape[1] // stride
+        for y, compress in self._both(k, v):
+            whole = compress(y[:, : groups * stride].unflatten(1, (groups, stride)).flatten(2))
+            found.append(torch.cat([y[:, :1], whole], 1))
+        return found[0], found[1]
 
     def attend(self, q: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         step, stride = torch.arange(q.shape[1], device=q.device), self.config.stride
@@ -186,15 +177,15 @@ class CompressedLayer(_DecoderOnlyLayer):
         begun_key, begun_value = (
             f(F.pad((y.gather(1, index) * left).flatten(1), (0, y.shape[-1]))) for y, f in self._both(k, v)
         )
-        return RememberedGroups(self.split(keys), self.split(values), begun_key, begun_value)
+        return self.split(keys), self.split(values), begun_key, begun_value
 
-    def visible(self, remembered: RememberedGroups, lengths: Tensor, start: int, count: int) -> Tensor:
-        groups = torch.arange(remembered.keys.shape[2] - 1, device=lengths.device)
+    def visible(self, kept: Remembered, lengths: Tensor, start: int, count: int) -> Tensor:
+        groups = torch.arange(kept[0].shape[2] - 1, device=lengths.device)
         whole = F.pad(groups < lengths[:, None] // self.config.stride, (1, 0), value=True)
         return whole[:, None].expand(-1, count, -1)
 
     def behind(
-        self, k: Tensor, v: Tensor, kept: RememberedGroups, lengths: Tensor, start: int
+        self, k: Tensor, v: Tensor, kept: Remembered, lengths: Tensor, start: int
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Groups that end after the source: complete ones, and one that is not and is never seen."""
         stride = self.config.stride
@@ -202,7 +193,7 @@ class CompressedLayer(_DecoderOnlyLayer):
         count = -(-(k.shape[1] + stride - 1) // stride)
         slots = per_hypothesis(slot, len(k))
         own = []
-        for (y, f), begun in zip(self._both(k, v), (kept.begun_key, kept.begun_value)):
+        for (y, f), begun in zip(self._both(k, v), kept[2:]):
             grid = y.new_zeros(len(y), count * stride, y.shape[-1])
             grid = grid.scatter(1, slots[..., None].expand_as(y), y).unflatten(1, (count, stride)).flatten(2)
             first = per_hypothesis(begun, len(k)) - f.bias
@@ -213,12 +204,6 @@ class CompressedLayer(_DecoderOnlyLayer):
 
     def _both(self, k: Tensor, v: Tensor):
         return (k, self.compress_key), (v, self.compress_value)
-
-    def _whole(self, y: Tensor, compress: nn.Linear) -> Tensor:
-        """Complete groups [B, n // stride, d] of [B, n, d]."""
-        stride = self.config.stride
-        groups = y.shape[1] // stride
-        return compress(y[:, : groups * stride].unflatten(1, (groups, stride)).flatten(2))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from lib.data.batch import Batch, in_vocabulary, put, word_places
 from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
-from lib.layers.transformer import MultiHeadAttention, attend_both, check_heads
+from lib.layers.transformer import MultiHeadAttention, attend_both, causal_mask, check_heads, extended
 from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_hypothesis
 from lib.models.summarizer import SoftmaxModel
 from lib.system.errors import InputError
@@ -49,34 +49,27 @@ class CausalLayer(nn.Module):
         self.norms: Any = nn.ModuleList(nn.LayerNorm(c.width) for _ in range(2))
         self.dropout = Dropout(c.dropout)
 
-    def read(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Sequences x [n, N, d] from their beginning: the layer's output, and keys and values [n, heads, N, s]."""
-        y = self.norms[0](x)
-        kept = self.attention.keys_and_values(y)
-        seen = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).tril()
-        return self._finish(x, self.attention(y, *kept, seen[None, None])), kept
-
-    def extend(
-        self, x: Tensor, past: tuple[Tensor, Tensor] | None, source: tuple[Tensor, Tensor], mask: Tensor
-    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Pieces x [R, T, d] after `past` ones, all after a source.
+    def forward(
+        self, x: Tensor, past: tuple[Tensor, Tensor] | None = None,
+        source: tuple[Tensor, Tensor] | None = None, mask: Tensor | None = None,
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:  # fmt: skip
+        """Pieces x [R, T, d] after `past` ones, all after a source or from the beginning of a sequence.
 
         past: keys and values [R, heads, P, s], or None. source: the same [B, heads, N, s], mask [B, N]: R is a
         multiple of B. Returns the output, and keys and values of all P + T pieces.
         """
-        y, steps = self.norms[0](x), x.shape[1]
-        keys, values = self.attention.keys_and_values(y)
-        if past is not None:
-            keys, values = torch.cat([past[0], keys], 2), torch.cat([past[1], values], 2)
-        before = torch.ones(steps, keys.shape[2], dtype=torch.bool, device=x.device).tril(keys.shape[2] - steps)
-        far, own = mask[:, None].expand(-1, steps, -1), before.expand(len(mask), -1, -1)
-        query = self.attention.split(self.attention.query(y))
-        found = attend_both(query, (*source, far), (keys, values, own), self.attention.dropout)
-        return self._finish(x, self.attention.output(found.transpose(1, 2).flatten(2))), (keys, values)
-
-    def _finish(self, x: Tensor, attended: Tensor) -> Tensor:
-        x = x + self.dropout(attended)
-        return x + self.dropout(self.outer(F.gelu(self.inner(self.norms[1](x)), approximate="tanh")))
+        attention, y, steps = self.attention, self.norms[0](x), x.shape[1]
+        kept = keys, values = extended(past, *attention.keys_and_values(y))
+        before = causal_mask(steps, keys)
+        if source is None or mask is None:
+            found = attention(y, keys, values, before[None, None])
+        else:
+            far, own = mask[:, None].expand(-1, steps, -1), before.expand(len(mask), -1, -1)
+            query = attention.split(attention.query(y))
+            both = attend_both(query, (*source, far), (keys, values, own), attention.dropout)
+            found = attention.output(both.transpose(1, 2).flatten(2))
+        x = x + self.dropout(found)
+        return x + self.dropout(self.outer(F.gelu(self.inner(self.norms[1](x)), approximate="tanh"))), kept
 
 
 @dataclass(frozen=True)
@@ -134,7 +127,7 @@ class TLM(SoftmaxModel):
         before = state.past[0][0].shape[2] if state.past else 0
         x, kept = self._embed(tokens, places, state.mask.shape[1] + before + tokens.shape[1]), []
         for layer, past, source in zip(self.layers, state.past or repeat(None), state.layers):
-            x, keys_and_values = layer.extend(x, past, source, state.mask)
+            x, keys_and_values = layer(x, past, source, state.mask)
             kept.append(keys_and_values)
         after = replace(state, position=state.position + tokens.shape[1], past=tuple(kept))
         return DecoderOutput(self.norm(x)), after
@@ -143,7 +136,7 @@ class TLM(SoftmaxModel):
         """Features [n, N, d] of sequences [n, N] from their beginning; keys and values of each layer."""
         x, layers = self._embed(ids, torch.arange(ids.shape[1], device=ids.device), ids.shape[1]), []
         for layer in self.layers:
-            x, kept = layer.read(x)
+            x, kept = layer(x)
             layers.append(kept)
         return self.norm(x), layers
 
