@@ -3,6 +3,7 @@
 import ast
 import io
 import json
+import pkgutil
 import re
 import subprocess
 import sys
@@ -213,6 +214,12 @@ def test_tables_and_links_of_a_text(name):
         assert set("".join(rows[1])) <= set("- :") and {len(row) for row in rows} == {len(rows[0])}, table
     for link in re.findall(r"\]\(([^)#:]+)\)", text):
         assert ((ROOT / name).parent / link).exists(), link
+
+
+@pytest.mark.parametrize("name", [*shown_in(), "CONTRIBUTING.md"])
+def test_every_module_and_function_that_a_text_names_is_there(name):
+    for dotted in set(re.findall(r"`((?:lib|companion)(?:\.\w+)+)`", text_of(name))):
+        assert pkgutil.resolve_name(dotted), dotted
 
 
 def test_the_readme_gives_the_minutes_and_verdicts_of_their_sources():
