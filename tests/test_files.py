@@ -72,12 +72,6 @@ def test_the_main_part_of_a_page():
     assert read("<html><body><pre>Plain\ntext.\n\nOf old.</pre></body>").sentences == ["Plain text.", "Of old."]
 
 
-@needs("bs4", "lxml")
-def test_the_encoding_and_the_ends_of_a_page():
-    page = '<html><head><meta charset="iso-8859-1"></head><p>Café.<p>It rains.</html>'
-    assert read(page.encode("latin-1")).sentences == ["Café.", "It rains."]
-
-
 # -------------------------------------------------------------------------------------------------------------- DOCX
 
 

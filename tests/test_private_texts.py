@@ -9,10 +9,9 @@ import pytest
 from companion import show_runs
 from companion.human.sheets import write_sheets
 from lib import score
-from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
 from lib.evaluation.summaries import read_summaries, write_summaries
-from lib.papers import PAPERS, resolve
+from lib.papers import PAPERS
 from lib.system.files import project_root, trained_folder, would_be_published
 
 TEXT = "The grain was sold abroad in May. Prices rose by three cents."
@@ -115,13 +114,4 @@ def test_figures_whose_panels_are_texts(checkout, private, monkeypatch):
     run = ["attention", "read_again_figure4", f"{label}={trained_folder('read_again')}", "--dataset", str(private)]
     with pytest.raises(SystemExit, match=r"f\.json: texts of newsroom may not be published"):
         show_runs.main([*run, "--output", str(checkout / "f.png")])
-    assert left_in(checkout) == [".gitignore"]
-
-
-def test_a_prepared_corpus(checkout, private):
-    setup, corpus = resolve("mem2mem", "demo"), load_corpus(private)
-    with pytest.raises(CorpusError, match=r"prepared\.json: texts of newsroom may not be published"):
-        setup.prepare(corpus, folder=checkout / "prepared", progress=False)
-    assert left_in(checkout) == [".gitignore"]
-    setup.prepare(corpus, folder=checkout / "cache" / "prepared", progress=False)
     assert left_in(checkout) == [".gitignore"]

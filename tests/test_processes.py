@@ -25,7 +25,7 @@ from lib.evaluation.interventions import changes_of, log_probs
 from lib.papers import resolve
 from lib.system.files import project_root
 from lib.system.threads import torch_threads
-from lib.training.devices import Process, default_device, device_named, processes, room_on
+from lib.training.devices import Process, default_device, device_named, processes
 from lib.training.folder import read_metrics
 from lib.training.loop import evaluate_loss, train
 from tests.conftest import RAGGED, VOCAB, batch_of, make_planted_corpus, tiny_model
@@ -156,15 +156,6 @@ def test_a_process_has_a_gpu_of_its_own(monkeypatch):
     with default_device(torch.device("cpu")):
         assert str(device_named()) == "cpu" and str(device_named("cuda")) == "cuda:2"
     assert str(device_named()) == "cuda:2"
-
-
-@pytest.mark.parametrize(("memory", "room"), [(12, 12 * 2**30 // 64), (80, 80 * 2**30 // 64), (0.5, 2**24)])
-def test_the_scores_of_a_vocabulary_have_a_share_of_the_memory(monkeypatch, memory, room):
-    """A 64th of a GPU's, and never less than on a CPU."""
-    total = type("Properties", (), {"total_memory": int(memory * 2**30)})
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: total)
-    assert room_on.__wrapped__(torch.device("cuda", 0)) == room
-    assert room_on(torch.device("cpu")) == 2**24
 
 
 if __name__ == "__main__":

@@ -228,7 +228,7 @@ def test_texts_without_summaries(pieces):
     with pytest.raises(CorpusError, match="'p' has no summary"):
         options.encode_training(paper_of(SENTENCES, summary=()), pieces)
     with pytest.raises(ValueError, match="'p' has no sentence"):
-        encode_sentences(options.example(paper_of([])), pieces, options)
+        encode_sentences(paper_of([]), pieces, options)
     with pytest.raises(ValueError, match="matches: Input should be greater than or equal to 1"):
         ExtractOptions(matches=0)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lib.data.sentences import group_words, sentence_spans, split_sentences
+from lib.data.sentences import group_words, split_sentences
 from lib.data.words import tokenize
 
 CASES = json.loads((Path(__file__).parent / "cases" / "sentences.json").read_text(encoding="utf-8"))
@@ -74,20 +74,6 @@ def test_every_kind_of_end(kind):
 )
 def test_words_of_a_sentence(words, lengths):
     assert [len(group) for group in group_words(words.split())] == lengths
-
-
-def test_splitting_loses_nothing():
-    text = 'A "b." C (d. E) f.  G\nH... I? J'
-    assert squeezed(["".join(split_sentences(text))]) == squeezed([text])
-    line = "We saw Fig. 3 here. It held.  So it is."
-    spans = list(sentence_spans(line))
-    assert "".join(line[a:b] for a, b in spans) == line and len(spans) == 3
-    assert split_sentences("Old Moss\nLong Rivers\n\nthat nobody\nhas seen. So.") == [
-        "Old Moss",
-        "Long Rivers",
-        "that nobody has seen.",
-        "So.",
-    ]
 
 
 @pytest.mark.parametrize("text", [".?!" * 50_000 + " A", '."' * 50_000, "a b c\n" * 40_000, " [1]." * 40_000])
