@@ -1,6 +1,8 @@
 """Documents in batches: of like length for training, in their own order for everything else."""
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import count
 
 import numpy as np
 
@@ -30,16 +32,17 @@ class BucketSampler:
             raise InputError(
                 f"{tokens} tokens do not hold {least} x the longest document, {self.lengths.max()} words"
             )
-        self._batches: list[np.ndarray] = []  # of the last epoch asked for
-        self._first = (0, 0)  # its number, and its first step
+        self.epoch = lru_cache(1)(self._make_epoch)  # steps are asked for one after the other
+        self._sizes: list[int] = []  # batches of each epoch, as far as they are known
 
     def batches_in(self, epochs: int) -> int:
-        """Batches in the first `epochs` epochs."""
-        if self.tokens is None:
-            return epochs * (len(self.lengths) // self.batch_size)
-        return sum(len(self.epoch(e)) for e in range(epochs))
+        """Count the batches in the first `epochs` epochs."""
+        for number in range(len(self._sizes), epochs):
+            known = self.tokens is None
+            self._sizes.append(len(self.lengths) // self.batch_size if known else len(self.epoch(number)))
+        return sum(self._sizes[:epochs])
 
-    def epoch(self, epoch: int) -> list[np.ndarray]:
+    def _make_epoch(self, epoch: int) -> list[np.ndarray]:
         random = np.random.default_rng([self.seed, epoch])
         order = random.permutation(len(self.lengths))
         if self.tokens is None:  # before they are sorted: no document is left out for its length
@@ -65,16 +68,8 @@ class BucketSampler:
 
     def batch(self, step: int) -> np.ndarray:
         """Indices of the documents of training step `step`, counted from 0 over all epochs."""
-        number, first = self._first
-        if step < first:
-            number, first, self._batches = 0, 0, []
-        while True:
-            if not self._batches:
-                self._batches = self.epoch(number)
-            if step < first + len(self._batches):
-                self._first = (number, first)
-                return self._batches[step - first]
-            number, first, self._batches = number + 1, first + len(self._batches), []
+        number = next(number for number in count() if step < self.batches_in(number + 1))
+        return self.epoch(number)[step - self.batches_in(number)]
 
 
 def in_order(

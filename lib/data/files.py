@@ -8,7 +8,6 @@ an article, its figures, tables, boxes and statements.
 import codecs
 import re
 import shlex
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -47,15 +46,19 @@ def texts_of(data: bytes, name: str = "FILE") -> list[str]:
 
     Raises InputError with what to do.
     """
+    try:
+        return _texts_of(data, name)
+    except ModuleNotFoundError as missing:
+        raise InputError(f'{missing.name} reads it: install the extra `files`: pip install ".[files]"') from None
+
+
+def _texts_of(data: bytes, name: str) -> list[str]:
     ending, head = Path(name).suffix.lower(), data[:4096].decode("latin-1")
     if b"%PDF-" in data[:1024]:
-        _check_installed("PDF", "pdfminer")
         return [pdf_text(data, name)]
     if data.startswith(b"PK\x03\x04"):
-        _check_installed("DOCX", "docx")
         return [docx_text(data)]
     if _HTML.match(head) or ending in (".html", ".htm", ".xhtml"):
-        _check_installed("HTML", "bs4", "lxml")
         return [html_text(data)]
     if _XML.match(head) or ending in (".xml", ".nxml") or name.lower().endswith((".xml.gz", ".nxml.gz")):
         return [_article_text(article) for article in jats_articles(data)]
@@ -65,11 +68,6 @@ def texts_of(data: bytes, name: str = "FILE") -> list[str]:
         convert = f"pandoc -f {form} {shlex.quote(name)} -t markdown -o {shlex.quote(Path(name).stem)}.md"
         raise InputError(f"{form.upper()}: its commands would be read as words. Convert it: {convert}")
     return [text]
-
-
-def _check_installed(kind: str, *modules: str) -> None:
-    if any(find_spec(module) is None for module in modules):
-        raise InputError(f'{kind}: to read it, install the extra `files`: pip install ".[files]"')
 
 
 def _decode(data: bytes, name: str) -> str:

@@ -19,19 +19,15 @@ _ENDED = re.compile(r"[.!?:][\"”’)]*$")
 def pdf_text(data: bytes, name: str) -> str:
     """Return paragraphs in reading order; set page numbers and running heads aside.
 
-    Raises InputError, with what to do, for a PDF that is locked, damaged or without text. name: for its commands.
+    Raises InputError, with what to do, for a PDF that is locked, damaged or without text. name: for its command.
     """
     from pdfminer.high_level import extract_pages
     from pdfminer.layout import LAParams
-    from pdfminer.pdfdocument import PDFPasswordIncorrect
 
     file, stem = shlex.quote(name), shlex.quote(Path(name).stem)
     try:
         layout = extract_pages(io.BytesIO(data), laparams=LAParams(all_texts=True))
         pages = [[block for block in _blocks(page) if block] for page in layout]
-    except PDFPasswordIncorrect:
-        unlock = f"qpdf --password=PASSWORD --decrypt {file} {stem}.open.pdf"
-        raise InputError(f"PDF that a password locks. Unlock it: {unlock}") from None
     except Exception as error:  # pdfminer does not say which
         raise InputError(f"PDF that cannot be read ({error or type(error).__name__})") from None
     words = " ".join(block for page in pages for block in page).split()
@@ -59,21 +55,7 @@ def _blocks(part: Any) -> Iterator[str]:
 
     for element in part:
         if isinstance(element, LTTextBox):
-            yield "\n".join(line for line in map(_line, element) if line)
+            lines = (" ".join(line.split()) for line in element.get_text().splitlines())
+            yield "\n".join(filter(None, lines))
         elif isinstance(element, LTContainer):
             yield from _blocks(element)
-
-
-def _line(line: Any) -> str:
-    """Return a line with a sign before a small digit that is raised: 10^5, which would become 105."""
-    from pdfminer.layout import LTChar
-
-    size = max((char.size for char in line if isinstance(char, LTChar)), default=0)
-    base = min((char.y0 for char in line if isinstance(char, LTChar) and char.size > 0.85 * size), default=0)
-    text, was_raised = "", False
-    for char in line:
-        is_raised = isinstance(char, LTChar) and char.size < 0.85 * size and char.y0 > base + 0.15 * size
-        is_exponent = is_raised and not was_raised and text[-1:].isdigit() and char.get_text() in "0123456789-−–"
-        text += "^" * is_exponent + char.get_text()
-        was_raised = is_raised
-    return " ".join(text.split())

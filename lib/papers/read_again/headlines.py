@@ -24,8 +24,6 @@ _UNFIT = (  # noqa: SIM905
 ).split()
 _UNFIT_WORDS = ("i", ":", "-", "by")
 UNKNOWN_WORD = "<unk>"  # as prepared Gigaword writes it
-# what neither the files of prepared Gigaword nor `input.txt` of DUC 2004 can give
-FIRST_SENTENCES = "its files have the first sentence of each text alone, and this row reads two"
 
 
 @checked
