@@ -19,12 +19,12 @@ from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus, TextEncoder, encode
 from lib.data.sections import choose_sections
 from lib.data.split import Split
-from lib.data.vocabulary import BOS, EOS, PAD, Vocabulary
+from lib.data.vocabulary import EOS, Vocabulary
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.windowed.windows import ArticleOptions
 from lib.system.files import project_root
 from lib.system.fingerprints import code_digest
-from tests.conftest import RAGGED, VOCAB, batch_of, same_document
+from tests.conftest import RAGGED, same_document
 
 OPTIONS = CohanOptions(sections=3, section_tokens=4, summary_tokens=5, vocab_size=50)
 
@@ -189,15 +189,6 @@ def test_a_text_of_more_unknown_words_than_two_bytes_count(folder, tmp_path):
     assert (np.diff(text.source) == 1).all() and len(text.unknown) == len(text.source) == 2**16
 
 
-def test_records_that_were_skipped_make_another_corpus(folder):
-    with open(folder / "train.jsonl", "a", encoding="utf-8") as file:
-        file.write("\n{broken\n[1]\n")
-    skipped = OPTIONS.prepare(load_corpus(folder, errors="skip"), progress=False)
-    assert skipped.remarks.startswith("2 records were left out: ") and skipped.remarks in skipped.report
-    with pytest.raises(CorpusError, match="line 4: not JSON"):
-        OPTIONS.prepare(load_corpus(folder), progress=False)
-
-
 def test_a_split_that_is_missing_is_found_first(folder, monkeypatch):
     monkeypatch.setattr(CohanOptions, "example", lambda *_: pytest.fail("a document was preprocessed"))
     for damage in (lambda path: path.write_text("{broken", encoding="utf-8"), lambda path: path.unlink()):
@@ -237,17 +228,6 @@ def _lives(process: int) -> bool:
 
 
 # ---------------------------------------------------------------------------------------------------- batches
-
-
-def test_batch():
-    batch = batch_of()
-    assert batch.source.shape == (3, 11)
-    assert batch.target_input[0].tolist() == [BOS, 12, 4, 13, 5]
-    assert batch.target[1].tolist() == [12, EOS, PAD, PAD, PAD]
-    assert batch.source_extended[0].tolist() == RAGGED[0].source.tolist()
-    assert batch.source[0].max() < VOCAB
-    assert batch.sentence_of[0].tolist() == [0] * 4 + [1] * 2 + [2] * 5
-    assert batch.sentence_mask.sum(1).tolist() == [3, 1, 2]
 
 
 def test_buckets():

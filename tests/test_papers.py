@@ -15,9 +15,9 @@ import lib
 from companion import make_tables
 from lib import score
 from lib import train as train_command
-from lib.data.corpora import Corpus, load_corpus
+from lib.data.corpora import Corpus
 from lib.data.documents import Document
-from lib.decoding.search import DecodeConfig, extract
+from lib.decoding.search import DecodeConfig
 from lib.evaluation.measures import MEASURES
 from lib.models.summarizer import Extractor
 from lib.papers import PAPERS, page_table_named, resolve, table_named
@@ -278,24 +278,6 @@ def test_a_fifth_paper_is_scored_and_tabulated(fifth, tmp_path, capsys):
     text = made.with_suffix(".md").read_text(encoding="utf-8")
     assert "Linear - Lead" in text
     assert "Published" not in text, "there is nothing"
-
-
-def test_a_fifth_paper_summarizes(fifth):
-    """By the sentences that it chooses, as they stand in the source."""
-    run = lib.load(fifth)
-    texts = list(load_corpus("aclsum").split("test", 4))
-    found = run.summarize(texts, attention=True, batch_size=3)
-    prepared = resolve("linear", "demo").prepare(load_corpus("aclsum"), progress=False)
-    expected = extract(run.model, [prepared["test"][i] for i in range(4)], run.vocabulary)
-    assert [summary.sentences for summary in found] == expected
-    for summary in found:
-        source = ["".join(tokens).strip() for tokens in summary.source]
-        assert [s for s in source if s in summary.sentences] == summary.sentences and len(summary.sentences) == 3
-        assert ["".join(tokens).strip() for tokens in summary.tokens] == summary.sentences
-        assert summary.attention == {} and summary.copied == [] and summary.score == 0
-    assert run.summarize(["One sentence alone."])[0].sentences == ["one sentence alone ."]
-    with pytest.raises(ValueError, match=r"^text 1: "):
-        run.summarize([""])
 
 
 def test_a_seed_makes_the_weights():

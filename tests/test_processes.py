@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,9 +17,8 @@ import torch
 import lib
 from lib import intervene, score, summarize
 from lib.data.corpora import Corpus
-from lib.data.vocabulary import SPECIALS, Vocabulary
 from lib.decoding.run import Run
-from lib.decoding.search import DecodeConfig, by_length, extract, written
+from lib.decoding.search import extract
 from lib.evaluation.interventions import changes_of, log_probs
 from lib.papers import resolve
 from lib.system.files import project_root
@@ -28,7 +26,7 @@ from lib.system.threads import torch_threads
 from lib.training.devices import Process, default_device, device_named, processes
 from lib.training.folder import read_metrics
 from lib.training.loop import evaluate_loss, train
-from tests.conftest import RAGGED, VOCAB, batch_of, make_planted_corpus, tiny_model
+from tests.conftest import make_planted_corpus
 from tests.test_summarize import RECORDS
 from tests.test_train import CONFIG, MEM2MEM, model
 
@@ -129,19 +127,6 @@ def test_processes_share_what_one_does(tmp_path, capsys):
     losses = [[m["loss"] for m in read_metrics(folder)] for folder in (ahead, in_turn)]
     assert losses[0] == losses[1] and len(losses[0]) == 5 + 3
     assert done.stdout == capsys.readouterr().out.replace("one.", "two."), "said once"
-
-
-def test_a_batch_has_documents_of_similar_length(monkeypatch):
-    """The longest first; what is written stands in the documents' own order."""
-    writer, read, documents = tiny_model(), [], [RAGGED[i] for i in (1, 0, 2)]
-    vocabulary = Vocabulary([f"w{i}" for i in range(VOCAB - len(SPECIALS))])
-    encode = writer.encode
-    monkeypatch.setattr(writer, "encode", lambda batch: read.append(int(batch.source_mask.sum())) or encode(batch))
-    write = partial(written, writer, config=DecodeConfig(beam=2, min_length=1, max_length=5))
-    alone = [write([batch_of(document)])[0] for document in documents]
-    lengths = [read.pop() for _ in documents]
-    assert by_length(write, writer, documents, vocabulary, 1) == alone
-    assert read == sorted(lengths, reverse=True) != lengths[::-1]
 
 
 # --------------------------------------------------------------------------------------------------------- devices

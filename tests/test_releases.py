@@ -90,16 +90,6 @@ def test_reuters(tmp_path):
     assert first.sentences == [text, "Tin fell 0."]
 
 
-def test_reuters_as_released(shared):
-    """The counts and the ids of the shared corpus."""
-    corpus = load_corpus(f"reuters:{shared}/reuters_original")
-    for split_name, count in zip(SPLITS, (13_898, 790, 1_106)):
-        found = ids(corpus, split_name)
-        with gzip.open(shared / "reuters" / f"{split_name}.jsonl.gz", "rt") as lines:
-            expected = [json.loads(line)["id"] for line in lines]
-        assert len(found) == count and found == expected
-
-
 def test_scisummnet_says_what_it_leaves_out(tmp_path):
     """A short abstract, a short body, and papers without an abstract."""
     cases = {

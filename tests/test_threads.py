@@ -83,15 +83,6 @@ def test_documents_shared_out_give_the_same_losses_and_weights(planted_corpus, t
         assert shared.call_count == 3 * config.get("accumulate", 1), "each part of each step"
 
 
-def test_dropout_in_threads_comes_back_with_the_seed(planted_corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr("lib.training.loop.WORTH_SHARING", 0)
-    (_, first), (_, again), (_, other) = (
-        losses_and_weights(planted_corpus, tmp_path / name, 3, dropout=0.5, seed=seed)
-        for name, seed in (("a", 1), ("b", 1), ("c", 2))
-    )
-    assert torch.equal(first, again) and not torch.equal(first, other)
-
-
 def test_random_numbers_are_a_threads_own():
     drop, ones = Dropout(0.5), torch.ones(1000)
     with random_numbers(1, 2):

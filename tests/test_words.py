@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-import time
 from importlib import resources
 from pathlib import Path
 from unicodedata import category, is_normalized, normalize
@@ -162,10 +161,3 @@ def test_words_of_english_papers_never_change():
 )
 def test_a_word_that_a_line_cuts(text, cleaned):
     assert clean(text) == cleaned
-
-
-@pytest.mark.parametrize("text", ["河水很冷" * 20_000, "a-" * 40_000 + "-\nb", "a-\n" * 20_000, "Ａ，" * 20_000])
-def test_time_grows_linearly(text):
-    begun = time.process_time()
-    assert tokenize(text)
-    assert time.process_time() - begun < 4

@@ -24,7 +24,6 @@ ENDINGS = (".txt", ".md", ".markdown", ".pdf", ".docx", ".html", ".htm")  # of t
 _PROLOGUE = r"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*"
 _HTML = re.compile(rf"{_PROLOGUE}<(?:!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 _XML = re.compile(r"(?:\xef\xbb\xbf)?\s*<(?:\?xml\b|!DOCTYPE article\b|pmc-articleset\b|article\b[^>]*\w=)")
-_COMMANDS = re.compile(r"\s*\{\\rtf|^\s*\\(?:documentclass|begin\{document\}|(?:sub)*section\*?\{)", re.MULTILINE)
 _KNOWN = "plain text, Markdown, PDF, DOCX, HTML and JATS's XML are read"
 
 
@@ -33,8 +32,6 @@ def read_text_file(path: Path) -> list[str]:
 
     Raises CorpusError, with what to do, for a file that is not read.
     """
-    if path.is_dir():
-        raise CorpusError(f"{path}: a folder: give the texts in it, as {path}/*")
     try:
         return texts_of(path.read_bytes(), str(path))
     except InputError as error:
@@ -62,12 +59,7 @@ def _texts_of(data: bytes, name: str) -> list[str]:
         return [html_text(data)]
     if _XML.match(head) or ending in (".xml", ".nxml") or name.lower().endswith((".xml.gz", ".nxml.gz")):
         return [_article_text(article) for article in jats_articles(data)]
-    text = _decode(data, name)
-    if ending not in (".md", ".markdown") and _COMMANDS.search(text[:20_000]):
-        form = "rtf" if text.lstrip().startswith("{") else "latex"
-        convert = f"pandoc -f {form} {shlex.quote(name)} -t markdown -o {shlex.quote(Path(name).stem)}.md"
-        raise InputError(f"{form.upper()}: its commands would be read as words. Convert it: {convert}")
-    return [text]
+    return [_decode(data, name)]
 
 
 def _decode(data: bytes, name: str) -> str:
@@ -75,15 +67,15 @@ def _decode(data: bytes, name: str) -> str:
     encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
     try:
         text = data.decode(encoding)
-        if "\0" in text:
-            raise InputError(f"no text; {_KNOWN}. Convert it, or recognise its text")
-        return text.replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         convert = f"iconv -f WINDOWS-1252 -t UTF-8 {shlex.quote(name)} > {shlex.quote(Path(name).stem)}.utf8.txt"
         raise InputError(
             f"not UTF-8 ({error.reason} at byte {error.start}); {_KNOWN}. "
             f"If it is a text in another encoding, such as WINDOWS-1252, convert it: {convert}"
         ) from None
+    if "\0" in text:
+        raise InputError(f"no text; {_KNOWN}. Convert it, or recognise its text")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _article_text(article: dict[str, Any]) -> str:

@@ -33,12 +33,10 @@ def reading(name: Path | str) -> Iterator[None]:
         yield
     except CorpusError:
         raise
-    except (gzip.BadGzipFile, InputError) as error:
-        raise CorpusError(f"{name}: {error}") from None
     except OSError as error:
         raise CorpusError(of_the_system(error, name)) from None
-    except (ValueError, EOFError, zlib.error, csv.Error) as error:  # not UTF-8, damaged data
-        raise CorpusError(f"{name}: cannot be read ({' '.join(str(error).split())})") from None
+    except (ValueError, EOFError, zlib.error, csv.Error) as error:  # what it holds, not UTF-8, damaged data
+        raise CorpusError(f"{name}: {' '.join(str(error).split())}") from None
 
 
 # ----------------------------------------------------------------------------------------------- files of records
@@ -48,8 +46,6 @@ def parse_json(line: bytes) -> Any:
     """The value of a line of JSON, or the reason why there is none, as an InputError."""
     try:
         return json.loads(line.decode("utf-8-sig"))
-    except json.JSONDecodeError as error:
-        return InputError(f"not JSON: {error.msg} at column {error.colno}")
     except (ValueError, RecursionError) as error:
         return InputError(f"not JSON in UTF-8: {error}")
 
