@@ -156,8 +156,9 @@ class Rows:
         while first < len(lengths):
             last = first + int(np.searchsorted(-lengths[first:], -min_share * lengths[first], side="right"))
             mask = torch.arange(int(lengths[first])) < torch.from_numpy(lengths[first:last, None])
-            padding = (None, None) if mask.all() else (mask.flatten().nonzero()[:, 0], mask)
-            groups.append(Group(*mask.shape, *padding))
+            full = bool(mask.all())
+            slots = None if full else mask.flatten().nonzero()[:, 0]
+            groups.append(Group(len(mask), mask.shape[1], slots, None if full else mask))
             first = last
         word = self.start[order][row] + place
         arrays = word, row, place, self.owner[order], self.number[order]

@@ -1,8 +1,8 @@
 """Documents in batches: of like length for training, in their own order for everything else."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -34,14 +34,14 @@ class BucketSampler:
                 f"{tokens} tokens do not hold {least} x the longest document, {self.lengths.max()} words"
             )
         self.epoch = lru_cache(1)(self._make_epoch)  # steps are asked for one after the other
-        self._sizes: list[int] = []  # batches of each epoch, as far as they are known
+        self._firsts = [0]  # the first step of each epoch, as far as they are known
 
     def batches_in(self, epochs: int) -> int:
         """Count the batches in the first `epochs` epochs."""
-        for number in range(len(self._sizes), epochs):
-            known = self.tokens is None
-            self._sizes.append(len(self.lengths) // self.batch_size if known else len(self.epoch(number)))
-        return sum(self._sizes[:epochs])
+        for number in range(len(self._firsts) - 1, epochs):
+            size = len(self.epoch(number)) if self.tokens else len(self.lengths) // self.batch_size
+            self._firsts.append(self._firsts[-1] + size)
+        return self._firsts[epochs]
 
     def _make_epoch(self, epoch: int) -> list[np.ndarray]:
         random = np.random.default_rng([self.seed, epoch])
@@ -57,8 +57,10 @@ class BucketSampler:
 
     def batch(self, step: int) -> np.ndarray:
         """Indices of the documents of training step `step`, counted from 0 over all epochs."""
-        number = next(number for number in count() if step < self.batches_in(number + 1))
-        return self.epoch(number)[step - self.batches_in(number)]
+        while step >= self._firsts[-1]:
+            self.batches_in(len(self._firsts))
+        number = bisect_right(self._firsts, step) - 1
+        return self.epoch(number)[step - self._firsts[number]]
 
 
 def in_order(
