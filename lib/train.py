@@ -18,8 +18,6 @@ from dataclasses import asdict, make_dataclass, replace
 import tyro
 from tyro.conf import OmitArgPrefixes
 
-from lib.data.prepared import is_prepared
-from lib.data.registry import is_name
 from lib.decoding.run import Run
 from lib.decoding.search import DecodeConfig
 from lib.papers import PAPERS, resolve
@@ -93,8 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _train(command: Namespace, setup: Setup) -> Run:
     # before processes meet, so that no timeout runs: one process prepares, the others wait for its lock
     corpus = setup.open_corpus(command.dataset, errors=command.errors, limit=command.limit)
-    is_text = is_name(command.dataset) or not is_prepared(command.dataset)
-    if rank_device() == 0 and command.limit is None and is_text and len(corpus["train"]) == setup.documents:
+    if rank_device() == 0 and command.limit is None and len(corpus["train"]) == setup.documents:
         limit = f"preset {command.preset!r} takes at most {setup.documents} documents of each split"
         print(f"{limit}; --limit takes another number", file=sys.stderr)
     return train(setup.recipe, setup.build(corpus), corpus, setup.train, command.output, command.resume)

@@ -35,7 +35,7 @@ from lib.papers.hierarchical_transformer.ranking import (
 )
 from lib.training.folder import kept_checkpoints, load_weights
 from lib.training.loop import train
-from tests.conftest import document, same_document
+from tests.conftest import same_document
 
 SENTENCE = "the cat dog bird fish horse sat ran flew swam on under over a mat tree river hill and then again"
 WORDS = SENTENCE.split()
@@ -272,17 +272,6 @@ class _Sized:
         self.encoder = SimpleNamespace(digest=lambda: "")
 
 
-def test_rows_without_padding():
-    lengths = [[9, 2, 8], [3, 3]]
-    items = [document([list(range(4, 4 + n)) for n in some], [4, EOS]) for some in lengths]
-    rows = make_batch(items, 20).ragged
-    assert [(g.rows, g.longest) for g in rows.groups] == [(2, 9), (2, 3), (1, 2)]
-    assert rows.sizes == [17, 6, 2] and rows.groups[1].slots is None
-    assert rows.owner.tolist() == [0, 0, 1, 1, 0] and rows.number.tolist() == [0, 2, 0, 1, 1]
-    ids = make_batch(items, 20).source.flatten()[rows.word]
-    assert ids.tolist() == [*range(4, 13), *range(4, 12), 4, 5, 6, 4, 5, 6, 4, 5]
-
-
 # ------------------------------------------------------------------------------------------- shards of WikiSum
 
 THEIR_SYMBOLS = ["<T>", "<P>", "<Q>"]
@@ -332,17 +321,6 @@ def test_shards_are_read_in_the_librarys_ids(shards):
     assert chosen.vocabulary.words[:4] == list(SPECIALS)
 
 
-def test_shards_in_a_named_folder(shards):
-    """They bring paragraphs and pieces: what the preset says of these is not asked of them."""
-    small = {"vocab_size": 80, "ranking": "learned", "lower": True, "paragraph_words": 4}
-    setup = resolve("hierarchical_transformer", "small", None, small)
-    made = setup.prepare(load_corpus(f"wikisum:{shards}"), folder=shards / "named", progress=False)
-    assert setup.open_corpus(str(shards / "named")).options == made.options != setup.options
-    other = resolve("hierarchical_transformer", "small", None, {**small, "paragraphs": 3})
-    with pytest.raises(ValueError, match="was prepared with paragraphs 12, not 3"):
-        other.open_corpus(str(shards / "named"))
-
-
 @pytest.mark.parametrize(
     "given", [{"ranking": "order"}, {"ranking": "similarity"}, {"ranking": "learned", "graph": "discourse"}], ids=str
 )
@@ -351,21 +329,3 @@ def test_what_shards_cannot_give_is_refused(shards, given):
     name, value = list(given.items())[-1]
     with pytest.raises(CorpusError, match=f"come ranked: .*, so a row with {name}='{value}' cannot be had from it"):
         replace(OPTIONS, **given).prepare(load_corpus(f"wikisum:{shards}"))
-
-
-def test_a_real_cluster_of_several_documents(shared):
-    corpus = load_corpus(shared / "scisummnet_mds")
-    document = next(corpus.split("test"))
-    assert document.title.startswith("A Simple Approach To Building Ensembles")
-    assert len(set(document.section_names)) > 3
-    wide = replace(OPTIONS, vocab_size=500).base.prepare(corpus, limit=20)
-    assert [len(wide[split]) for split in ("train", "val", "test")] == [20, 20, 20]
-
-
-def test_shards_that_cannot_be_read(shards):
-    torch.save([np.zeros(3, dtype=object)], shards / "WIKI.test.0.pt")
-    with pytest.raises(CorpusError, match=r"WIKI\.test\.0\.pt: not a shard of plain lists"):
-        list(load_corpus(f"wikisum:{shards}").split("test"))
-    (shards / "spm9998_3.model").unlink()
-    with pytest.raises(CorpusError, match=r"0 SentencePiece models \(\*\.model\) beside the shards"):
-        load_corpus(f"wikisum:{shards}")

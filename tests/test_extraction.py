@@ -13,7 +13,6 @@ from lib.papers import resolve
 from lib.papers.mem2mem.extracts import (
     ExtractOptions,
     SequenceOptions,
-    pointer_training,
     summary_sentences,
     train_pointer,
 )
@@ -64,22 +63,6 @@ def test_the_pointers_best_weights_are_kept():
     )
     assert all(torch.equal(w, best[name]) for name, w in pointer.state_dict().items()) and not pointer.training
     assert not all(torch.equal(w, last[name]) for name, w in best.items())
-
-
-def test_the_pointer_is_the_same_whatever_was_drawn_before():
-    found, weights = EXTRACTS.prepare(corpus(), progress=False), []
-    for seed in (1, 2):
-        torch.manual_seed(seed)
-        for folder in cache_dir().glob("pointer-*"):
-            folder.rename(folder.with_name(f"before-{seed}"))
-        weights.append(train_pointer(found, OPTIONS, progress=False).state_dict())
-    assert all(torch.equal(w, weights[1][name]) for name, w in weights[0].items())
-
-
-def test_the_pointers_training_is_an_option():
-    config = pointer_training(replace(OPTIONS, pointer_steps=3_000, pointer_batch=7, pointer_rate=5e-4))
-    assert (config.steps, config.batch_size, config.learning_rate, config.weight_decay) == (3_000, 7, 5e-4, 1e-5)
-    assert config.validate_every == 200 and pointer_training(OPTIONS).validate_every == 1
 
 
 def test_summaries_sentences_are_counted():

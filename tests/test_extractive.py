@@ -6,20 +6,16 @@ import torch
 
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
-from lib.data.tfidf import sparse_tfidf, tfidf
+from lib.data.tfidf import tfidf
 from lib.data.vocabulary import Vocabulary
 from lib.decoding.search import extract, source_sentences
 from lib.evaluation.baselines import (
-    _along_cosines,
-    _along_edges,
     baselines,
     lead,
     lexrank,
-    matches,
     oracle,
     random_sentences,
 )
-from lib.evaluation.metrics import rouge
 from lib.models.mem2mem import memory_sentences
 from tests.conftest import RAGGED, VOCAB, tiny_model
 
@@ -52,21 +48,6 @@ def test_lexrank_chooses_the_centre_and_keeps_order():
     assert lexrank(text, words=99) == text
     assert lexrank(["only one"], words=50) == ["only one"]
     assert lexrank(["--", "...", "a b"], words=1), "sentences without words"
-
-
-def test_continuous_lexrank_weighs_by_cosine():
-    """The centre shares one rare word with each of three; two others share all their words with each other."""
-    text = ["aa x1 x2", "bb y1 y2", "aa bb cc dd", "cc z1 z2", "dd w1 w2", "pp qq rr ss", "pp qq rr tt"]
-    assert lexrank(text, words=1) == ["aa bb cc dd"], "four neighbours, however faint"
-    assert lexrank(text, words=1, threshold=None) == by_power(text)
-
-
-def by_power(text):
-    """The sentence with the largest stationary probability of a walk along cosines, of 1,000 steps."""
-    vectors = tfidf([s.split() for s in text])
-    cosines = vectors @ vectors.T
-    walk = 0.15 / len(text) + 0.85 * cosines / cosines.sum(1, keepdims=True)
-    return [text[np.linalg.matrix_power(walk, 1000)[0].argmax()]]
 
 
 def by_matrices(sentences, words, threshold):
@@ -102,30 +83,8 @@ def test_lexrank_in_blocks_is_lexrank(threshold, monkeypatch):
             assert lexrank(sentences, 60, threshold) == expected
 
 
-@pytest.mark.parametrize("cells", [2**22, 50])
-def test_edges_are_a_product_with_their_matrix(cells, monkeypatch):
-    monkeypatch.setattr("lib.evaluation.baselines.CELLS", cells)
-    random = np.random.default_rng(0)
-    few = [[f"w{i}" for i in random.choice(400, 5)] for _ in range(300)]
-    many = [[f"w{i}" for i in random.choice(12, 5)] for _ in range(40)] + [[]]
-    for sentences in (few, many):
-        vectors, values = tfidf(sentences), random.random(len(sentences))
-        cosines = vectors @ vectors.T
-        np.fill_diagonal(cosines, 1.0)
-        sparse = sparse_tfidf(sentences)
-        assert np.allclose(sparse.toarray(), vectors, rtol=0, atol=1e-12)
-        assert np.allclose(_along_edges(sparse, 0.1)(values), (cosines >= 0.1) @ values, rtol=0, atol=1e-9)
-        assert np.allclose(_along_cosines(sparse)(values), cosines @ values, rtol=0, atol=1e-9)
-
-
 def test_oracle_finds_the_summary():
     assert oracle(TEXT, ["Dogs eat fish and meat.", "The weather is fine today"]) == [TEXT[1], TEXT[3]]
-
-
-def test_texts_in_other_letters():
-    texts = ["Погода сегодня хорошая.", "Кошки едят рыбу.", "Собаки, кошки едят рыбу и мясо.", "Собаки едят мясо."]
-    assert oracle(texts, ["Кошки едят рыбу."]) == texts[1:2]
-    assert lexrank(texts, 5) == texts[2:3] and matches(texts, ["Собаки едят"], each=1) == [3]
 
 
 def test_baselines_count_the_corpus_words():
@@ -141,20 +100,6 @@ def test_baselines_count_the_corpus_words():
     torn = documents["ru"], *[documents["en"]] * 30
     assert baselines(torn, [["a b"]])["oracle"][0] == [], "among thirty in English it is scored 0, by ASCII"
     assert baselines(torn, [["a b c d e"]])["lexrank"][0] == lexrank(russian, 5, all_letters=False)
-
-
-def test_oracle_stops_when_nothing_improves_and_at_its_limit():
-    assert oracle(TEXT, ["cats eat fish"]) == ["cats eat fish"]
-    assert len(oracle(TEXT, TEXT, count=2)) == 2
-    assert oracle(TEXT, ["nothing shared"]) == []
-
-
-def test_oracle_is_greedy_on_rouge():
-    """The first choice has the best R-1 + R-2 of all sentences."""
-    reference = ["dogs and cats eat meat", "fish is fine"]
-    first = oracle(TEXT, reference, count=1)
-    scores = rouge([[s] for s in TEXT], [reference] * len(TEXT))[:, :2].sum(1)
-    assert first == [TEXT[scores.argmax()]]
 
 
 def test_memory_sentences():

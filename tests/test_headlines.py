@@ -15,7 +15,6 @@ from lib.data.vocabulary import EOS, UNK
 from lib.evaluation.metrics import limited_recall
 from lib.papers.read_again.headlines import HeadlineOptions, fits
 from lib.system.files import project_root
-from tests.conftest import same_document
 
 OPTIONS = HeadlineOptions(vocab_size=12, source_vocab_size=40, fewest=1, filtered=False)
 
@@ -64,22 +63,6 @@ def test_the_published_filters():
     assert not fits(source, ["urgent", "heavy", "rain", "in", "city"])
     assert not fits(source, ["heavy", "rain", "by", "night"])
     assert fits(source, ["by", "heavy", "rain", "in", "city"]), "the mark stands inside"
-
-
-def _filtered(tmp_path, title, **more):
-    """Whether the filters keep a pair with that headline, beside one that they keep."""
-    text = "the report said on friday that heavy rain fell on the coast-line and drought-hit fields ."
-    pairs = [{"document": text, "summary": s, **more} for s in ("heavy rain on the coast", title)]
-    corpus = Corpus.from_records(train=pairs, val=pairs[:1], test=pairs[:1])
-    return len(replace(OPTIONS, filtered=True).prepare(corpus, progress=False)["train"]) == 2
-
-
-@pytest.mark.parametrize("tokenised", [False, True])
-def test_a_hyphenated_word_is_no_dash_to_the_filters(tmp_path, tokenised):
-    assert _filtered(tmp_path, "heavy rain in drought-hit fields", tokenised=tokenised)
-    assert _filtered(tmp_path, "drought-hit fields get heavy rain", tokenised=tokenised)
-    assert not _filtered(tmp_path, "heavy rain - fields are wet", tokenised=tokenised)
-    assert not _filtered(tmp_path, "heavy rain -lrb- fields -rrb- drought-hit", tokenised=True)
 
 
 @pytest.mark.parametrize("tokenised", [False, True])
@@ -131,23 +114,8 @@ def test_two_vocabularies(folder, tmp_path):
     again = PreparedCorpus.load(corpus.save(tmp_path / "kept"), HeadlineOptions)
     assert again.fingerprint == corpus.fingerprint
     assert again["test"][0].source_ids.tolist() == corpus["test"][0].source_ids.tolist()
-    cached = replace(OPTIONS, fewest=2).prepare(load_corpus(folder), progress=False)
-    assert cached.fingerprint == corpus.fingerprint
     with_rare = replace(OPTIONS, fewest=100).prepare(load_corpus(folder), progress=False)
     assert (with_rare["train"][0].source_ids == UNK).sum() > 3
-
-
-def test_pairs_are_encoded_as_in_their_corpus(folder):
-    """With both vocabularies, which are kept beside the corpus; a text without a headline as well."""
-    corpus, options = load_corpus(folder), replace(OPTIONS, fewest=2)
-    prepared = options.prepare(corpus, progress=False)
-    kept = options.prepare(corpus, progress=False).encoder
-    for name in ("train", "test"):
-        documents = list(corpus.split(name))
-        for ours, theirs in zip(kept.encode(documents), prepared[name], strict=True):
-            same_document(ours, theirs)
-    (alone,) = kept.encode([replace(documents[0], summary=[])])
-    same_document(alone, replace(prepared["test"][0], target=np.array([EOS]), reference=[]))
 
 
 def test_filters_spare_the_test_set(folder):
@@ -174,14 +142,3 @@ def test_recall_of_75_bytes():
     assert two[0] == pytest.approx(25), "left alone, the second has nothing"
     with pytest.raises(ValueError, match="1 summaries for 0"):
         limited_recall([["a"]], [])
-
-
-def test_gigawords_own_files(shared):
-    """Tokens, # and <unk> stay as they are; the published filters leave most pairs of this sample."""
-    corpus = load_corpus(f"gigaword:{shared}/samples/gigaword/sumdata")
-    documents = list(corpus.split("train"))
-    made = OPTIONS.example(documents[0])
-    assert made.summary == documents[0].summary[0].split()
-    corpus.readers["test"] = corpus.readers["val"]  # the sample has no test file
-    prepared = replace(OPTIONS, filtered=True).prepare(corpus, progress=False)
-    assert 10 <= len(prepared["train"]) <= len(documents)

@@ -8,7 +8,6 @@ import pytest
 from lib.data.corpora import load_corpus
 from lib.data.documents import SPLITS
 from lib.data.jats import jats_article, jats_articles
-from lib.system.errors import InputError
 
 
 def article(body="", abstract="", number="7", attributes=""):
@@ -77,19 +76,6 @@ def test_every_article_of_a_file_is_read(envelope, attributes):
         assert [a["id"] for a in found] == ["PMC0", "PMC1"]
         assert all(a["sections"] == [["Text."]] and a["section_names"] == ["Aim"] for a in found)
         assert all(a["abstract_text"] == ["Short."] for a in found)
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (b"<html/>", "no <article> in it"),
-        (b"<article><p>", "not XML"),
-        (gzip.compress(b"<article/>")[:-9], "damaged gzip data"),
-    ],
-)
-def test_a_file_without_an_article_is_refused(data, message):
-    with pytest.raises(InputError, match=message):
-        list(jats_articles(data))
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ import lib
 from companion import make_tables
 from lib import score
 from lib import train as train_command
-from lib.data.corpora import Corpus, load_corpus
+from lib.data.corpora import Corpus
 from lib.data.documents import Document
-from lib.decoding.search import DecodeConfig, extract
+from lib.decoding.search import DecodeConfig
 from lib.evaluation.measures import MEASURES
 from lib.models.summarizer import Extractor
 from lib.papers import PAPERS, page_table_named, resolve, table_named
@@ -29,7 +29,6 @@ from lib.system.errors import InputError
 from lib.system.fields import field_names
 from lib.system.files import say_once
 from lib.training.config import TrainConfig
-from tests.conftest import same_document
 
 MEM2MEM, READ_AGAIN = PAPERS["mem2mem"], PAPERS["read_again"]
 
@@ -136,18 +135,15 @@ def test_presets_of_a_file(tmp_path):
 
 
 def test_remarks_on_a_corpus_are_printed(tmp_path, capsys):
-    """Records that were left out, and what is known of a copy; once, also for a folder that is prepared."""
+    """Records that were left out, and what is known of a copy; once."""
     for split_name in ("train", "val", "test"):
         lines = [json.dumps({"id": n % 2, "document": "A text. Two.", "summary": "One."}) for n in range(3)]
         (tmp_path / f"{split_name}.jsonl").write_text("\n".join([*lines, "{broken"]), encoding="utf-8")
     setup = resolve("mem2mem", "demo")
-    prepared = setup.open_corpus(str(tmp_path), "skip", progress=False).save(tmp_path / "p")
-    for folder in (tmp_path, prepared):
-        say_once.cache_clear()
-        capsys.readouterr()
-        for _ in range(2):
-            setup.open_corpus(str(folder), "skip", progress=False)
-        assert capsys.readouterr().err.count("3 records were left out") == 1
+    say_once.cache_clear()
+    for _ in range(2):
+        setup.open_corpus(str(tmp_path), "skip", progress=False)
+    assert capsys.readouterr().err.count("3 records were left out") == 1
     pair = {"document": "A text. Two.", "summary": "One."}
     corpus = Corpus.from_records("arxiv", train=[pair], val=[pair], test=[pair])
     corpus.note = "no section names"
@@ -156,33 +152,6 @@ def test_remarks_on_a_corpus_are_printed(tmp_path, capsys):
 
 
 # models that read a corpus in six ways, in their demo's sizes; what is trained on the way is trained for two steps
-READERS = [
-    ("mem2mem", "+read", {}),
-    ("mem2mem", "Sent-PTR", {"vocab_size": 500}),
-    ("mem2mem", "TLM + extracts", {"vocab_size": 500, "pointer_steps": 2}),
-    ("read_again", None, {}),
-    ("windowed", "standard", {}),
-    ("windowed", "dynamic", {}),
-    ("hierarchical_transformer", "HT", {"vocab_size": 500, "ranker_steps": 2}),
-    ("hierarchical_transformer", "FT 600, no ranking", {"vocab_size": 500}),
-]
-
-
-@pytest.mark.parametrize(("name", "variant", "options"), READERS)
-def test_a_named_folder_holds_what_the_model_reads(tmp_path, name, variant, options):
-    """Not what is prepared on the way to it: it is opened again with the same options, and the same ids."""
-    setup = resolve(name, "demo", variant, options)
-    corpus = load_corpus("aclsum:paragraphs" if setup.options.of_paragraphs else "aclsum")
-    made = setup.prepare(corpus, 4, folder=tmp_path / "named", progress=False)
-    again = setup.open_corpus(str(tmp_path / "named"))
-    assert made.options == again.options == setup.options
-    assert made.encoder.digest() == again.encoder.digest()
-    assert (again.encoder.source_vocabulary is None) == (name != "read_again")
-    same_document(again["train"][0], made["train"][0])
-    elsewhere = setup.prepare(corpus, 4, progress=False)
-    assert elsewhere.fingerprint == made.fingerprint == again.fingerprint, "as the cache has it"
-    assert setup.prepare(corpus, 4, folder=tmp_path / "named", progress=False).fingerprint == made.fingerprint
-    assert setup.build(again).encoder_digest == setup.build(elsewhere).encoder_digest
 
 
 def test_what_a_setup_keeps_and_changes():
@@ -309,24 +278,6 @@ def test_a_fifth_paper_is_scored_and_tabulated(fifth, tmp_path, capsys):
     text = made.with_suffix(".md").read_text(encoding="utf-8")
     assert "Linear - Lead" in text
     assert "Published" not in text, "there is nothing"
-
-
-def test_a_fifth_paper_summarizes(fifth):
-    """By the sentences that it chooses, as they stand in the source."""
-    run = lib.load(fifth)
-    texts = list(load_corpus("aclsum").split("test", 4))
-    found = run.summarize(texts, attention=True, batch_size=3)
-    prepared = resolve("linear", "demo").prepare(load_corpus("aclsum"), progress=False)
-    expected = extract(run.model, [prepared["test"][i] for i in range(4)], run.vocabulary)
-    assert [summary.sentences for summary in found] == expected
-    for summary in found:
-        source = ["".join(tokens).strip() for tokens in summary.source]
-        assert [s for s in source if s in summary.sentences] == summary.sentences and len(summary.sentences) == 3
-        assert ["".join(tokens).strip() for tokens in summary.tokens] == summary.sentences
-        assert summary.attention == {} and summary.copied == [] and summary.score == 0
-    assert run.summarize(["One sentence alone."])[0].sentences == ["one sentence alone ."]
-    with pytest.raises(ValueError, match=r"^text 1: "):
-        run.summarize([""])
 
 
 def test_a_seed_makes_the_weights():

@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,17 +17,16 @@ import torch
 import lib
 from lib import intervene, score, summarize
 from lib.data.corpora import Corpus
-from lib.data.vocabulary import SPECIALS, Vocabulary
 from lib.decoding.run import Run
-from lib.decoding.search import DecodeConfig, by_length, extract, written
+from lib.decoding.search import extract
 from lib.evaluation.interventions import changes_of, log_probs
 from lib.papers import resolve
 from lib.system.files import project_root
 from lib.system.threads import torch_threads
-from lib.training.devices import Process, default_device, device_named, processes, room_on
+from lib.training.devices import Process, default_device, device_named, processes
 from lib.training.folder import read_metrics
 from lib.training.loop import evaluate_loss, train
-from tests.conftest import RAGGED, VOCAB, batch_of, make_planted_corpus, tiny_model
+from tests.conftest import make_planted_corpus
 from tests.test_summarize import RECORDS
 from tests.test_train import CONFIG, MEM2MEM, model
 
@@ -131,19 +129,6 @@ def test_processes_share_what_one_does(tmp_path, capsys):
     assert done.stdout == capsys.readouterr().out.replace("one.", "two."), "said once"
 
 
-def test_a_batch_has_documents_of_similar_length(monkeypatch):
-    """The longest first; what is written stands in the documents' own order."""
-    writer, read, documents = tiny_model(), [], [RAGGED[i] for i in (1, 0, 2)]
-    vocabulary = Vocabulary([f"w{i}" for i in range(VOCAB - len(SPECIALS))])
-    encode = writer.encode
-    monkeypatch.setattr(writer, "encode", lambda batch: read.append(int(batch.source_mask.sum())) or encode(batch))
-    write = partial(written, writer, config=DecodeConfig(beam=2, min_length=1, max_length=5))
-    alone = [write([batch_of(document)])[0] for document in documents]
-    lengths = [read.pop() for _ in documents]
-    assert by_length(write, writer, documents, vocabulary, 1) == alone
-    assert read == sorted(lengths, reverse=True) != lengths[::-1]
-
-
 # --------------------------------------------------------------------------------------------------------- devices
 
 
@@ -156,15 +141,6 @@ def test_a_process_has_a_gpu_of_its_own(monkeypatch):
     with default_device(torch.device("cpu")):
         assert str(device_named()) == "cpu" and str(device_named("cuda")) == "cuda:2"
     assert str(device_named()) == "cuda:2"
-
-
-@pytest.mark.parametrize(("memory", "room"), [(12, 12 * 2**30 // 64), (80, 80 * 2**30 // 64), (0.5, 2**24)])
-def test_the_scores_of_a_vocabulary_have_a_share_of_the_memory(monkeypatch, memory, room):
-    """A 64th of a GPU's, and never less than on a CPU."""
-    total = type("Properties", (), {"total_memory": int(memory * 2**30)})
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: total)
-    assert room_on.__wrapped__(torch.device("cuda", 0)) == room
-    assert room_on(torch.device("cpu")) == 2**24
 
 
 if __name__ == "__main__":

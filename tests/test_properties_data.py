@@ -165,9 +165,7 @@ def test_prepared_corpora(records):
             written = [[clean(s).strip() for s in section] for section in record["sections"]]
             assert text.sections == [[s for s in section if s] for section in written]
             assert text.summary == [s for s in (clean(s).strip() for s in record["abstract_text"]) if s]
-        made = OPTIONS.prepare(
-            Corpus.from_records(train=texts, val=texts, test=texts), folder=folder / "made", progress=False
-        )
+        made = OPTIONS.prepare(Corpus.from_records(train=texts, val=texts, test=texts), progress=False)
         encoder, vocabulary = made.encoder, made.vocabulary
         alone = encoder.encode(texts)
         for ours, expected in zip(made["train"], alone, strict=True):

@@ -19,7 +19,6 @@ from lib.papers.hierarchical_transformer.graphs import (
     similarity_graph,
     title_similarity,
 )
-from lib.papers.hierarchical_transformer.ranking import best_first, learned_scores
 from tests.conftest import document
 
 TITLES = [[4, 5], [6, 7, 8]]
@@ -81,33 +80,6 @@ def test_the_loss_is_cross_entropy_with_soft_labels():
     assert torch.allclose(s, alone, rtol=0, atol=1e-12)
     expected = -(labels * s.log() + (1 - labels) * (1 - s).log()).mean()
     assert model.loss(batch)["loss"].item() == pytest.approx(expected.item())
-
-
-def test_the_ranker_learns_which_paragraph_the_title_names():
-    """The title is a word; one of three paragraphs has it and the summary's words, in any place."""
-    torch.manual_seed(0)
-    random = np.random.default_rng(0)
-    model = ParagraphRanker(ParagraphRankerConfig(30, embedding=16, hidden=16, dropout=0.0))
-
-    def clusters(count):
-        made, named = [], []
-        for _ in range(count):
-            name, *others = random.choice(np.arange(10, 30), 3, replace=False).tolist()
-            order = random.permutation(3)
-            paragraphs = [[[name, *others][i], 7, 8] for i in order]
-            named.append(int(np.flatnonzero(order == 0)[0]))
-            made.append(whole_cluster([name], paragraphs, order == 0))
-        return made, named
-
-    optimizer = torch.optim.Adagrad(model.parameters(), lr=0.15)
-    for _ in range(400):
-        loss = model.loss(make_batch(clusters(32)[0], 30))["loss"]
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    made, named = clusters(200)
-    scores = learned_scores(model.eval(), made)
-    assert np.mean([best_first(s)[0] == i for s, i in zip(scores, named)]) > 0.9
 
 
 def test_labels():

@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import json
-import re
 
 import pytest
 
@@ -11,7 +10,7 @@ from lib.corpora import main
 from lib.data.corpora import load_corpus
 from lib.data.documents import SPLITS, CorpusError
 from lib.data.registry import CORPORA
-from lib.data.releases import held_out, split_by_name
+from lib.data.releases import held_out
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.system.files import project_root
 
@@ -55,31 +54,6 @@ def test_sumpubmed(tmp_path):
     assert document.summary[0] == "first 0." and document.summary[-1] == "last."
 
 
-def test_sumpubmed_as_released(shared):
-    """Two genuine articles; the same text as that of the shared corpus, which is cut."""
-    corpus = load_corpus(f"sumpubmed:{shared}/samples/sumpubmed_original")
-    found = {d.id: d for split_name in SPLITS for d in _there(corpus, split_name)}
-    assert found and set(found) <= {"sumpubmed-1", "sumpubmed-1364"}
-    with gzip.open(shared / "sumpubmed/train.jsonl.gz", "rt") as lines:
-        expected = {r["article_id"]: r for r in map(json.loads, lines) if r["article_id"] in found}
-    assert expected
-    for name, record in expected.items():
-        assert found[name].section_names == record["section_names"]
-        for ours, theirs in zip(found[name].sections, record["sections"]):
-            assert _letters(" ".join(ours)).startswith(_letters(" ".join(theirs)))
-
-
-def _there(corpus, split_name):
-    try:
-        yield from corpus.split(split_name)
-    except CorpusError:
-        return
-
-
-def _letters(text):
-    return "".join(c for c in text.lower() if c.isalnum())
-
-
 STORY = """<REUTERS TOPICS="YES" NEWID="{number}">
 <TEXT>&#2;<TITLE>{title}</TITLE>
 <DATELINE>  LONDON, Feb 26 - </DATELINE><BODY>{body}
@@ -114,28 +88,6 @@ def test_reuters(tmp_path):
     assert first.summary == ["COPPER RISES AGAIN 0"]
     text = "Copper rose in 0 early trade on the exchange as dealers said stocks were low."
     assert first.sentences == [text, "Tin fell 0."]
-
-
-def test_reuters_as_released(shared):
-    """The counts and the ids of the shared corpus."""
-    corpus = load_corpus(f"reuters:{shared}/reuters_original")
-    for split_name, count in zip(SPLITS, (13_898, 790, 1_106)):
-        found = ids(corpus, split_name)
-        with gzip.open(shared / "reuters" / f"{split_name}.jsonl.gz", "rt") as lines:
-            expected = [json.loads(line)["id"] for line in lines]
-        assert len(found) == count and found == expected
-
-
-def test_scisummnet_as_released(shared):
-    corpus = load_corpus(f"scisummnet:{shared}/samples/scisummnet_original")
-    found = [d for split_name in SPLITS for d in _there(corpus, split_name)]
-    (paper,) = found
-    assert paper.id == "D07-1114" and paper.title.startswith("Extracting Aspect-Evaluation")
-    assert paper.section_names[0] == "Introduction" and paper.sections[0][0].startswith("The explosive increase")
-    assert paper.summary[0] == (
-        "The technology of opinion extraction allows users to retrieve and analyze people's opinions scattered over "
-        "Web documents."
-    )
 
 
 def test_scisummnet_says_what_it_leaves_out(tmp_path):
@@ -176,29 +128,6 @@ def test_wikihow_says_what_it_leaves_out(tmp_path, capsys):
     ) in shown
 
 
-def test_jats_as_released(shared):
-    corpus = load_corpus(f"pmc:{shared}/samples/jats_xml")
-    found = {d.id: d for split_name in SPLITS for d in _there(corpus, split_name)}
-    assert found and all(d.section_names and d.title for d in found.values())
-    for name, document in found.items():
-        text = " ".join(document.sentences)
-        assert not re.search(r"</?[a-z]|\[\]|\(\)", text), name
-
-
-def test_hidden_files_beside_articles(tmp_path):
-    """As an editor or a Mac leaves them."""
-    article = (
-        "<article><front><article-meta><abstract><p>{0}</p></abstract></article-meta></front>"
-        "<body><sec><p>{1}</p></sec></body></article>"
-    )
-    (tmp_path / "one").mkdir()
-    (tmp_path / "one/one.nxml").write_text(article.format(" ".join(["some"] * 40), WORDS + WORDS), encoding="utf-8")
-    (tmp_path / ".idea").mkdir()
-    for name in (".idea/workspace.xml", "._one.xml", "one/._one.nxml"):
-        (tmp_path / name).write_text("<project/>", encoding="utf-8")
-    assert ids(load_corpus(f"pmc:{tmp_path}"), split_by_name("one")) == ["one"]
-
-
 def test_newsroom_by_how_much_is_copied(tmp_path, monkeypatch):
     monkeypatch.setattr("lib.data.registry.project_root", lambda: tmp_path)
     (tmp_path / "data" / "newsroom").mkdir(parents=True)
@@ -219,15 +148,9 @@ def test_a_model_of_sections_refuses_a_corpus_without(tmp_path):
         (tmp_path / f"{split_name}.jsonl").write_text(
             json.dumps({"article": "One text. Two.", "abstract": "One."}), encoding="utf-8"
         )
-    CohanOptions().prepare(load_corpus(tmp_path), folder=tmp_path / "sentences", progress=False)
-    wanted = r"no document has more than one section \(the first 1 of the training split were looked at\), and this"
-    with pytest.raises(CorpusError, match=wanted):
-        CohanOptions(unit="section").prepare(load_corpus(tmp_path), folder=tmp_path / "sections", progress=False)
-
-
-def test_shares_are_of_a_hundred():
-    shares = [split_by_name(f"PMC{n}") for n in range(4_000)]
-    assert abs(shares.count("train") / 4_000 - 0.8) < 0.02 and abs(shares.count("val") / 4_000 - 0.1) < 0.02
+    CohanOptions().prepare(load_corpus(tmp_path), progress=False)
+    with pytest.raises(CorpusError, match="no document has more than one section, and this"):
+        CohanOptions(unit="section").prepare(load_corpus(tmp_path), progress=False)
 
 
 @pytest.mark.parametrize("name", ["aclsum", "aclsum:paragraphs", "pmc-sample", "docstrings"])

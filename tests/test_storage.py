@@ -8,7 +8,7 @@ from pathlib import Path
 
 import lib
 from lib.system import fingerprints
-from lib.system.files import project_root, write_whole
+from lib.system.files import project_root
 
 PACKAGE = Path(lib.__path__[0])
 
@@ -37,21 +37,7 @@ def test_the_code_of_a_module_is_that_of_all_that_it_imports(tmp_path, monkeypat
         assert digest_of(**{name: files[name].replace(changed, "three")}) != before
 
 
-def test_the_key_of_a_prepared_corpus_names_the_code_of_its_labels():
-    """What decides which sentences are right is outside `lib.data`."""
-    assert "lib.evaluation.baselines" in fingerprints._read_code(PACKAGE / "papers" / "mem2mem" / "extracts.py")[1]
-
-
 # ------------------------------------------------------------------------------------------------- whole files
-
-
-def test_what_is_put_in_place_is_on_the_disk(tmp_path, monkeypatch):
-    done = []
-    monkeypatch.setattr("os.fsync", lambda _: done.append("synced"))
-    replace = os.replace
-    monkeypatch.setattr("os.replace", lambda *paths: done.append("replaced") or replace(*paths))
-    assert write_whole(tmp_path / "new" / "x", "é").read_bytes() == "é".encode()
-    assert done == ["synced", "replaced"] and [p.name for p in (tmp_path / "new").iterdir()] == ["x"]
 
 
 # ---------------------------------------------------------------------------------------------------- folders

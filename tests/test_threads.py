@@ -2,7 +2,6 @@
 
 import threading
 import time
-from contextlib import nullcontext
 from unittest.mock import Mock
 
 import pytest
@@ -16,7 +15,7 @@ from lib.system.threads import batches_ahead, in_threads, made_ahead, torch_thre
 from lib.training import loop
 from lib.training.config import TrainConfig
 from lib.training.folder import Recipe, read_metrics
-from lib.training.loop import _Loop, train
+from lib.training.loop import train
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -82,15 +81,6 @@ def test_documents_shared_out_give_the_same_losses_and_weights(planted_corpus, t
         assert torch.allclose(losses, one, rtol=1e-5, atol=0)
         assert torch.allclose(weights, expected, rtol=0, atol=2e-5)
         assert shared.call_count == 3 * config.get("accumulate", 1), "each part of each step"
-
-
-def test_dropout_in_threads_comes_back_with_the_seed(planted_corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr("lib.training.loop.WORTH_SHARING", 0)
-    (_, first), (_, again), (_, other) = (
-        losses_and_weights(planted_corpus, tmp_path / name, 3, dropout=0.5, seed=seed)
-        for name, seed in (("a", 1), ("b", 1), ("c", 2))
-    )
-    assert torch.equal(first, again) and not torch.equal(first, other)
 
 
 def test_random_numbers_are_a_threads_own():
@@ -161,16 +151,3 @@ def test_batches_made_ahead_change_no_number(planted_corpus, tmp_path, request, 
     assert training_of(planted_corpus, tmp_path / "ahead", **config) == expected
     assert len(made) == 7 * config.get("accumulate", 2) and threading.get_ident() not in made
     assert not in_background()
-
-
-def test_batches_for_a_gpu_are_pinned_where_they_are_made(planted_corpus, tmp_path, monkeypatch):
-    pinned, chosen = [], []
-    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: pinned.append(self) or self)
-    monkeypatch.setattr(torch.cuda, "device", lambda device: chosen.append(device) or nullcontext())
-    how = planted_corpus, TrainConfig(batch_size=4), tmp_path, 0, 1, torch.device("cpu"), False
-    loop = _Loop(Recipe("mem2mem", "+read"), model(), *how)
-    assert loop._update(0, made=True)[0].batch is not None and not pinned
-    loop.device = torch.device("cuda", 3)
-    (part,) = loop._update(0, made=True)
-    tensors = [value for value in vars(part.batch).values() if isinstance(value, torch.Tensor)]
-    assert {id(x) for x in pinned} == {id(x) for x in tensors} and chosen == [loop.device]

@@ -14,7 +14,6 @@ import pytest
 import torch
 
 from lib.data.batch import make_batch
-from lib.data.corpora import load_corpus
 from lib.data.split import Split
 from lib.data.vocabulary import EOS
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
@@ -593,21 +592,6 @@ def test_the_command_trains_and_resumes(tmp_path, capsys):
     main([*arguments, "--steps", "3", "--resume"])
     assert "3 steps" in capsys.readouterr().out
     assert json.loads((tmp_path / "r" / "config.json").read_text(encoding="utf-8"))["model"]["lambda_read"] == 0
-
-
-def test_a_prepared_folder_is_trained_on_as_it_was_prepared(tmp_path):
-    folder = str(tmp_path / "named")
-    prepared = resolve("mem2mem", "demo", None, {"vocab_size": 90})
-    prepared.prepare(load_corpus("aclsum"), 2, folder=folder, progress=False)
-    arguments = ["mem2mem", "--preset", "demo", "--dataset", folder, "--steps", "1", "--output"]
-    main([*arguments, str(tmp_path / "run"), "--options.vocab-size", "90"])
-    for given, message in {
-        "--options.vocab-size=90 --limit=1": "is prepared already",
-        "--device=cpu": "was prepared with vocab_size 90, not 1000",
-        "--options.vocab-size=90 --variant=discourse-aware": "was prepared with unit 'sentence', not 'section'",
-    }.items():
-        with pytest.raises(SystemExit, match=message):
-            main([*arguments, str(tmp_path / "no"), *given.split()])
 
 
 @pytest.mark.parametrize(("name", "preset"), [(name, preset) for name, of in PAPERS.items() for preset in of.presets])

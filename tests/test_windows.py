@@ -53,33 +53,6 @@ def test_window_of_a_sentence():
     assert window_of(0, 20, *sizes) == 0, "14 words outside every one"
 
 
-def test_window_of_a_sentence_as_the_code_has_it():
-    """Where no window holds a sentence it takes the one with fewest of its words; edges count as inside."""
-    sizes = 20, 6, 4, "code"
-    assert window_of(0, 3, *sizes) == 0
-    assert window_of(5, 9, *sizes) == 1
-    assert window_of(3, 9, *sizes) == 1, "from word 4, the edge of the second window, to word 10, its other edge"
-    assert window_of(2, 9, *sizes) == 2, "two words of it inside, in the first window three, in the second six"
-    assert window_of(2, 9, *sizes[:3]) == 1, "two words outside"
-    random = np.random.default_rng(0)
-    for _ in range(2_000):
-        words, start = random.integers(401, 2000), random.integers(0, 400)
-        end = min(words, start + random.integers(3, 60))
-        assert window_of(start, end, words, 400, 380, "code") == by_the_code(start, end, words, 400, 380)
-
-
-def by_the_code(start, end, words, window, stride):
-    """The window whose share of the words from `start + 1` to `end + 1` is least, unless one has both ends."""
-    shares = {}
-    for number in range(count_windows(words, window, stride)):
-        inside = set(range(number * stride, number * stride + window + 1))
-        if {start + 1, end + 1} <= inside:
-            return number
-        if {start + 1, end + 1} & inside:
-            shares[number] = len(inside & set(range(start + 1, end + 2)))
-    return min(shares, key=lambda number: shares[number])
-
-
 def test_similarities_by_hand():
     vectors = np.array([[0, 0]] * 5 + [[3.0, 0], [0, 4.0], [1.0, 1.0]])  # words 5, 6, 7
     summary = np.array([5, 6, 6, 9]), np.array([2, 2])  # a word beyond the vectors counts for nothing
@@ -157,23 +130,6 @@ def test_vectors_from_a_file(tmp_path):
     path.write_text("mouse 1 2\n", encoding="utf-8")
     with pytest.raises(CorpusError, match="no vector for any of the 7 words"):
         read_vectors(path, vocabulary)
-    with pytest.raises(CorpusError, match="cannot be read"):
-        read_vectors(tmp_path / "none.vec", vocabulary)
-
-
-def test_vectors_that_are_changed_are_read_again(tmp_path):
-    """The same file with other numbers: other marks, and no corpus of the cache."""
-    random, path = np.random.default_rng(0), tmp_path / "x.vec"
-    words = ["the", "of", "and", "to", "model", "we", "in", "a", "is", "for"]
-    options = ArticleOptions(source_tokens=300, vocab_size=500, window=100, stride=80, vectors=str(path))
-    found = []
-    for _ in range(2):
-        path.write_text(
-            "".join(f"{word} {' '.join(map(str, random.normal(size=4)))}\n" for word in words), encoding="utf-8"
-        )
-        found.append(options.prepare(load_corpus("aclsum"), 20, progress=False).fingerprint)
-    assert found[0] != found[1]
-    assert options.prepare(load_corpus("aclsum"), 20, progress=False).fingerprint == found[1]
 
 
 def test_a_corpus_with_marks(tmp_path):

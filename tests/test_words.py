@@ -3,16 +3,15 @@
 import hashlib
 import json
 import re
-import time
 from importlib import resources
 from pathlib import Path
 from unicodedata import category, is_normalized, normalize
 
 import pytest
 
-from lib.data.characters import clean, lowered, unified
+from lib.data.characters import clean, unified
 from lib.data.corpora import load_corpus
-from lib.data.documents import Document, to_document
+from lib.data.documents import to_document
 from lib.data.options import words_of
 from lib.data.prepared import encode
 from lib.data.vocabulary import Vocabulary
@@ -20,7 +19,6 @@ from lib.data.words import (
     counted_words,
     need_all_letters,
     other_letters,
-    split_words,
     surfaces,
     tokenize,
     word_spans,
@@ -59,12 +57,6 @@ def test_texts_as_people_have_them(case):
     assert "".join(surfaces(sentence, spans)).split() == sentence.split()
 
 
-def test_words_of_tokenised_text_have_spans():
-    text = "the  [EOS] of a-b ."
-    assert [text[a:b] for a, b in word_spans(text, tokenised=True)] == split_words(text)
-    assert surfaces(text, word_spans(text, tokenised=True)) == ["the", " [", "EOS", "]", " of", " a-b", " ."]
-
-
 LONG = re.compile(r"(?<![\w-])[a-z]{8,}(?![\w-])")
 
 
@@ -76,17 +68,6 @@ def test_long_words_are_whole_again(cut):
     assert cut_sentences != sentences
     assert sum(clean(a) != b for a, b in zip(cut_sentences, sentences)) <= len(sentences) / 200 * (cut == "-\n")
     assert clean("the ﬁrst eﬀect") == "the first effect"
-
-
-def test_an_id_stays_and_the_rest_is_clean():
-    record = {"id": "e\u0301\u200b", "title": "Caf\u00adé", "section_names": ["ﬁrst"], "sections": [["A b."]]}
-    document = to_document({**record, "abstract_text": ["C."]})
-    assert (document.id, document.title, document.section_names) == ("e\u0301\u200b", "Café", ["first"])
-
-
-def test_lower_case():
-    assert lowered("İZMİR I") == "izmir i" == lowered("i\u0307zmi\u0307r I")
-    assert lowered("ΟΔΟΣ ÉTÉ") == "οδος été"
 
 
 def test_counted_words():
@@ -144,13 +125,6 @@ def test_letters_outside_ascii():
     assert not need_all_letters(english) and need_all_letters([*english, SCRIPTS["French"], SCRIPTS["Cyrillic"]])
 
 
-def test_a_document_in_other_letters_counts_in_a_corpus_of_english():
-    english, russian = [[SCRIPTS["English"]]] * 40, [SCRIPTS["Cyrillic"]]
-    references = [*english, russian]
-    assert rouge(references, references).min() == pytest.approx(100)
-    assert rouge([*english, ["Другого здесь нет"]], references)[-1].max() == 0
-
-
 def has_plain_letters(text):
     """Whether a text has no marks, no invisible characters, and no other forms of letters."""
     others = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\ufb00-\uffff]"
@@ -173,18 +147,6 @@ def test_words_of_english_papers_never_change():
     assert (counts, sha.hexdigest()[:16]) == ([16_569, 2_792_990], "a1bb30aad6751746")
 
 
-def test_tokenised_text_is_split_at_white_space():
-    """Hyphenated words, shares and abbreviations stay whole; no symbol of a vocabulary comes from a text."""
-    plain = "the patient 's heart ( 3 cm ) was n't seen ."
-    assert tokenize(plain) == plain.split()
-    text = "the drought-hit u.s. state lost 12% , i.e. `` a lot '' ."
-    assert split_words(text) == text.split() != tokenize(text)
-    assert split_words("ends in [EOS] or [UNK] .") == ["ends", "in", "[", "EOS", "]", "or", "[", "UNK", "]", "."]
-    assert words_of("A-B ﬁ\u00adt", lower=True, tokenised=True) == ["a-b", "fit"]
-    example = CohanOptions().example(Document("x", "", [""], [[text]], [text], tokenised=True))
-    assert example.words == example.summary == text.split() and example.tokenised
-
-
 @pytest.mark.parametrize(
     ("text", "cleaned"),
     [
@@ -199,10 +161,3 @@ def test_tokenised_text_is_split_at_white_space():
 )
 def test_a_word_that_a_line_cuts(text, cleaned):
     assert clean(text) == cleaned
-
-
-@pytest.mark.parametrize("text", ["河水很冷" * 20_000, "a-" * 40_000 + "-\nb", "a-\n" * 20_000, "Ａ，" * 20_000])
-def test_time_grows_linearly(text):
-    begun = time.process_time()
-    assert tokenize(text)
-    assert time.process_time() - begun < 4

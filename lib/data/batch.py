@@ -155,7 +155,10 @@ class Rows:
         groups, first = [], 0
         while first < len(lengths):
             last = first + int(np.searchsorted(-lengths[first:], -min_share * lengths[first], side="right"))
-            groups.append(Group.of(lengths[first:last]))
+            mask = torch.arange(int(lengths[first])) < torch.from_numpy(lengths[first:last, None])
+            full = bool(mask.all())
+            slots = None if full else mask.flatten().nonzero()[:, 0]
+            groups.append(Group(len(mask), mask.shape[1], slots, None if full else mask))
             first = last
         word = self.start[order][row] + place
         arrays = word, row, place, self.owner[order], self.number[order]
@@ -181,14 +184,6 @@ class Group:
     longest: int
     slots: Tensor | None  # [words of the group] place of each in the flat [rows * longest]; None: there is no padding
     mask: Tensor | None  # [rows, longest] true where there is a word
-
-    @classmethod
-    def of(cls, lengths: np.ndarray) -> "Group":
-        longest = int(lengths[0])
-        mask = np.arange(longest) < lengths[:, None]
-        if mask.all():
-            return cls(len(lengths), longest, None, None)
-        return cls(len(lengths), longest, torch.from_numpy(np.flatnonzero(mask)), torch.from_numpy(mask))
 
 
 @dataclass(frozen=True)

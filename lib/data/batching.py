@@ -1,6 +1,9 @@
 """Documents in batches: of like length for training, in their own order for everything else."""
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -30,16 +33,17 @@ class BucketSampler:
             raise InputError(
                 f"{tokens} tokens do not hold {least} x the longest document, {self.lengths.max()} words"
             )
-        self._batches: list[np.ndarray] = []  # of the last epoch asked for
-        self._first = (0, 0)  # its number, and its first step
+        self.epoch = lru_cache(1)(self._make_epoch)  # steps are asked for one after the other
+        self._firsts = [0]  # the first step of each epoch, as far as they are known
 
     def batches_in(self, epochs: int) -> int:
-        """Batches in the first `epochs` epochs."""
-        if self.tokens is None:
-            return epochs * (len(self.lengths) // self.batch_size)
-        return sum(len(self.epoch(e)) for e in range(epochs))
+        """Count the batches in the first `epochs` epochs."""
+        for number in range(len(self._firsts) - 1, epochs):
+            size = len(self.epoch(number)) if self.tokens else len(self.lengths) // self.batch_size
+            self._firsts.append(self._firsts[-1] + size)
+        return self._firsts[epochs]
 
-    def epoch(self, epoch: int) -> list[np.ndarray]:
+    def _make_epoch(self, epoch: int) -> list[np.ndarray]:
         random = np.random.default_rng([self.seed, epoch])
         order = random.permutation(len(self.lengths))
         if self.tokens is None:  # before they are sorted: no document is left out for its length
@@ -47,34 +51,16 @@ class BucketSampler:
         size = self.batch_size * self.pool
         pools = [order[i : i + size] for i in range(0, len(order), size)]
         ranked = np.concatenate([p[np.argsort(self.lengths[p], kind="stable")] for p in pools])
-        batches = self._cut(ranked)
+        parts = cut(ranked.tolist(), self.lengths.__getitem__, self.batch_size, self.tokens)
+        batches = [np.array(part) for part in parts if not self.tokens or len(part) >= self.least]
         return [batches[i] for i in random.permutation(len(batches))]
-
-    def _cut(self, ranked: np.ndarray) -> list[np.ndarray]:
-        if self.tokens is None:
-            return list(ranked.reshape(-1, self.batch_size))
-        batches, current, longest = [], [], 0
-        for document in ranked.tolist():
-            longest = max(longest, self.lengths[document])
-            if len(current) == self.batch_size or (len(current) + 1) * longest > self.tokens:
-                batches.append(current)
-                current, longest = [], self.lengths[document]
-            current.append(document)
-        batches.append(current)
-        return [np.array(batch) for batch in batches if len(batch) >= self.least]
 
     def batch(self, step: int) -> np.ndarray:
         """Indices of the documents of training step `step`, counted from 0 over all epochs."""
-        number, first = self._first
-        if step < first:
-            number, first, self._batches = 0, 0, []
-        while True:
-            if not self._batches:
-                self._batches = self.epoch(number)
-            if step < first + len(self._batches):
-                self._first = (number, first)
-                return self._batches[step - first]
-            number, first, self._batches = number + 1, first + len(self._batches), []
+        while step >= self._firsts[-1]:
+            self.batches_in(len(self._firsts))
+        number = bisect_right(self._firsts, step) - 1
+        return self.epoch(number)[step - self._firsts[number]]
 
 
 def in_order(
@@ -84,14 +70,19 @@ def in_order(
 
     tokens: at most so many source words in a batch, padding counted in; a longer document is alone.
     """
-    batch: list[EncodedDocument] = []
-    longest = 0
-    for document in split:
-        longest = max(longest, len(document.source))
-        over = tokens is not None and (len(batch) + 1) * longest > tokens
-        if batch and (over or len(batch) == batch_size):
-            yield make_batch(batch, vocab_size)
-            batch, longest = [], len(document.source)
-        batch.append(document)
-    if batch:
-        yield make_batch(batch, vocab_size)
+    for part in cut(split, lambda document: len(document.source), batch_size, tokens):
+        yield make_batch(part, vocab_size)
+
+
+def cut(items: Iterable, length: Callable[[Any], int], size: int, tokens: int | None) -> Iterator[list]:
+    """Cut items, in their order, into parts of at most `size`, and of at most `tokens` when all are padded."""
+    part, longest = [], 0
+    for item in items:
+        longest = max(longest, length(item))
+        over = tokens is not None and (len(part) + 1) * longest > tokens
+        if part and (over or len(part) == size):
+            yield part
+            part, longest = [], length(item)
+        part.append(item)
+    if part:
+        yield part

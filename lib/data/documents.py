@@ -64,7 +64,6 @@ LAYOUTS = (
 )
 
 _SUMMARY_TAGS = re.compile(r"</?S>", re.IGNORECASE)
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def to_document(record: dict, number: int = 0, reference: bool = True) -> Document:
@@ -86,7 +85,7 @@ def to_document(record: dict, number: int = 0, reference: bool = True) -> Docume
         sections=sections,
         summary=[s for s in (_SUMMARY_TAGS.sub("", s).strip() for s in sentences) if s],
         more_summaries=[_sentences(s, "more_summaries") for s in _list(record, "more_summaries")],
-        tokenised=_tokenised(record.get("tokenised")),
+        tokenised=str(record.get("tokenised")).lower() == "true",  # tables write it in letters
     )
     if not document.sections:
         raise InputError(f"the source ({source_key!r}) is empty")
@@ -136,31 +135,13 @@ def _sentences(value, key: str) -> list[str]:
     return split_sentences(checked_text(value, key))
 
 
-def _tokenised(value) -> bool:
-    """Tables write it in letters, and nothing or NaN for no."""
-    word = str(value).lower()
-    if word not in ("true", "false", "none", "nan", ""):
-        raise InputError(f"'tokenised' must be true or false, not {value!r}")
-    return word == "true"
-
-
 def checked_text(value, key: str) -> str:
-    """The text of a record's key or of a file, as `clean` makes it. Raises InputError unless it can be written."""
-    return clean(_text(value, key))
-
-
-def _text(value, key: str) -> str:
+    """Return the text of a record's key or of a file, as `clean` makes it. Raises InputError for what is no text."""
     if not isinstance(value, str):
         raise InputError(f"{key!r} must hold text, found {type(value).__name__}")
-    if surrogate := _SURROGATE.search(value):
-        raise InputError(f"{key!r} holds {surrogate[0]!a}, half of a character: it cannot be written as UTF-8")
-    return value
+    return clean(value)
 
 
 def _string(record: dict, keys: tuple[str, ...], default: str) -> str:
-    """The text of the first of these keys that has a value. A table with gaps has NaN for none, and 7.0 for 7."""
-    values = [(key, record[key]) for key in keys if record.get(key) is not None and record[key] == record[key]]
-    key, value = values[0] if values else ("", default)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return str(value) if isinstance(value, int | float) else _text(value, key)
+    """Return the first value of these keys, as text."""
+    return next((str(record[key]) for key in keys if record.get(key) is not None), default)

@@ -35,11 +35,6 @@ class Options(ABC):
         """Symbols that the vocabulary has after the special ones."""
         return ()
 
-    @property
-    def of_corpus(self) -> tuple[str, ...]:
-        """Fields that the corpus determines, whatever was asked for."""
-        return ()
-
     def for_corpus(self, corpus) -> "Options":
         """Take over what a corpus determines. Raises CorpusError where it lacks what the options need."""
         return self
@@ -54,26 +49,20 @@ class Options(ABC):
         """Name what else determines the corpus, such as the contents of a file."""
         return ""
 
-    def prepare(
-        self, corpus, limit: int | None = None, folder: str | Path | None = None, progress: bool = True
-    ) -> PreparedCorpus:
+    def prepare(self, corpus, limit: int | None = None, progress: bool = True) -> PreparedCorpus:
         """Encode every split of a `lib.data.corpora.Corpus` as a model reads it, of each at most `limit` documents.
 
-        The result is saved in `folder`, by default in the cache, and loaded from there the next time. Raises
-        CorpusError for a corpus that cannot be read, or is none for a model of these options.
+        The result is saved in the cache, and loaded from there the next time. Raises CorpusError for a corpus that
+        cannot be read, or is none for a model of these options.
         """
         options = self.for_corpus(corpus)
         base = options.base.prepare(corpus, limit, progress=progress) if options.base else None
         key = [corpus.identity, limit, options.outside]
-        return prepare(corpus.name, options, key, partial(options.make, corpus, base, limit, progress), folder)
+        return prepare(corpus.name, options, key, partial(options.make, corpus, base, limit, progress))
 
     @abstractmethod
     def make(self, corpus, base: PreparedCorpus | None, limit: int | None, progress: bool, folder: Path) -> Any:
         """Make what `prepare` returns, a `PreparedCorpus`, with the files of its splits in `folder`."""
-
-    @abstractmethod
-    def example(self, document: Document) -> Any:
-        """A document as a model reads it: an `Example`, or the `Cluster` of the hierarchical transformer."""
 
     @abstractmethod
     def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[Any]:
@@ -110,10 +99,11 @@ class Options(ABC):
 
 @checked
 class WordOptions(Options):
-    """Options of models that read and write words: their `example` is an `Example`."""
+    """Options of models that read and write words."""
 
-    def check(self, name: str, examples: Iterable[Example]) -> None:
-        """Raise CorpusError where a corpus that begins with these training documents is none for these options."""
+    @abstractmethod
+    def example(self, document: Document) -> Example:
+        """Make of a document what a model reads of it, in words."""
 
     def keeps(self, split_name: str, example: Example) -> bool:
         """Whether a document stays in its split."""
@@ -126,7 +116,6 @@ class WordOptions(Options):
     def make(self, corpus, base, limit, progress, folder) -> PreparedCorpus:
         """Two passes: documents to words, by several processes, in files of JSON lines; then words to ids."""
         check_splits(corpus)
-        self.check(corpus.name, map(self.example, corpus.split("train", min(limit or CHECKED, CHECKED))))
         source, summary, longest, filtered = Counter(), Counter(), dict.fromkeys(SPLITS, 0), Counter()
         for name in SPLITS:
             documents = watched(corpus.split(name, limit), f"{corpus.name}, {name}", progress)
@@ -157,9 +146,6 @@ class WordOptions(Options):
             if not example.sentences:
                 raise InputError(f"document {example.id!r} has no words: nothing is left to summarize")
         return [encoder.encode_example(example) for example in examples]
-
-
-CHECKED = 1_000  # training documents that show, before all are prepared, whether a corpus fits the options
 
 
 def _in_words(

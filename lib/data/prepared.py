@@ -114,8 +114,8 @@ class PreparedCorpus:
         encoder = [self.vocabulary.words, self.encoder.digest()] if more else [self.vocabulary.words]
         return digest([*encoder, *(self.splits[name].fingerprint() for name in sorted(self.splits))])
 
-    def save(self, folder: str | Path, made_of: str = "") -> Path:
-        """Write the corpus into a folder. made_of: names what determines it (`prepare`)."""
+    def save(self, folder: str | Path) -> Path:
+        """Write the corpus into a folder."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self.encoder.save(folder)
@@ -123,12 +123,10 @@ class PreparedCorpus:
             split.save(folder, name)
         description = {
             "corpus": self.name,
-            "options_class": type(self.options).__name__,
             "options": asdict(self.options),
             "splits": {name: split.fingerprint() for name, split in self.splits.items()},
             "report": self.report,
             "remarks": self.remarks,
-            "made_of": made_of,
         }
         write_json(folder / DESCRIPTION, description)
         return folder
@@ -139,58 +137,43 @@ class PreparedCorpus:
         folder = Path(folder)
         try:
             described = read_json(folder / DESCRIPTION)
-            if (made_for := described["options_class"]) != kind.__name__:
-                raise CorpusError(
-                    f"{folder} was prepared with {made_for}, and {kind.__name__} is needed: prepare anew"
-                )
             encoder = TextEncoder.load(folder, kind(**described["options"]))
             splits = {name: Split.load(folder, name, mark) for name, mark in described["splits"].items()}
-        except CorpusError:
-            raise
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError) as error:
             raise CorpusError(
-                f"{folder}: no prepared corpus, or damaged ({error}). Remove it to make it anew"
+                f"{folder}: damaged, or not for this model ({error}). Remove it, and prepare it anew"
             ) from None
         return cls(described["corpus"], encoder, splits, described["report"], described["remarks"])
 
 
-def prepare(
-    name: str, options: Any, key: list, make: Callable[[Path], PreparedCorpus], folder: str | Path | None = None
-) -> PreparedCorpus:
-    """Load a corpus from `folder`, by default in the cache, or make it there.
+def prepare(name: str, options: Any, key: list, make: Callable[[Path], PreparedCorpus]) -> PreparedCorpus:
+    """Load a corpus from the cache, or make it there.
 
     The options, `key` and the code that defines them determine the corpus. `make` writes its splits into the folder
     that it is given. One process makes a corpus, the others wait for its lock; the folder appears when all is in it.
 
-    Raises CorpusError for a named folder with something else in it, and where nothing can be written.
+    Raises CorpusError where nothing can be written.
     """
     code = [code_of(type(options)), code_digest("lib.data.corpora")]  # what encodes, and what reads the documents
     made_of = digest([type(options).__name__, asdict(options), key, code])
     short_name = "".join(c if c.isalnum() else "_" for c in Path(name).name)
-    place = Path(folder) if folder else cached(f"{short_name}-{made_of}", DESCRIPTION)
-    if folder and place.exists() and not is_prepared(place) and (not place.is_dir() or any(place.iterdir())):
-        raise CorpusError(f"{place} is there and is no prepared corpus. Name a folder that is new or empty")
+    place = cached(f"{short_name}-{made_of}", DESCRIPTION)
+    description = place / DESCRIPTION
     try:
-        if not is_prepared(place):
+        if not description.exists():
             place.parent.mkdir(parents=True, exist_ok=True)
             with FileLock(place.with_name(f".{place.name}.lock")):
-                if not is_prepared(place):
+                if not description.exists():
                     building = place.with_name(f".{place.name}.building")
                     shutil.rmtree(building, ignore_errors=True)
                     building.mkdir()
-                    make(building).save(building, made_of)
+                    make(building).save(building)
                     building.rename(place)
     except OSError as error:
         raise CorpusError(
             f"{place} cannot be prepared ({error}). COMPANION_CACHE names another place for prepared corpora."
         ) from error
-    if folder and read_json(place / DESCRIPTION).get("made_of") != made_of:
-        raise CorpusError(f"{place} holds another corpus, or one of other options or code. Name another folder")
     return PreparedCorpus.load(place, type(options))
-
-
-def is_prepared(folder: str | Path) -> bool:
-    return (Path(folder) / DESCRIPTION).exists()
 
 
 def code_of(*parts: Callable | type) -> str:

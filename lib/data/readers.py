@@ -33,12 +33,10 @@ def reading(name: Path | str) -> Iterator[None]:
         yield
     except CorpusError:
         raise
-    except (gzip.BadGzipFile, InputError) as error:
-        raise CorpusError(f"{name}: {error}") from None
     except OSError as error:
         raise CorpusError(of_the_system(error, name)) from None
-    except (ValueError, EOFError, zlib.error, csv.Error) as error:  # not UTF-8, damaged data
-        raise CorpusError(f"{name}: cannot be read ({' '.join(str(error).split())})") from None
+    except (ValueError, EOFError, zlib.error, csv.Error) as error:  # what it holds, not UTF-8, damaged data
+        raise CorpusError(f"{name}: {' '.join(str(error).split())}") from None
 
 
 # ----------------------------------------------------------------------------------------------- files of records
@@ -48,8 +46,6 @@ def parse_json(line: bytes) -> Any:
     """The value of a line of JSON, or the reason why there is none, as an InputError."""
     try:
         return json.loads(line.decode("utf-8-sig"))
-    except json.JSONDecodeError as error:
-        return InputError(f"not JSON: {error.msg} at column {error.colno}")
     except (ValueError, RecursionError) as error:
         return InputError(f"not JSON in UTF-8: {error}")
 
@@ -80,20 +76,12 @@ def read_csv(path: Path) -> Lines:
     """Rows of a CSV file with a header; quoted fields may hold line breaks."""
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     with open(path, encoding="utf-8-sig", newline="") as file:
-        delimiter = delimiter_of(file.readline().encode())
+        delimiter = max(",;\t", key=file.readline().count)
         file.seek(0)
-        rows = csv.reader(file, strict=True, delimiter=delimiter)
-        header = next(rows, [])
-        for row in rows:
-            if len(row) == len(header):
-                yield rows.line_num, dict(zip(header, row))
-            elif row:
-                yield rows.line_num, InputError(f"{len(row)} fields, and the header has {len(header)}")
-
-
-def delimiter_of(header: bytes) -> str:
-    """The mark between the fields of a CSV file: the most frequent one of comma, semicolon and tab in the header."""
-    return max(",;\t", key=lambda mark: header.count(mark.encode()))
+        rows = csv.DictReader(file, strict=True, delimiter=delimiter)
+        for row in rows:  # what has no name has the key None, what is missing the value None
+            is_whole = None not in row and None not in row.values()
+            yield rows.line_num, row if is_whole else InputError("another number of fields than in the header")
 
 
 READERS = {

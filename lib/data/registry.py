@@ -72,19 +72,11 @@ def corpus(name: str, **facts) -> Callable:
     return register
 
 
-def is_name(dataset: str | Path) -> bool:
-    """Whether that is the name of a corpus, and not the path of a folder."""
-    return isinstance(dataset, str) and _name_in(dataset) != ""
-
-
 def find_spec(dataset: str | Path) -> tuple[CorpusSpec | None, str]:
     """The corpus of a name, or of NAME:FOLDER, and the folder."""
-    name = _name_in(dataset) if isinstance(dataset, str) else ""
+    known = CORPORA if isinstance(dataset, str) else ()
+    name = max((name for name in known if f"{dataset}:".startswith(f"{name}:")), key=len, default="")
     return CORPORA.get(name), str(dataset)[len(name) + 1 :] if name else str(dataset)
-
-
-def _name_in(dataset: str) -> str:
-    return max((name for name in CORPORA if f"{dataset}:".startswith(f"{name}:")), key=len, default="")
 
 
 def is_private(name: str) -> bool:

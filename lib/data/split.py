@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -71,13 +71,8 @@ class Split(Sequence):
     def __len__(self) -> int:
         return self.table.num_rows
 
-    @overload
-    def __getitem__(self, index: int) -> EncodedDocument: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[EncodedDocument]: ...
-
-    def __getitem__(self, index: int | slice) -> EncodedDocument | list[EncodedDocument]:
+    def __getitem__(self, index: int | slice) -> Any:
+        """Return a document, or a list of them."""
         places = range(len(self))[index]
         return [self._document(i) for i in places] if isinstance(places, range) else self._document(places)
 

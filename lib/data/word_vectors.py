@@ -51,8 +51,6 @@ def read_vectors(path: str | Path, vocabulary: Vocabulary, limit: int = 200_000)
     """Word vectors [V, width] from the first `limit` lines of a text file (`word x1 x2 ...`, as fastText writes);
     words that it does not have get zeros. Raises CorpusError with file and line."""
     ids, vectors = {word: i for i, word in enumerate(vocabulary.words)}, None
-    if not Path(path).is_file():
-        raise CorpusError(f"{path}: cannot be read; a file of word vectors, or none to learn them, is needed")
     with open(path, encoding="utf-8", errors="replace") as lines:
         for number, line in zip(range(1, limit + 1), lines):
             word, *values = line.rstrip().split(" ")

@@ -1,7 +1,7 @@
 """A paper as data: variants of models and presets of their sizes. A paper's folder exports one `PAPER`."""
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -10,11 +10,10 @@ from typing import Any
 import torch
 
 from lib.data.batch import EncodedDocument
-from lib.data.corpora import Corpus, check_unpublished, load_corpus
+from lib.data.corpora import Corpus, load_corpus
 from lib.data.documents import Document
 from lib.data.options import Options
-from lib.data.prepared import PreparedCorpus, is_prepared
-from lib.data.registry import is_name
+from lib.data.prepared import DESCRIPTION, PreparedCorpus
 from lib.decoding.search import DecodeConfig
 from lib.evaluation.baselines import baselines, lead
 from lib.papers.tables import Results, RunFigure, RunSpec, Samples, Table, slug
@@ -196,35 +195,21 @@ class Setup:
         return field_names(type(self.options)) & field_names(self.kind.Config) - {"vocab_size"}
 
     def open_corpus(
-        self, dataset: str, errors: str = "raise", limit: int | None = None, test: str = "", **keep
+        self, dataset: str, errors: str = "raise", limit: int | None = None, test: str = "", progress: bool = True
     ) -> PreparedCorpus:
-        """Prepare a corpus by name or folder; a folder that is prepared already is taken as it is.
+        """Prepare a corpus by name or folder; a folder that `PreparedCorpus.save` wrote is taken as it is.
 
-        errors: "raise" or "skip" malformed records. test: another corpus to take the test documents from. Raises
-        CorpusError, and InputError for a prepared folder with other options, or with a limit or other test documents.
+        errors: "raise" or "skip" malformed records. test: another corpus to take the test documents from.
         """
-        if is_name(dataset) or not is_prepared(dataset):
-            return self.prepare(corpus_for(dataset, errors, test), limit, **keep)
-        if test or limit is not None:
-            raise InputError(
-                f"{dataset} is prepared already: give the corpus itself for a limit or other test documents"
-            )
-        corpus = PreparedCorpus.load(dataset, type(self.options))
-        self._check_options(corpus, field_names(type(self.options)) - set(corpus.options.of_corpus))
-        if corpus.remarks:
-            say_once(f"{corpus.name}: {corpus.remarks}")
-        return corpus
+        if (Path(dataset) / DESCRIPTION).exists():
+            return PreparedCorpus.load(dataset, type(self.options))
+        return self.prepare(corpus_for(dataset, errors, test), limit, progress)
 
-    def prepare(self, corpus: Corpus, limit: int | None = None, **keep) -> PreparedCorpus:
-        """Turn a corpus's documents into ids, at most `limit` of each split; remarks go to standard error.
-
-        Raises CorpusError for a `folder` that would publish texts which may not be published.
-        """
+    def prepare(self, corpus: Corpus, limit: int | None = None, progress: bool = True) -> PreparedCorpus:
+        """Turn a corpus's documents into ids, at most `limit` of each split; remarks go to standard error."""
         if limit is not None and limit < 1:
             raise InputError(f"limit must be at least 1, not {limit}; without it there is none")
-        if folder := keep.get("folder"):
-            check_unpublished(Path(folder) / "prepared.json", corpus.name)
-        prepared = self.options.prepare(corpus, limit or self.documents, **keep)
+        prepared = self.options.prepare(corpus, limit or self.documents, progress)
         for remark in filter(None, (corpus.note, prepared.remarks)):
             say_once(f"{corpus.name}: {remark}")
         return replace(prepared, name=corpus.name)  # the cache may know it by another path
@@ -241,7 +226,13 @@ class Setup:
         Raises InputError when the corpus was prepared for another variant (another window, unit or graph).
         """
         varied = {name for variant in self.paper.variants.values() for name in variant.options}
-        self._check_options(corpus, (varied | self.shared) & field_names(type(self.options)))
+        for name in sorted((varied | self.shared) & field_names(type(self.options))):
+            prepared, asked = (getattr(options, name) for options in (corpus.options, self.options))
+            if prepared != asked:
+                raise InputError(
+                    f"{corpus.name} was prepared with {name} {prepared!r}, not {asked!r}: prepare it anew, or ask "
+                    f"for the same (preset, variant, --options.{name.replace('_', '-')})"
+                )
         chosen = self.paper.variants[self.variant]
         counts = {name: count(corpus) for name, count in chosen.counted.items() if self.config.get(name) is None}
         config = self.model_config(**counts, vocab_size=len(corpus.vocabulary))
@@ -251,16 +242,6 @@ class Setup:
             chosen.start(model, corpus)
         model.encoder_digest = corpus.encoder.digest()  # `load_weights` refuses those of another vocabulary
         return model
-
-    def _check_options(self, corpus: PreparedCorpus, names: Iterable[str]) -> None:
-        """Raise InputError where a corpus was prepared with other options than the setup's."""
-        for name in sorted(names):
-            prepared, asked = (getattr(options, name) for options in (corpus.options, self.options))
-            if prepared != asked:
-                raise InputError(
-                    f"{corpus.name} was prepared with {name} {prepared!r}, not {asked!r}: prepare it anew, or ask "
-                    f"for the same (preset, variant, --options.{name.replace('_', '-')})"
-                )
 
 
 def corpus_for(dataset: str, errors: str = "raise", test: str = "") -> Corpus:

@@ -53,10 +53,6 @@ class ParagraphOptions(PieceOptions):
 
     of_paragraphs = True
 
-    @property
-    def of_corpus(self) -> tuple[str, ...]:
-        return tuple(_IF_RANKED) if all(getattr(self, name) == value for name, value in _IF_RANKED.items()) else ()
-
     def example(self, document: Document) -> Cluster:
         """Cut sections into paragraphs of at most `paragraph_words` words, and leave out copies of the summary,
         unless every paragraph is one."""

@@ -32,9 +32,6 @@ from lib.training.devices import device_named
 from lib.training.folder import chooser_model
 from lib.training.loop import train_in_cache
 
-# what is not known of a corpus such as WikiSum's shards
-ORDER_UNKNOWN = "its paragraphs come ranked: neither the order in which they stood nor their pages are known"
-
 
 @checked
 class ClusterOptions(ParagraphOptions):
@@ -66,7 +63,10 @@ class ClusterOptions(ParagraphOptions):
         """Raises CorpusError where a corpus comes ranked, and the options need the order of its paragraphs."""
         if corpus.ranked and (self.ranking != "learned" or self.graph == "discourse"):
             option = "graph='discourse'" if self.graph == "discourse" else f"ranking={self.ranking!r}"
-            raise CorpusError(f"{corpus.name}: {ORDER_UNKNOWN}, so a row with {option} cannot be had from it")
+            raise CorpusError(
+                f"{corpus.name}: its paragraphs come ranked: neither the order in which they stood nor their pages "
+                f"are known, so a row with {option} cannot be had from it"
+            )
         return super().for_corpus(corpus)
 
     def make(self, corpus, base, limit, progress, folder) -> PreparedCorpus:

@@ -5,7 +5,7 @@ extracted sentences, summary, and in training the rest of the paper.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 
@@ -29,16 +29,6 @@ from lib.training.folder import chooser_model
 from lib.training.loop import train_in_cache
 
 
-@dataclass(frozen=True)
-class Article:
-    """A paper in sentences, and which of them are its introduction."""
-
-    id: str
-    sentences: list[str]
-    introduction: range
-    summary: list[str]  # sentences
-
-
 @checked
 class ExtractOptions(PieceOptions):
     """Options of what Sent-CLF and Sent-PTR read: sentences in byte pairs, which summaries share."""
@@ -50,24 +40,17 @@ class ExtractOptions(PieceOptions):
 
     kind = "bpe"
 
-    def example(self, document: Document) -> Article:
-        """The document as an article: the introduction is the first section that is called one, or the first."""
-        (number,) = choose_sections(document.section_names, 1)
-        before = sum(len(section) for section in document.sections[:number])
-        opening = range(before, before + len(document.sections[number]))
-        return Article(document.id, document.sentences, opening, document.summary)
-
     def texts(self, document: Document) -> Iterable[str]:
         return [*document.sentences, *document.summary]
 
     def encode_one(self, document: Document, pieces: Pieces) -> EncodedDocument:
-        return encode_sentences(self.example(document), pieces, self)
+        return encode_sentences(document, pieces, self)
 
     def encode_training(self, document: Document, pieces: Pieces) -> EncodedDocument:
         """Label the sentences that an extractor learns to choose."""
         if not document.summary:
             raise CorpusError(f"document {document.id!r} has no summary")
-        return encode_sentences(self.example(document), pieces, self, right_sentences(document, self))
+        return encode_sentences(document, pieces, self, right_sentences(document, self))
 
 
 @checked
@@ -113,7 +96,7 @@ class SequenceOptions(ExtractOptions):
 
     def encode_pair(self, pair: tuple[Document, Sequence[int]], pieces: Pieces, rest: bool) -> EncodedDocument:
         document, chosen = pair
-        return encode_sequence(self.example(document), chosen, pieces, self, rest)
+        return encode_sequence(document, chosen, pieces, self, rest)
 
     def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[EncodedDocument]:
         """Encode documents as those that TLM is tested on."""
@@ -123,45 +106,51 @@ class SequenceOptions(ExtractOptions):
         if self.extracts:
             pointer = chooser_model(lambda: _pointer(pieces, self), encoder)
             chosen = _chosen(encoded, pieces, pointer.to(device_named()))
-        return [encode_sequence(self.example(d), c, pieces, self) for d, c in zip(documents, chosen, strict=True)]
+        return [encode_sequence(d, c, pieces, self) for d, c in zip(documents, chosen, strict=True)]
 
 
 def encode_sentences(
-    article: Article, pieces: Pieces, options: ExtractOptions, labels: Sequence[int] | None = None
+    document: Document, pieces: Pieces, options: ExtractOptions, labels: Sequence[int] | None = None
 ) -> EncodedDocument:
     """Pieces of the first sentences, and of the summary with `<Q>` between its sentences; without one, [EOS].
 
-    labels: numbers of the sentences that are right. Raises ValueError for an article without a sentence.
+    labels: numbers of the sentences that are right. Raises ValueError for a document without a sentence.
     """
-    if not article.sentences:
-        raise InputError(f"document {article.id!r} has no sentence: nothing is left to summarize")
-    rows = _rows(article.sentences[: options.sentences], pieces, options)
+    if not document.sentences:
+        raise InputError(f"document {document.id!r} has no sentence: nothing is left to summarize")
+    rows = _rows(document.sentences[: options.sentences], pieces, options)
     lengths = [len(row) for row in rows]
-    target = summary_pieces(article.summary, pieces, options)
-    encoded = EncodedDocument.of(article.id, np.concatenate(rows), lengths, target, (), article.summary)
+    target = summary_pieces(document.summary, pieces, options)
+    encoded = EncodedDocument.of(document.id, np.concatenate(rows), lengths, target, (), document.summary)
     if labels is None:
         return encoded
     return replace(encoded, labels=np.isin(np.arange(len(rows)), labels).astype(np.float32))
 
 
 def encode_sequence(
-    article: Article, chosen: Sequence[int], pieces: Pieces, options: SequenceOptions, rest: bool = False
+    document: Document, chosen: Sequence[int], pieces: Pieces, options: SequenceOptions, rest: bool = False
 ) -> EncodedDocument:
-    """Rows of an article. The first is what the summary is written from: the introduction, cut to what the window
-    leaves it, `<P>`, and the `chosen` sentences in their order. The others, if `rest`, are windows of what it leaves
-    out."""
-    rows, extracted = _rows(article.sentences, pieces, options), []
+    """Rows of a paper. The first is what the summary is written from: the introduction, cut to what the window leaves
+    it, `<P>`, and the `chosen` sentences in their order. The others, if `rest`, are windows of what it leaves out.
+
+    The introduction is the first section that is called one, or the first.
+    """
+    (number,) = choose_sections(document.section_names, 1)
+    before = sum(map(len, document.sections[:number]))
+    introduction = range(before, before + len(document.sections[number]))
+    rows, extracted = _rows(document.sentences, pieces, options), []
     if options.extracts:
         extract = [piece for i in chosen for piece in rows[i].tolist()]
         extracted = [PARAGRAPH_END, *extract[: options.extract_tokens]]
-    opening = list(chain.from_iterable(rows[i].tolist() for i in article.introduction))
-    others = (rows[i].tolist() for i in range(len(rows)) if i not in article.introduction)
+    opening = list(chain.from_iterable(rows[i].tolist() for i in introduction))
+    others = (rows[i].tolist() for i in range(len(rows)) if i not in introduction)
     room = options.window - options.summary_tokens - len(extracted)
     left = [*opening[room:], *chain.from_iterable(others)][: options.rest_tokens] if rest else []
     windows = [left[start : start + options.window] for start in range(0, len(left), options.window)]
     lengths = [len(opening[:room]) + len(extracted), *map(len, windows)]
-    target = summary_pieces(article.summary, pieces, options)
-    return EncodedDocument.of(article.id, [*opening[:room], *extracted, *left], lengths, target, (), article.summary)
+    target = summary_pieces(document.summary, pieces, options)
+    source = [*opening[:room], *extracted, *left]
+    return EncodedDocument.of(document.id, source, lengths, target, (), document.summary)
 
 
 def _rows(sentences: Sequence[str], pieces: Pieces, options: PieceOptions) -> list[np.ndarray]:

@@ -4,7 +4,6 @@ Mem2Mem says of its data: "generally" their steps, with 4 sections of 500 tokens
 paper's appendix A.2), lower-cased.
 """
 
-from collections.abc import Iterable
 from itertools import accumulate
 from typing import Annotated, Literal
 
@@ -26,20 +25,15 @@ class CohanOptions(WordOptions):
     unit: Literal["sentence", "section"] = "sentence"  # what an encoder reads before it reads the document
     whole_sentences: bool = False  # without the sentence that `section_tokens` would break off
 
-    def check(self, name: str, examples: Iterable[Example]) -> None:
-        """Raise CorpusError where sections are the units and there are none: the first document that has several is
-        enough."""
-        if self.unit != "section":
-            return
-        seen = 0
-        for seen, example in enumerate(examples, 1):  # noqa: B007
-            if len(example.sentences) > 1:
-                return
-        raise CorpusError(
-            f"{name}: no document has more than one section (the first {seen:,} of the training split were looked "
-            "at), and this model reads section by section. arXiv and PubMed have sections in the original release of "
-            "Cohan et al. (train.txt, val.txt, test.txt), not on the Hub: unpack it and give its folder."
-        )
+    def for_corpus(self, corpus) -> "CohanOptions":
+        """Raise CorpusError where sections are the units, and no training document of the first 1,000 has several."""
+        if self.unit == "section" and all(len(d.sections) < 2 for d in corpus.split("train", 1_000)):
+            raise CorpusError(
+                f"{corpus.name}: no document has more than one section, and this model reads section by section. "
+                "arXiv and PubMed have sections in the original release of Cohan et al. (train.txt, val.txt, "
+                "test.txt), not on the Hub: unpack it and give its folder."
+            )
+        return self
 
     def example(self, document: Document) -> Example:
         """The `kept_sections`, and the summary. Nothing is discarded: Cohan et al.'s reader leaves out documents

@@ -5,13 +5,12 @@ The encoder knows many words; the decoder writes few, the most frequent ones of 
 
 import re
 from collections import Counter
-from dataclasses import replace
 from typing import Annotated
 
 from lib.data.characters import clean
 from lib.data.documents import Document, Example
 from lib.data.options import WordOptions
-from lib.data.prepared import PreparedCorpus, TextEncoder
+from lib.data.prepared import TextEncoder
 from lib.data.vocabulary import HOLDS_A_WORD, SPECIALS, UNK, Vocabulary
 from lib.data.words import surfaces, word_spans
 from lib.system.fields import Count, checked
@@ -25,8 +24,6 @@ _UNFIT = (  # noqa: SIM905
 ).split()
 _UNFIT_WORDS = ("i", ":", "-", "by")
 UNKNOWN_WORD = "<unk>"  # as prepared Gigaword writes it
-# what neither the files of prepared Gigaword nor `input.txt` of DUC 2004 can give
-FIRST_SENTENCES = "its files have the first sentence of each text alone, and this row reads two"
 
 
 @checked
@@ -71,11 +68,6 @@ class HeadlineOptions(WordOptions):
             counts.pop(SPECIALS[UNK], None)  # `<unk>`
         read = Vocabulary.from_counts(frequent, self.source_vocab_size)
         return TextEncoder(self, Vocabulary.from_counts(summary, self.vocab_size), read)
-
-    def make(self, corpus, base, limit, progress, folder) -> PreparedCorpus:
-        made = super().make(corpus, base, limit, progress, folder)
-        known = f"The encoder knows {len(made.encoder.source_vocabulary or ()):,} words."
-        return replace(made, report=f"{made.report} {known}")
 
 
 def fits(source: list[str], headline: list[str]) -> bool:
