@@ -218,44 +218,6 @@ def test_the_window(tmp_path):
 
 
 @needs_browser
-def test_bars_of_paragraphs(tmp_path):
-    found = seen(
-        write_page(tmp_path / "page.html", "m", [clusters()]),
-        """
-        const tints = () => all("#text .unit").map(u => Number(style(u).backgroundColor.match(/[\\d.]+/g)[3] ?? 1));
-        point(word(0)); found.bars = bars(); found.tints = tints(); found.detail = detail();
-        point(word(1)); found.next = bars(); press("Escape"); found.cleared = [...bars(), ...tints()];
-        """,
-    )
-    first, second, third = found["bars"]
-    assert first == pytest.approx(second / 2, abs=0.5) and third == pytest.approx(second / 6, abs=0.5) and third > 0
-    first, second, third = found["tints"]
-    assert second > first > third > 0, "without weights of words the paragraphs themselves are tinted"
-    assert "paragraphs 2 (60%), 1 (30%), 3 (10%)" in found["detail"] and "words" not in found["detail"]
-    assert found["next"][:2] == [0, 0] and found["next"][2] > 0 and found["cleared"] == [0] * 6
-
-
-@needs_browser
-@pytest.mark.parametrize("width", [1280, 700])
-def test_a_pinned_word_brings_the_text_into_view(tmp_path, width):
-    source = [[f" w{i}"] * 40 for i in range(60)]
-    weights = np.zeros((6, 2400))
-    weights[:5, 2000] = weights[5, 1000] = 1
-    document = ShownDocument("long", source, "sentence", SUMMARY, {"words": weights})
-    script = """
-        const place = box => box.getBoundingClientRect().toJSON();
-        found.first = place(textWords()[2000]);
-        word(3).click(); found.after = place(textWords()[2000]); found.summary = place(word(3));
-        word(5).click(); found.back = place(textWords()[1000]);
-        found.height = innerHeight;
-        """
-    found = seen(write_page(tmp_path / "page.html", "m", [document]), script, width=width)
-    assert found["first"]["top"] > found["height"]
-    for place in (found["after"], found["back"], found["summary"]):
-        assert 0 <= place["top"] < found["height"]
-
-
-@needs_browser
 def test_hostile_texts_show_as_they_are(tmp_path):
     weights = {"words": np.array([[0.25, 0.75]])}
     document = ShownDocument(HOSTILE, [[HOSTILE, " " + HOSTILE]], "section", [[HOSTILE]], weights)
@@ -299,16 +261,6 @@ def test_what_was_not_read_is_grey(tmp_path):
     assert found["notes"] == ["read 9 of 17 words (Introduction)", HOSTILE]
     assert found["cut"] == [False, True] and "of a sentence that the limit of length cut" in found["legend"]
     assert found["next"] == [0, 0, True]
-
-
-def test_of_what_was_not_read_there_is_so_much(tmp_path):
-    """10,000 words, and how many more there are."""
-    rest = [("A", "a " * 9_998), ("B", "b " * 7), ("C", "c " * 5)]
-    path = write_page(tmp_path / "a.html", "m", [replace(memory(), unread=rest)])
-    (shown_document,) = data_in(path)["documents"]
-    assert [section for section, _ in shown_document["unread"]] == ["A", "B"]
-    assert shown_document["unread"][1][1] == ["b b …"] and shown_document["left_off"] == 10
-    assert path.stat().st_size < 60_000
 
 
 # ---------------------------------------------------------------------------------------------- what is in the text
