@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from companion.site.class_pages import exercises_of, for_class, write_config, write_exercises
+from companion.site.class_pages import for_class, write_config, write_exercises
 from lib.system.files import project_root
 from tests.test_project import PAGES as EVERY_PAGE
 from tests.test_project import notebook
@@ -48,21 +48,6 @@ def test_a_class_gets_every_answer_and_check(page):
     setup = [cell["metadata"]["nbgrader"] for cell in cells if "-setup" in grade_id(cell)]
     assert setup and all(marks["locked"] and marks["points"] == 0 for marks in setup)
     assert not any(part in source(cell) for cell in cells for part in ("<details>", "progress", "are folded"))
-
-
-def test_only_the_exercises_of_a_page_are_taken():
-    code = {"cell_type": "code", "outputs": [1], "execution_count": 3, "metadata": {}, "source": ["pass"]}
-    headings = [
-        {"cell_type": "markdown", "metadata": {}, "source": source}
-        for source in (["# 5. Before\n"], ["# 6. Exercises\n", "one"], ["## Derive\n"], ["# After\n"])
-    ]
-    page = {"cells": [code, *headings[:2], code, *headings[2:], code]}
-    first, answer, level = exercises_of(page)
-    assert source(first) == "# 6. Exercises\none" and source(level) == "## Derive\n"
-    assert answer["outputs"] == [] and answer["execution_count"] is None
-    assert code["outputs"] == [1], "the page is left as it was"
-    with pytest.raises(ValueError, match=r"one heading 'N\. Exercises' is needed, 0 found"):
-        exercises_of({"cells": page["cells"][:1]})
 
 
 def grade_id(cell):

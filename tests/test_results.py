@@ -325,16 +325,6 @@ def test_a_table_is_kept(scored, project, capsys):
     assert "mem2mem_table2_aclsum" in capsys.readouterr().out
 
 
-def test_a_table_is_kept_in_two_sizes(scored, project):
-    (made := project / "t.json").write_text(json.dumps(table_2(scored)), encoding="utf-8")
-    place = "<!-- table mem2mem_table2_aclsum_long -->\n<!-- end -->\n"
-    (project / "papers.md").write_text((project / "papers.md").read_text(encoding="utf-8") + place, encoding="utf-8")
-    make_tables.main(["keep", str(made), "--size", "long"])
-    text = (project / "papers.md").read_text(encoding="utf-8")
-    assert text.count("40.02") == 1 and "40.02" in text.partition(place[:40])[2] and "old" in text
-    assert kept_table("mem2mem_table2_aclsum_long") == table_2(scored)
-
-
 def test_every_kept_table_is_shown_as_it_is():
     """As `python -m companion.make_tables render` writes them."""
     texts, tables = kept_tables._texts(), kept_tables.kept_tables()

@@ -15,8 +15,6 @@ from companion.tasks import hops, memory, named, read_twice, short_news, slips, 
 from companion.tasks.synthetic import FACT, planted_sentences
 from companion.tasks.task import Task, by_row, learn
 from companion.tasks.town_clusters import (
-    FACT_PLACES,
-    FACTS,
     TOWN_PIECES,
     VALUES,
     same_town,
@@ -25,7 +23,6 @@ from companion.tasks.town_clusters import (
 )  # fmt: skip
 from lib.data.batch import make_batch, rows_of
 from lib.data.vocabulary import EOS, PARAGRAPH_END, SLIDE
-from lib.evaluation.interventions import changes_of, decoder_sees
 from lib.evaluation.slots import slots_after, slots_left
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.models.read_again import ReadAgain, ReadAgainConfig
@@ -265,36 +262,6 @@ def test_a_town_document_in_its_forms():
     about = [cluster.title, *(p.town for p in cluster.paragraphs)]
     assert graph.tolist() == [[float(one == other) for other in about] for one in about]
     assert town_document(cluster, graph=True).graph.tolist() == graph.ravel().tolist()
-
-
-def test_kinds_of_facts():
-    cluster = next(c for c in CLUSTERS if any(len(values_of(c, c.title, f)) > 1 for f in range(FACTS)))
-    own, other = cluster.truth
-    fact = next(f for f in range(FACTS) if len(values_of(cluster, own, f)) > 1)
-    said, others = values_of(cluster, own, fact), values_of(cluster, other, fact)
-    minority = next(value for value in said if value != cluster.truth[own][fact])
-    foreign = next(value for value in others if value not in said)
-    absent = next(value for value in VALUES[fact] if value not in said | others)
-    words = cluster.truth[own][fact], foreign, minority, absent
-    assert [towns.kind_of(cluster, fact, word) for word in words] == list(towns.KINDS)
-    right = [c.summary.split() for c in CLUSTERS]
-    kinds = towns.kinds_of_facts(CLUSTERS, [words[: FACT_PLACES[2]] for words in right])
-    assert (kinds["right"], kinds["nowhere"], kinds["whole"]) == (0.5, 0.5, 0)
-    assert towns.kinds_of_facts(CLUSTERS, right)["whole"] == 1
-
-
-def test_cuts_and_what_a_decoder_sees():
-    model, clusters = towns.town_model().eval(), CLUSTERS[:3]
-    batch, own = towns.batch_of(clusters), towns.rows_about(clusters, own=True)
-    with torch.no_grad():
-        for layer in (1, 2):
-            with changes_of(model)[f"first paragraph cut in layer {layer}"].model(model):
-                seen = [weights[:, :, 1:, 0] for weights in model.encode(batch).between]
-            assert (seen[layer - 1] == 0).all() and (seen[2 - layer] > 0).all()
-        assert own.sum(1).tolist() == [6] * 3 and not own[:, 0].any()
-        with decoder_sees(own).model(model):
-            weights = model.attention_weights(batch.target_input, model.encode(batch))["units"]
-    assert (weights[~own[:, None].expand_as(weights)] == 0).all()
 
 
 def test_models_are_shipped_in_16_bits_and_write_what_is_stored(tmp_path, monkeypatch):

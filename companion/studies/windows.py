@@ -1,6 +1,6 @@
 """How a windowed run reads papers: slides, windows against chunks, the order of sections, links of references.
 
-    python -m companion.studies.windows trained/windowed --dataset pmc-sample --vectors-of sumpubmed --output P.json
+    python -m companion.studies.windows trained/windowed --dataset pmc-sample --output figures/windowed_papers.json
 
 A part that --output already holds is not measured again.
 
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("run", type=Path, help="the folder of a run with windows")
     parser.add_argument("--dataset", required=True, help="a corpus; its test documents are read")
     parser.add_argument("--documents", type=int, default=50, help="the first so many (50)")
-    parser.add_argument("--vectors-of", required=True, help="a corpus to learn word vectors on, for references")
+    parser.add_argument("--vectors-of", default="sumpubmed", help="a corpus to learn word vectors on")
     parser.add_argument("--output", type=Path, help="a JSON file for the numbers")
     args = parser.parse_args(arguments)
     with plain_errors():

@@ -251,9 +251,9 @@ let drawn;  // weights of the step, at the places of the text that is shown
 const shade = () => document.querySelector("[name=shade]:checked").value;
 
 function drawWeights() {
-  const weights = drawn[shade()];
+  const chosen = shade(), weights = drawn[chosen], most = shadesOfRun().find(({ name }) => name === chosen).most?.(weights) ?? 1;
   view.spans.forEach((span, i) => {
-    const dark = Math.round(50 * Math.sqrt(weights[i])) / 50;  // the root: small weights can be seen, too
+    const dark = Math.round(50 * Math.sqrt(weights[i] / most)) / 50;  // the root: small weights can be seen, too
     if (view.darks[i] === dark) return;
     view.darks[i] = dark;
     span.style.background = dark < 0.06 ? "" : `rgb(var(--looked) / ${dark})`;
