@@ -1058,9 +1058,9 @@ The picture has one text at the author's sizes, with a summary of three words fo
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-bench = project_root() / "tests" / "tools" / "bench" / "results.json"
+measured = project_root() / "figures" / "windowed_text_lengths.json"
 rows = pd.DataFrame(
-    read_numbers(bench, "times and memory", ["windowed"])["windowed"]["rows"]
+    read_numbers(measured, "times and memory", ["rows"])["rows"]
 )
 axis = {"xlabel": "words of the text", "xscale": "log"}
 panels = [

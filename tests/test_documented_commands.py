@@ -82,8 +82,8 @@ def test_a_module_of_a_command_knows_its_options(command, monkeypatch):
         if arguments[:1] and arguments[0] in PAPERS and "--help" not in arguments:
             train.parse(arguments)
         return
-    if name.startswith("tests.") or not arguments or re.search(r" \.\.\. |\[", command):
-        return  # arguments that are left out
+    if name.startswith("tests.") or name == "lib.corpora" or not arguments or re.search(r" \.\.\.|\[", command):
+        return  # no options, or arguments that are left out
     monkeypatch.setattr(sys, "argv", [name, *arguments])
     with pytest.raises((Parsed, SystemExit)) as stopped:
         module.main(arguments)

@@ -2,13 +2,10 @@
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
-import time
 from itertools import count
-from pathlib import Path
 
 import pytest
 import torch
@@ -16,16 +13,14 @@ from safetensors.torch import save_file
 
 from companion.results.kept import kept_table
 from companion.results.text import markdown
-from lib.system.errors import InputError
 from lib.system.files import project_root
-from lib.training import loop
 from lib.training.folder import load_tensors, read_meta
-from tests.gpu import card, checks, pieces, plan, tables
+from tests.gpu import card, checks, plan, tables
 from tests.gpu.__main__ import README
 from tests.gpu.cases import CASES, CORPORA, PAPER_CASES
 from tests.gpu.checks import MEASURED
 from tests.gpu.machines import GPUS, LAUNCH
-from tests.gpu.pieces import chosen, do, do_here, finished, path_of
+from tests.gpu.pieces import do_here, finished, path_of
 from tests.gpu.plan import PLAN
 
 ROOT = project_root()
@@ -208,19 +203,6 @@ def test_parts_of_an_update_are_counted_as_often_as_there_are():
 # --------------------------------------------------------------------------------------------------------- pieces
 
 
-def test_pieces_are_chosen_by_patterns():
-    names = ["step/a/float32", "step/b/float32", "equality/a/x"]
-    assert chosen(names, []) == names and chosen(names, ["step/*", "*/x"]) == names
-    assert chosen(names, ["step/b/*"]) == names[1:2]
-    with pytest.raises(InputError, match=r"no piece is called 'steps'; there are equality/\*, step/\*"):
-        chosen(names, ["steps"])
-
-
-def test_every_piece_has_a_file_of_its_own():
-    names = [*plan.pieces(), *checks.pieces()]
-    assert len({path_of(Path("."), name) for name in names}) == len(names) > 80
-
-
 def test_a_finished_piece_is_not_done_again(tmp_path):
     def work(device: str) -> dict:
         return {"ok": True, "device given": device}
@@ -230,20 +212,6 @@ def test_a_finished_piece_is_not_done_again(tmp_path):
     assert made is not None and made["device given"] == "cpu" and made["ok"]
     path_of(tmp_path, "step/x").write_text(json.dumps({**made, "code": "another"}), encoding="utf-8")
     assert finished(tmp_path, "step/x") is None, "other code has made it"
-
-
-def test_what_has_failed_is_done_again(tmp_path, monkeypatch):
-    asked = []
-    monkeypatch.setattr(pieces, "_in_a_process", lambda names, *_: asked.append(names))
-    for name, ok in {"step/x": True, "step/y": False}.items():
-        do_here([name], {name: lambda device, ok=ok: {"ok": ok}}, "cpu", tmp_path)
-    assert do(["step/x", "step/y", "step/z"], "cpu", tmp_path) == ["step/z"], "y has a result, if a bad one"
-    assert asked == [["step/y", "step/z"]]
-
-
-def test_no_piece_begins_when_its_time_is_over(tmp_path, monkeypatch):
-    monkeypatch.setattr(pieces, "_in_a_process", lambda *_: pytest.fail("it was begun"))
-    assert do(["step/x"], "cpu", tmp_path, until=time.monotonic() - 1) == ["step/x"]
 
 
 # ----------------------------------------------------------------------------------------------- a prepared card
@@ -284,14 +252,6 @@ def test_what_comes_back_of_a_run_is_its_weights_as_float16(tmp_path):
 # --------------------------------------------------------------------------------------------------------- checks
 
 
-def test_a_difference_is_a_share_of_the_largest_number():
-    one = {"loss": torch.tensor(2.0), "gradient of a": torch.tensor([4.0, 0.0])}
-    other = {"loss": torch.tensor(2.0), "gradient of a": torch.tensor([4.0, 1.0])}
-    assert checks.difference(other, one) == 0.25 and checks.difference(one, one) == 0
-    assert checks.difference({"loss": one["loss"]}, one) == float("inf")
-    assert checks.difference({**one, "loss": torch.tensor(float("nan"))}, one) == float("inf")
-
-
 def test_a_model_that_computes_something_else_is_found(monkeypatch):
     """Weights that are a thousandth larger on one of the two devices."""
     variant = next(v for v in checks.cases(checks.PAPERS) if str(v) == "read_again, abs bag")
@@ -309,42 +269,6 @@ def _scaled(model, factor: float):
     return model
 
 
-def test_a_run_that_does_not_go_on_as_it_was_is_found(monkeypatch):
-    """Without Adam's moments."""
-    variant = next(v for v in checks.cases(checks.PAPERS) if str(v) == "read_again, abs bag")
-    found = checks.resumed(variant, "cpu")
-    assert found["ok"] and found["resumed"] == found["again"] == 0
-    load = loop._Loop._load
-
-    def forgetful(self):
-        load(self)
-        self.optimizer.state.clear()
-
-    monkeypatch.setattr(loop._Loop, "_load", forgetful)
-    assert not checks.resumed(variant, "cpu")["ok"]
-
-
-def test_a_device_that_is_not_there_says_so_in_one_line():
-    if torch.cuda.is_available():
-        pytest.skip("there is a GPU")
-    done = in_a_process("-m", "tests.gpu", "run")
-    assert done.returncode == 0 and done.stdout == ""
-    assert re.fullmatch(r"PyTorch \S+ sees no GPU here, so nothing was run; python -m tests\.gpu .*\n", done.stderr)
-
-
-def test_a_model_that_writes_something_else_is_found(monkeypatch):
-    assert checks.generation("read_again", "cpu")["ok"]
-    calls = count()
-    monkeypatch.setattr(checks, "put", lambda model, place: _scaled(model, 1 + 0.5 * (next(calls) // 2)))
-    assert not checks.generation("read_again", "cpu")["ok"]
-
-
-def test_a_command_that_fails_is_found(monkeypatch):
-    monkeypatch.setitem(checks.PRESETS, "read_again", "nothing")
-    found = checks.commands("read_again", "cpu")
-    assert not found["ok"] and found["command"].startswith("-m lib.train read_again") and "nothing" in found["said"]
-
-
 def on_the_pretend_device(folder, *pieces: str) -> tuple[dict, str]:
     """Results and texts of pieces that ran to their end, and once more: then nothing is left to do."""
     command = ("-m", "tests.gpu", "run", *pieces, "--device", "pretend", "--folder", str(folder))
@@ -360,22 +284,7 @@ def on_the_pretend_device(folder, *pieces: str) -> tuple[dict, str]:
 
 
 @pytest.mark.long
-def test_make_gpu_on_the_pretend_device(tmp_path):
-    results, text = on_the_pretend_device(tmp_path, "equality/read_again/abs *", "step/read_again/*")
-    assert len(results["pieces"]) == 5 and "| read_again/bf16 | no autocast |" in text
-    step = results["kinds"]["step"]["read_again/float32"]
-    assert step["planned_gb"] > 0.3 and 5 < step["loss"] < 12 and step["documents"] == 8
-
-
-@pytest.mark.long
 def test_the_other_kinds_of_pieces_on_the_pretend_device(tmp_path):
     kinds = "resume/read_again", "commands/read_again", "generation/read_again", "processes/*", "lengths/*"
     results, _ = on_the_pretend_device(tmp_path, *kinds, "kernels/read_again")
     assert len(results["pieces"]) == 8 and results["kinds"]["resume"]["read_again"]["resumed"] == 0
-
-
-@pytest.mark.long
-def test_two_processes_train_as_one(tmp_path):
-    command = ("-m", "tests.gpu", "run", "processes/two", "--device", "cpu", "--folder", str(tmp_path))
-    done = in_a_process(*command)
-    assert done.returncode == 0 and "Two processes: their losses differ" in done.stdout, done.stdout + done.stderr

@@ -3,6 +3,7 @@
 import ast
 import io
 import json
+import pkgutil
 import re
 import subprocess
 import sys
@@ -61,6 +62,18 @@ def test_the_code_is_within_its_budget(folder):
     assert sum(code_lines(path, tree) for path, tree in modules(folder).items()) <= BUDGETS[folder]
 
 
+def test_a_paper_needs_little_of_the_library():
+    """A paper's model with all that it imports."""
+    trees = modules("lib")
+    names = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in trees}
+    for paper in PAPERS:
+        found, waiting = set(), {f"lib.models.{paper}"}
+        while waiting:
+            found |= waiting
+            waiting = {name for one in waiting for name in imported(trees[names[one]]) if name in names} - found
+        assert sum(code_lines(names[name], trees[names[name]]) for name in found) <= 2_600, paper
+
+
 # -------------------------------------------------------------------------------------------------------- packages
 
 
@@ -103,6 +116,7 @@ def test_importing_lib_costs_nothing():
 def test_environment_and_pyproject_need_the_same():
     *conda, pip = yaml.safe_load(text_of("environment.yml"))["dependencies"]
     names = {"pytorch": "torch", "matplotlib-base": "matplotlib", "huggingface_hub": "huggingface-hub"}
+    names["typing_extensions"] = "typing-extensions"
     listed = dict(re.match(r"([a-zA-Z0-9_.-]+)(.*)", d).groups() for d in [*conda, *pip["pip"]] if d != "-e .")
     environment = {names.get(name, name): bound for name, bound in listed.items()}
     assert environment.pop("python") == project()["requires-python"]
@@ -120,9 +134,9 @@ def test_environment_and_pyproject_need_the_same():
 
 def test_nothing_is_pickled_and_every_text_is_utf8():
     for folder in ("lib", "companion"):
-        for path, tree in modules(folder).items():
+        for path in modules(folder):
             text = path.read_text(encoding="utf-8")
-            assert "pickle" not in set(imported(tree)) and "torch.save(" not in text, path
+            assert not re.search(r"\bpickle\.|import pickle|torch\.save\(", text), path
             assert all("weights_only=True" in load for load in re.findall(r"torch\.load\(.*", text)), path
             assert not re.search(r"\.read_text\(\)", text), path
 
@@ -200,6 +214,12 @@ def test_tables_and_links_of_a_text(name):
         assert set("".join(rows[1])) <= set("- :") and {len(row) for row in rows} == {len(rows[0])}, table
     for link in re.findall(r"\]\(([^)#:]+)\)", text):
         assert ((ROOT / name).parent / link).exists(), link
+
+
+@pytest.mark.parametrize("name", [*shown_in(), "CONTRIBUTING.md"])
+def test_every_module_and_function_that_a_text_names_is_there(name):
+    for dotted in set(re.findall(r"`((?:lib|companion)(?:\.\w+)+)`", text_of(name))):
+        assert pkgutil.resolve_name(dotted), dotted
 
 
 def test_the_readme_gives_the_minutes_and_verdicts_of_their_sources():

@@ -23,7 +23,7 @@ def learn_vectors(split: Split, vocab_size: int, width: int = 100, reach: int = 
     (a, b), n = counts.indices(), counts.values()
     of_word = torch.sparse.sum(counts, 1).to_dense()
     information = torch.log(n * n.sum() / (of_word[a] * of_word[b])).clamp_min(0)
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         matrix = _sparse(counts.indices(), information, vocab_size)
         u, s, _ = torch.svd_lowrank(matrix, q=min(width, vocab_size), niter=4)

@@ -18,6 +18,7 @@ from pathlib import Path
 import torch
 
 from companion.results import kept
+from companion.results.text import markdown
 from lib.papers.paper import slug
 from lib.system.command_line import command_parser, plain_errors
 from lib.system.files import project_root, read_numbers, write_json, write_whole
@@ -77,7 +78,7 @@ def _plan(args) -> int:
     if args.pieces:
         return 0
     summary = plan.summary({name: finished(folder, name) or {} for name in names})
-    print(*(tables.markdown(table) for table in tables.of_plan(summary).values()), sep="\n\n")
+    print(*(markdown(table) for table in tables.of_plan(summary).values()), sep="\n\n")
     if args.keep:
         write_json(PLAN, summary)
         _keep(tables.of_plan(summary))
