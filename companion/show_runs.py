@@ -1,7 +1,7 @@
 """Show what trained runs write and look at: the papers' tables of samples, and their pictures of attention.
 
-    python -m companion.show_runs samples mem2mem_table6 --dataset pmc-sample --output T.json Mem2Mem=trained/mem2mem
-    python -m companion.show_runs attention mem2mem_figure3 --dataset aclsum --output F.png Mem2Mem=trained/mem2mem
+    python -m companion.show_runs mem2mem_table6 --dataset pmc-sample --output T.json Mem2Mem=trained/mem2mem
+    python -m companion.show_runs mem2mem_figure3 --dataset aclsum --output F.png Mem2Mem=trained/mem2mem
 
 `workflow/Snakefile` makes the runs and calls these. Of a corpus whose texts may not be published, samples
 have the number of the document instead of its title, its text and its reference.
@@ -23,13 +23,12 @@ from lib.data.registry import is_private
 from lib.decoding.run import Run, Summary
 from lib.evaluation.baselines import lead
 from lib.papers import made_of_runs_named
-from lib.papers.tables import DECODINGS, RunFigure, Samples
+from lib.papers.tables import DECODINGS, RunFigure
 from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError, one_of, printable
 from lib.system.files import write_json, write_whole
 
 BEGINNING = 3  # sentences of a document that are shown before its summaries
-EXTRACTS = {"lead-3": lambda document: lead(document.sentences, 3)}  # rows that are no runs
 
 # ------------------------------------------------------------------------------------------------------- samples
 
@@ -42,8 +41,8 @@ def samples(name: str, runs: dict[str, Run], documents: Sequence[Document], corp
     """
     table, by_row = made_of_runs_named(name)[1], {}
     for row in table.rows:
-        if row.part in EXTRACTS:
-            by_row[row.label] = [" ".join(EXTRACTS[row.part](document)) for document in documents]
+        if row.part == "lead-3":
+            by_row[row.label] = [" ".join(lead(document.sentences, 3)) for document in documents]
         elif row.label in runs:
             run = runs[row.label]
             for how, size in (DECODINGS if run.decode.block_ngrams else {"": 0}).items():
@@ -76,13 +75,6 @@ def samples_text(numbers: dict) -> str:
 
 
 # ----------------------------------------------------------------------------------------------------- attention
-
-
-def draw_attention(figure: RunFigure, runs: dict[str, Run], documents: Sequence[Document], output: Path) -> None:
-    """Draw what runs look at while they summarize documents, and write the numbers beside the picture."""
-    plot, numbers = MAPS[figure.attention](runs, documents)
-    use_style()
-    draw(plot, output.stem, output.parent, figure.title, **numbers)
 
 
 def _summaries(run: Run, documents: Sequence[Document], name: str) -> list[Summary]:
@@ -145,13 +137,10 @@ MAPS = {  # by `RunFigure.attention`: a plot and its numbers
 
 # -------------------------------------------------------------------------------------------------- command line
 
-KINDS = {"samples": Samples, "attention": RunFigure}
-
 
 def main(arguments: list[str] | None = None) -> None:
     parser = command_parser("companion.show_runs", __doc__)
-    parser.add_argument("kind", choices=KINDS, help="a table of samples, or a figure of attention")
-    parser.add_argument("name", help="the name of the paper's table or figure")
+    parser.add_argument("name", help="of the paper's table of samples, or figure of attention")
     parser.add_argument("runs", nargs="+", metavar="LABEL=FOLDER", help="the run of each row")
     parser.add_argument("--dataset", required=True)
     parser.add_argument("--documents", type=int, help="the first so many of the test split")
@@ -162,9 +151,6 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _show(args: Namespace) -> None:
     shown = made_of_runs_named(args.name)[1]
-    if not isinstance(shown, KINDS[args.kind]):
-        (kind,) = (kind for kind, of in KINDS.items() if isinstance(shown, of))
-        raise InputError(f"{args.name} is of another kind: python -m companion.show_runs {kind}")
     if isinstance(shown, RunFigure) and shown.attention == "importance":  # its panels are the texts
         check_unpublished(args.output.with_suffix(".json"), args.dataset)
     labels, runs = [row.label for row in shown.rows if row.run], {}
@@ -176,7 +162,9 @@ def _show(args: Namespace) -> None:
     count = shown.documents if args.documents is None else args.documents
     documents = unseen(load_corpus(args.dataset), "test", trained_on, count)
     if isinstance(shown, RunFigure):
-        draw_attention(shown, runs, documents, args.output)
+        plot, numbers = MAPS[shown.attention](runs, documents)
+        use_style()
+        draw(plot, args.output.stem, args.output.parent, shown.title, **numbers)
         return
     numbers = samples(args.name, runs, documents, Path(args.dataset).name)
     write_json(args.output, numbers)

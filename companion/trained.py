@@ -3,7 +3,7 @@
     python -m companion.trained keep runs/mem2mem              # into trained/mem2mem: all that lib.load needs
     python -m companion.trained score mem2mem                  # into trained/mem2mem/table.json, and its card
 
-`keep` replaces a run of the same corpus and preset; another one only with --replace. A run is scored twice, with
+A run is scored twice, with
 plain beam search and with trigram blocking, beside Lead and LexRank of as many words.
 """
 
@@ -30,17 +30,11 @@ from lib.papers.tables import DECODINGS, Kept, Row, RunSpec, Table
 from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import RunError, one_of
 from lib.system.files import trained_folder, write_json, write_whole
-from lib.training.folder import read_config, weights_of
-
-MAX_BYTES = 12_000_000  # of a run's weights
+from lib.training.folder import weights_of
 
 
-def keep_run(folder: Path, any_run: bool = False) -> Path:
-    """Copy what using a run takes, its weights in 16 bits (float16).
-
-    any_run: replace a run of another corpus or preset too. Raises RunError where one would be replaced, and for a run
-    that is not kept or is too large for the repository.
-    """
+def keep_run(folder: Path) -> Path:
+    """Copy what using a run takes, its weights in 16 bits (float16). Raises RunError for a run that is not kept."""
     run = lib.load(folder, device="cpu")
     names = {variant: name for name, variant in PAPERS[run.config["paper"]].kept_runs.items()}
     variant = run.config["variant"]
@@ -50,15 +44,8 @@ def keep_run(folder: Path, any_run: bool = False) -> Path:
         name: (value.half() if value.is_floating_point() else value).contiguous()
         for name, value in weights_of(run.model).items()
     }
-    content = save(weights, {"meta": json.dumps({"step": run.step})})
-    if len(content) > MAX_BYTES:
-        raise RunError(f"{folder}: {len(content) / 1e6:.1f} MB of weights in 16 bits, {MAX_BYTES / 1e6:.0f} at most")
     to = trained_folder(names[variant])
-    if (to / "config.json").exists() and not any_run:
-        here, there = (f"preset {c['preset']} on {c['corpus']}" for c in (run.config, read_config(to)))
-        if here != there:
-            raise RunError(f"{to} holds a run of {there}, and {folder} one of {here}: --replace puts it there")
-    write_whole(to / "best.safetensors", content)
+    write_whole(to / "best.safetensors", save(weights, {"meta": json.dumps({"step": run.step})}))
     write_json(to / "config.json", {**run.config, "weights": "best"})
     write_whole(to / "metrics.jsonl", "".join(json.dumps(m) + "\n" for m in run.metrics))
     run.encoder.save(to)
@@ -120,7 +107,6 @@ def main(arguments: list[str] | None = None) -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     keep = commands.add_parser("keep", help="a run, in 16 bits, under its name")
     keep.add_argument("folder", type=Path, help="that lib.train wrote")
-    keep.add_argument("--replace", action="store_true", help="a run of another corpus or preset too")
     scored = commands.add_parser("score", help="the table of a kept run")
     scored.add_argument("name", help="of its folder")
     scored.add_argument("--dataset", default="", help="by default the corpus that it was trained on")
@@ -129,7 +115,7 @@ def main(arguments: list[str] | None = None) -> None:
     args = parser.parse_args(arguments)
     with plain_errors():
         if args.command == "keep":
-            print(keep_run(args.folder, args.replace))
+            print(keep_run(args.folder))
             return
         numbers = score(args.name, args.dataset, args.documents)
         write_json(args.output or trained_folder(args.name) / "table.json", numbers)

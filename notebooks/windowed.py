@@ -1059,9 +1059,7 @@ The picture has one text at the author's sizes, with a summary of three words fo
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 measured = project_root() / "figures" / "windowed_text_lengths.json"
-rows = pd.DataFrame(
-    read_numbers(measured, "times and memory", ["rows"])["rows"]
-)
+rows = pd.DataFrame(read_numbers(measured, "times and memory", ["rows"])["rows"])
 axis = {"xlabel": "words of the text", "xscale": "log"}
 panels = [
     {**axis, "ylabel": label, "yscale": scale, "zero": scale == "linear", "series": {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from companion.site.class_pages import answers_of, exercises_of, for_class, write_config, write_exercises
+from companion.site.class_pages import for_class, write_config, write_exercises
 from lib.system.files import project_root
 from tests.test_project import PAGES as EVERY_PAGE
 from tests.test_project import notebook
@@ -50,47 +50,8 @@ def test_a_class_gets_every_answer_and_check(page):
     assert not any(part in source(cell) for cell in cells for part in ("<details>", "progress", "are folded"))
 
 
-def test_only_the_exercises_of_a_page_are_taken():
-    code = {"cell_type": "code", "outputs": [1], "execution_count": 3, "metadata": {}, "source": ["pass"]}
-    headings = [
-        {"cell_type": "markdown", "metadata": {}, "source": source}
-        for source in (["# 5. Before\n"], ["# 6. Exercises\n", "one"], ["## Derive\n"], ["# After\n"])
-    ]
-    page = {"cells": [code, *headings[:2], code, *headings[2:], code]}
-    first, answer, level = exercises_of(page)
-    assert source(first) == "# 6. Exercises\none" and source(level) == "## Derive\n"
-    assert answer["outputs"] == [] and answer["execution_count"] is None
-    assert code["outputs"] == [1], "the page is left as it was"
-    with pytest.raises(ValueError, match=r"one heading 'N\. Exercises' is needed, 0 found"):
-        exercises_of({"cells": page["cells"][:1]})
-
-
-def test_a_stub_without_its_check_or_solution_is_refused():
-    def cell(text):
-        return {"cell_type": "code", "metadata": {}, "source": text}
-
-    stub = cell('def half(x):\n    """A number."""\n    raise NotImplementedError')
-    check = cell("check(3, half)")
-    fold = cell("<details><summary>Solution</summary>\n\n```python\ndef half(x):\n    return x / 2\n```\n</details>")
-    (answer,) = answers_of([stub, check, fold])
-    assert (answer.number, answer.function, answer.solution) == (3, "half", "def half(x):\n    return x / 2")
-    marked = "    ### BEGIN SOLUTION\n    return x / 2\n    ### END SOLUTION"
-    assert answer.written() == f'def half(x):\n    """A number."""\n{marked}'
-    other = cell(source(fold).replace("half(x)", "half(y)"))
-    for cells in ([stub, fold, check], [stub, cell("check(3, third)"), fold], [stub, check, other]):
-        with pytest.raises(ValueError, match="half: after its stub come its check, and a fold with its solution"):
-            answers_of(cells)
-
-
 def grade_id(cell):
     return cell["metadata"].get("nbgrader", {}).get("grade_id", "")
-
-
-def test_settings_of_a_class_are_written_once(tmp_path):
-    write_config(tmp_path)
-    (tmp_path / "nbgrader_config.py").write_text("c = get_config()\n", encoding="utf-8")
-    write_config(tmp_path)
-    assert (tmp_path / "nbgrader_config.py").read_text(encoding="utf-8") == "c = get_config()\n", "a teacher's own"
 
 
 # ------------------------------------------------------------------------------------------------ with nbgrader

@@ -23,7 +23,7 @@ from companion.human.ratings import (
 )
 from companion.human.sheets import CRITERIA
 from lib.data.documents import Document
-from lib.evaluation.summaries import read_summaries, write_summaries
+from lib.evaluation.summaries import write_summaries
 from lib.system.errors import InputError
 
 IDS = [f"d{i}" for i in range(6)]
@@ -102,9 +102,8 @@ def test_a_form_is_blinded_and_complete(tmp_path):
     assert set(form["texts"].values()) == {"First paragraph.\nAnother."} and set(form["criteria"]) == set(CRITERIA)
     page = (tmp_path / "r" / "form.html").read_text(encoding="utf-8")
     assert not re.search(r"""(src|href)\s*=\s*["']|https?:|@import|url\(""", page), "it loads nothing"
-    main(["sheet", str(tmp_path / "s"), "--documents", "4", "--seed", "1", *arguments, "--criteria", "well sourced"])
-    other = content(tmp_path / "s" / "form.html")
-    assert other["digest"] != form["digest"] and list(other["criteria"]) == ["well sourced"]
+    main(["sheet", str(tmp_path / "s"), "--documents", "4", "--seed", "1", *arguments])
+    assert content(tmp_path / "s" / "form.html")["digest"] != form["digest"]
 
 
 def test_two_people_who_agree(folder, capsys):
@@ -137,15 +136,6 @@ def test_questions(folder):
     save_form(folder, "a", [("answers", item, "mark", marks[system]) for item, system in key_["answers"].items()])
     found = {s: np.mean(v) for s, v in by_system(read_ratings(folder), QUESTIONS).items()}
     assert found == {"good": 100, "fair": 50, "poor": 50, "bad": 0}
-
-
-def test_what_is_finished_is_reported(folder, capsys):
-    first = next(iter(key(folder)["best_worst"]))
-    rows = [row for row in all_ratings(folder) if row[2] == "fluency"]
-    save_form(folder, "a", [*rows, ("best_worst", first, "best", "A")])
-    main(["scores", str(folder)])
-    out = capsys.readouterr().out
-    assert "fluency (1 raters" in out and f"{BEST_WORST}: nothing is filled in yet" in out
 
 
 def frame(values_by_rater):
@@ -181,14 +171,6 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("row", WRONG.values(), ids=WRONG)
-def test_judgements_that_cannot_be(folder, row):
-    ask(folder)
-    save_form(folder, "a", [row, ("best_worst", "b1", "worst", "A")])
-    with pytest.raises(SystemExit, match=rf"form-a\.csv: .* is no judgement of {row[0]} {row[1]}"):
-        main(["scores", str(folder)])
-
-
 def test_what_cannot_be_used(tmp_path, folder):
     systems, new = files(tmp_path, SYSTEMS[:2]), str(tmp_path / "n")
     bad = tmp_path / "bad.csv"
@@ -215,17 +197,6 @@ def test_what_cannot_be_used(tmp_path, folder):
     (folder / "form-a.csv").write_bytes(b"item,coherence\n\xff,3\n")
     with pytest.raises(SystemExit, match=r"form-a\.csv: a CSV file in UTF-8"):
         main(["scores", str(folder)])
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["7", '{"id": null, "summary": "a"}', '{"id": "x", "summary": null}', '{"id": "d0", "summary": "a"}', '{"id": '],
-)
-def test_records_that_are_no_summaries(tmp_path, line):
-    path = tmp_path / "bad.jsonl"
-    path.write_text(f'{{"id": "d0", "summary": "a"}}\n{line}\n', encoding="utf-8")
-    with pytest.raises(InputError, match=r"bad\.jsonl, line 2: "):
-        read_summaries(path)
 
 
 # ------------------------------------------------------------------------------------------------- in a browser

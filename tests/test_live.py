@@ -13,7 +13,6 @@ import pytest
 import torch
 
 import lib
-from companion.live import page as live_page
 from companion.live.__main__ import main
 from companion.live.page import (
     LAYERS,
@@ -28,7 +27,6 @@ from lib.data.batch import make_batch
 from lib.data.documents import Document
 from lib.data.vocabulary import EOS, SLIDE, SLIDE_SYMBOL
 from lib.decoding.search import DecodeConfig
-from lib.evaluation.importance import by_erasure
 from lib.evaluation.interventions import NOTHING, Change, changes_of, log_probs, without_unit
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.models.read_again import ReadAgain, ReadAgainConfig
@@ -211,14 +209,6 @@ def test_changes_do_what_the_librarys_do(node, name):
     check_changed(node, run, [CASES[name].documents[0], CASES[name].documents[2]], changes_for(name, run.model))
 
 
-@needs_node
-def test_importance_is_averaged_as_in_the_library(node):
-    run = small("read_again", encoder="read-again gru")
-    pairs = {"nothing": ({}, NOTHING)}
-    pairs["importance averaged"] = ({"averaged": True}, changes_of(run.model)["importance averaged"])
-    check_changed(node, run, [CASES["read_again"].documents[0]], pairs)
-
-
 STEP = """
 const document = all(model.encode(data.document));
 let state = model.first(document), made;
@@ -308,17 +298,6 @@ def test_the_page_loads_nothing_and_no_text_leaves_its_data(tmp_path):
     assert data_of(path)["papers"][0]["title"] == HOSTILE
 
 
-def test_weights_are_rounded_only_where_the_page_would_be_too_large(tmp_path, monkeypatch):
-    run, path = small("mem2mem"), tmp_path / "page.html"
-    for expected in ((32, False), (16, True)):
-        weights = data_of(write_live_page(path, run, "m", []))["weights"]
-        assert (weights["bits"], weights["rounded"]) == expected
-        monkeypatch.setattr(live_page, "MAX_BYTES", path.stat().st_size - 1)
-    monkeypatch.setattr(live_page, "MAX_BYTES", 1000)
-    with pytest.raises(InputError, match=r"run: the page would have \d+ MB, more than 0"):
-        write_live_page(path, run, "m", [])
-
-
 def test_bad_arguments_are_one_line(tmp_path):
     text, page = tmp_path / "paper.md", tmp_path / "page.html"
     text.write_text("It ends.", encoding="utf-8")
@@ -333,13 +312,6 @@ def test_bad_arguments_are_one_line(tmp_path):
     with pytest.raises(InputError, match="no live page of an encoder of several sentences"):
         model_scripts(small("read_again", encoder="option 2"))
     assert text.read_text(encoding="utf-8") == "It ends." and not page.exists()
-
-
-def test_texts_of_the_command_are_the_papers_of_the_page(tmp_path):
-    (tmp_path / "paper.md").write_text("# Mice\n\nThey sleep.", encoding="utf-8")
-    main([*map(str, (TRAINED / "read_again", tmp_path / "page.html", tmp_path / "paper.md")), "--words", "7"])
-    data = data_of(tmp_path / "page.html")
-    assert data["papers"][0]["title"] == "Mice" and data["decode"]["max_length"] == 7
 
 
 # ---------------------------------------------------------------------------------------------------- in a browser
@@ -471,20 +443,6 @@ def test_windows_slide_sections_turn_and_a_stream_reads_everything(tmp_path):
         run.model = Windowed(replace(run.model.config, encode="stream")).eval()
         run.model.load_state_dict(weights)
         assert tab.run("view.own.ids") == best_of(run, document).ids and tab.run("$('everything').disabled")
-
-
-@needs_browser
-def test_words_are_erased_one_after_the_other(tmp_path):
-    run = small("read_again", KNOWN, LETTERS[:16])
-    with open_page(write_live_page(tmp_path / "page.html", run, "read again", [LivePaper(PAPER)])) as tab:
-        tab.until(WRITTEN)
-        (document,) = run.options.encode([PAPER], run.encoder)
-        lengths = np.ones(len(document.source), dtype=np.int32)
-        document = replace(document, target=np.array([*tab.run("view.own.ids"), EOS]), sentence_lengths=lengths)
-        tab.run("$('measure').click()")
-        tab.until("view.read.worth")
-        assert np.allclose(tab.run("[...view.read.worth]"), by_erasure(run.model, document), atol=1e-4)
-        assert tab.run("document.querySelector('[name=shade]:checked').value") == "worth"
 
 
 @needs_browser

@@ -6,17 +6,16 @@ import re
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from PIL import Image
 
 from companion.pages.checks import CheckError, Checks, gradients
-from companion.pages.figures import PLOTS, attention_maps, draw, loss_curves, redraw, rounded, use_style, word_maps
+from companion.pages.figures import PLOTS, attention_maps, draw, redraw, rounded, use_style, word_maps
 from companion.pages.frames import Frames
 from companion.pages.parameters import ParameterError, check_parameters
 from companion.pages.runs import measured, nll_by_text, run_facts, unseen_papers, validation_losses
-from companion.pages.shown import PageFigures, Passages, clip, figures_folder, table_html
+from companion.pages.shown import PageFigures, figures_folder
 from companion.pages.steps import Step, best_words, decoding_frames
 from companion.pages.summaries import summary_table
 from lib.data.corpora import load_corpus
@@ -137,21 +136,6 @@ def test_a_plot_is_whole_and_described_with_its_numbers(name):
     plt.close(figure)
 
 
-def test_descriptions_name_the_largest_number_and_its_place():
-    described = word_maps.describe(panels=[PANEL])
-    assert described == "Heat maps. α: 2 rows (a, b) by 2 columns (x, y), from 0 to 1, the furthest from 0 at b, x."
-    series = {"s": [[1, 8], [2.0, 0.5]]}
-    described = PLOTS["lines"].describe(panels=[{"series": series, "xlabel": "x", "ylabel": "y"}])
-    assert described == "Line plots. y over x: s from 2 at 1 to 0.5 at 8."
-
-
-def test_losses_have_the_axis_of_their_range():
-    metrics = [{"step": n, "split": "train", "loss": 3.0, "nll": 3 / n, "comp": 9 / 20**n} for n in (1, 2, 3)]
-    nll, comp = loss_curves.draw(metrics, halved=[2]).axes
-    assert (nll.get_yscale(), comp.get_yscale()) == ("linear", "log")
-    assert [line.get_xdata() for line in nll.lines if line.get_linestyle() == ":"] == [[2, 2]]
-
-
 def test_figures_of_a_page_are_numbered_once(tmp_path, monkeypatch):
     figures = PageFigures(tmp_path)
     first = figures.show(word_maps, "One <map>.", "kept", panels=[PANEL])
@@ -169,22 +153,6 @@ def test_figures_of_a_page_are_numbered_once(tmp_path, monkeypatch):
 
 
 # ------------------------------------------------------------------------------------------------ tables and frames
-
-
-def test_tables_keep_intervals_together_and_align_texts_left():
-    texts = ["by 1.2 [0.3, 2.0] points, p < 0.01", "750 words", "HT", "."]
-    numbers = ["+1.2 [+0.3, +2.0], p < 0.01", "156 ms", "99 / 100%", "42*", "", 3]
-    html = table_html(pd.DataFrame({"a": [*texts, *numbers]}))
-    assert re.findall(r"<td(.*?)>", html) == [' style="text-align: left"'] * len(texts) + [""] * len(numbers)
-    assert "[0.3,&nbsp;2.0] points, p&nbsp;&lt;&nbsp;0.01" in html and "156&nbsp;ms" in html
-    assert "NaN" not in table_html(pd.DataFrame({"a": [np.nan, 1.0]}))
-
-
-def test_passages_wrap_between_words():
-    shown = Passages([("title", "A & B"), ("text", "word " * 60)])
-    lines = repr(shown).splitlines()
-    assert len(lines) > 3 and max(map(len, lines)) <= 100 and "A &amp; B" in shown._repr_html_()
-    assert (clip("a b c", 2), clip("a b", 2)) == ("a b ...", "a b")
 
 
 def test_frames_need_no_script_and_no_style_sheet():

@@ -84,7 +84,7 @@ def test_forms(checkout, private):
 def test_figures_whose_panels_are_texts(checkout, private, monkeypatch):
     monkeypatch.setattr(show_runs.lib, "load", lambda *_, **__: pytest.fail("it works before it says so"))
     (label,) = (row.label for row in PAPERS["read_again"].run_figures["read_again_figure4"].rows)
-    run = ["attention", "read_again_figure4", f"{label}={trained_folder('read_again')}", "--dataset", str(private)]
+    run = ["read_again_figure4", f"{label}={trained_folder('read_again')}", "--dataset", str(private)]
     with pytest.raises(SystemExit, match=r"f\.json: texts of newsroom may not be published"):
         show_runs.main([*run, "--output", str(checkout / "f.png")])
     assert left_in(checkout) == [".gitignore"]

@@ -11,17 +11,16 @@ import lib
 from companion import make_tables
 from companion.results import kept as kept_tables
 from companion.results.kept import kept_table
-from companion.results.numbers import make_table, page_table, table_numbers
+from companion.results.numbers import make_table, page_table
 from companion.results.scores_file import SCORES, read_table_scores
 from companion.results.text import markdown, pairs_frame, setting, table_frame
 from lib import score
-from lib.data.corpora import Corpus, load_corpus
+from lib.data.corpora import load_corpus
 from lib.evaluation.baselines import matches, oracle
 from lib.evaluation.measures import SUPPORT
 from lib.evaluation.metrics import rouge
-from lib.evaluation.scores import score_run
-from lib.papers import PAPERS, page_table_named, resolve, table_named
-from lib.papers.tables import Row, RunSpec, Table, slug
+from lib.papers import PAPERS, resolve, table_named
+from lib.papers.tables import RunSpec, slug
 from lib.system.files import project_root
 from lib.train import main as train_main
 
@@ -81,19 +80,10 @@ def test_a_corpus_of_the_paper_has_its_own_rows():
     assert {"CD_I", "WIKI_V"} <= set(labels["aclsum"]), "all of them, on any other corpus"
 
 
-def test_pages_that_measure_exist(request):
-    pages = {path.stem for path in (request.config.rootpath / "notebooks").glob("*.py")}
-    assert set(PAPERS) <= pages
-    figures = {path.stem for path in (request.config.rootpath / "figures").glob("*.json")}
-    assert {page_table_named(name)[1].figure for name in PAGE_TABLES} <= figures
-    assert {figure for paper in PAPERS.values() for figure in paper.figures.values()} <= figures
-
-
 # ---------------------------------------------------------------------------------------------- scores and tables
 
 
 PLAIN = "plain beam search"
-TEN, LEXRANK = "Lead (10 sentences)", "LexRank (sentences, as training references)"
 
 
 @pytest.fixture(scope="module")
@@ -156,14 +146,6 @@ def test_scores_of_baselines(scored):
     assert np.allclose(parts["reference"]["rouge"], 100), "whole, and in their own words"
 
 
-def test_what_chooses_sentences_has_no_decoding(scored):
-    found = read(scored / "read" / "scores.json")
-    chosen = {**found, "parts": {"summaries": found["parts"]["extracts"]}, "decoding": PLAIN}
-    numbers = make_table("mem2mem_table1", {"Sent-CLF": [chosen], "Mem2Mem": [found]}, "aclsum", "demo")
-    assert [r["label"] for r in numbers["rows"] if "scores" in r] == ["Sent-CLF", "Mem2Mem", f"Mem2Mem, {PLAIN}"]
-    assert numbers["decoding"] == "trigram blocking"
-
-
 def table_2(scored, corpus="aclsum"):
     given = {"hred": [read(scored / "hred" / "scores.json")] * 2, "+read": [read(scored / "read" / "scores.json")]}
     return make_table("mem2mem_table2", given, corpus, "demo", "snakemake -c2 mem2mem_table2")
@@ -202,37 +184,6 @@ def test_a_table(scored):
     )
 
 
-def test_published_numbers_of_another_corpus_are_named():
-    """Lead of three sentences is published for Newsroom alone, where the others have PubMed beside them."""
-    published = {"a": {"pubmed": [1.0], "newsroom": [2.0]}, "b": {"newsroom": [3.0]}, "c": {}}
-    rows = [{"label": label, "published": values} for label, values in published.items()]
-    for corpus, expected in (("aclsum", ["1.00", "3.00 (newsroom)", ""]), ("newsroom", ["2.00", "3.00", ""])):
-        frame = table_frame({"corpus": corpus, "columns": ["R-1"], "rows": rows})
-        assert list(frame["published"]) == expected
-
-
-def test_rows_that_a_corpus_cannot_give_say_why(scored):
-    """WikiSum comes ranked: its order and its pages are not known."""
-    _, table = table_named("hierarchical_table2")
-    labels = {name: {row.label for row in table.built_for(name)} for name in ("wikisum", "aclsum")}
-    assert labels["aclsum"] - labels["wikisum"] == {"FT 600, no ranking", "HT + discourse graph"}
-    given = {label: [read(scored / "read" / "scores.json")] for label in ("FT 600", "HT")}
-    row = table_frame(make_table("hierarchical_table2", given, "wikisum", "demo")).loc["FT 600, no ranking"]
-    assert "come ranked" in row["R-1"] and row["R-2"] == "" and row["published"].startswith("35.46")
-
-
-def test_numbers_of_the_text_stand_in_the_scored_summary(scored, monkeypatch):
-    """By the number of characters alone, as published, of the words of the document itself."""
-    (document,) = Corpus.from_records(
-        train=[{"document": "In 1987, 31 ships sailed; 12.5% of 204 sank.", "summary": "x y"}]
-    ).split("train")
-    monkeypatch.setattr(
-        "lib.evaluation.scores.summarize", lambda *_: [["## ships of ### sank in ####", "#.# % in ##"]]
-    )
-    _, summaries = score_run(lib.load(scored / "hred"), [document], "test", "x", numbers=True)
-    assert summaries == [["31 ships of 204 sank in 12.5", "204 % in 31"]]
-
-
 @pytest.fixture
 def asked(monkeypatch):
     """What `lib.score run` asks a shipped run for: its documents, decoding, batch size and numbers."""
@@ -248,21 +199,9 @@ def asked(monkeypatch):
     return found
 
 
-LEARNED = "PMC4784345"  # a test paper of pmc-sample that stands among the training papers of the shipped run
-
-
 def score_shipped(tmp_path, *given):
     output = ["--output", str(tmp_path / "scores.json")]
     score.main(["run", str(project_root() / "trained" / "mem2mem"), *given, *output])
-
-
-def test_papers_that_a_run_has_learned_from_are_not_scored(asked, tmp_path, capsys):
-    """Said in a line. In the place of each is the next one."""
-    every = [d.id for d in load_corpus("pmc-sample").split("test")]
-    place, unseen = every.index(LEARNED), [name for name in every if name != LEARNED]
-    score_shipped(tmp_path, "--dataset", "pmc-sample", "--documents", str(place + 1))
-    assert asked["ids"] == unseen[: place + 1]
-    assert f"pmc-sample: without {LEARNED}, which the model has learned from" in capsys.readouterr().err
 
 
 def test_a_run_is_scored_with_another_decoding(asked, tmp_path):
@@ -271,21 +210,6 @@ def test_a_run_is_scored_with_another_decoding(asked, tmp_path):
     score_shipped(tmp_path, "--dataset", "pmc-sample", "--documents", "2", *other)
     assert asked["decode"] == replace(own, min_length=5, max_length=9, beam=2)
     assert (asked["batch_size"], asked["numbers"]) == (3, True)
-
-
-def test_a_column_that_is_the_same_everywhere_is_not_shown():
-    """`distinct` stands where some summary is another document's as well."""
-    for name, shown in (("mem2mem", False), ("hierarchical_transformer", True)):
-        kept = json.loads((project_root() / "trained" / name / "table.json").read_text(encoding="utf-8"))
-        assert ("distinct" in table_frame(kept)) == shown and "distinct" not in pairs_frame(kept)
-
-
-def test_shares_are_pooled(scored):
-    """A long summary counts for more than a short one."""
-    baselines, run = read(scored / "baselines.json"), read(scored / "read" / "scores.json")
-    baselines["parts"]["reference"]["copied"]["5"] = [[1, 2], [0, 98], [4, 100]]
-    numbers = make_table("mem2mem_table4", {"Reference": [baselines], "Mem2Mem": [run]}, "aclsum", "demo")
-    assert numbers["rows"][0]["scores"]["5"]["mean"] == 2.5
 
 
 def test_rows_must_have_the_same_documents(scored):
@@ -401,24 +325,6 @@ def test_a_table_is_kept(scored, project, capsys):
     assert "mem2mem_table2_aclsum" in capsys.readouterr().out
 
 
-def test_a_table_is_kept_in_two_sizes(scored, project):
-    (made := project / "t.json").write_text(json.dumps(table_2(scored)), encoding="utf-8")
-    place = "<!-- table mem2mem_table2_aclsum_long -->\n<!-- end -->\n"
-    (project / "papers.md").write_text((project / "papers.md").read_text(encoding="utf-8") + place, encoding="utf-8")
-    make_tables.main(["keep", str(made), "--size", "long"])
-    text = (project / "papers.md").read_text(encoding="utf-8")
-    assert text.count("40.02") == 1 and "40.02" in text.partition(place[:40])[2] and "old" in text
-    assert kept_table("mem2mem_table2_aclsum_long") == table_2(scored)
-
-
-def test_a_table_without_a_place_is_not_kept(scored, project):
-    made = project / "t.json"
-    made.write_text(json.dumps(table_2(scored, "elsewhere")), encoding="utf-8")
-    with pytest.raises(SystemExit, match=r"no text in docs or trained has a place for mem2mem_table2_elsewhere"):
-        make_tables.main(["keep", str(made)])
-    assert not list((project / "figures").iterdir())
-
-
 def test_every_kept_table_is_shown_as_it_is():
     """As `python -m companion.make_tables render` writes them."""
     texts, tables = kept_tables._texts(), kept_tables.kept_tables()
@@ -452,14 +358,3 @@ def test_the_read_again_page_and_its_kept_table_3_have_the_same_numbers():
 def test_the_papers_texts_name_every_table_and_figure():
     text = "".join(text for file, text in kept_tables._texts().items() if file.startswith("docs/papers/"))
     assert [name for name in (*TABLES, *PAGE_TABLES, *FIGURES, *SHOWN) if f"`{name}`" not in text] == []
-
-
-def test_a_difference_is_the_second_less_the_first():
-    def of(**r1):
-        parts = {name: {"rouge": [[value] * 3] * 2, "words": 9} for name, value in r1.items()}
-        return {"ids": ["a", "b"], "split": "test", "training documents": 0, "parts": parts}
-
-    table = Table("T", (Row("low", part="low"), Row("high", part="high")), (("low", "high"),))
-    scores = of(low=30.0, high=33.0)
-    (pair,) = table_numbers(table, {"low": [scores], "high": [scores]}, "c", "p")["pairs"]
-    assert (pair["first"], pair["second"], pair["R-1"]["mean"]) == ("low", "high", 3)

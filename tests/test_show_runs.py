@@ -8,11 +8,7 @@ from companion import show_runs
 from companion.show_runs import samples, samples_text
 from lib.data.corpora import load_corpus
 from lib.data.registry import CORPORA, is_private
-from lib.papers import PAPERS
-from lib.system.files import project_root
 from lib.train import main as train_main
-
-NAMES = [name for of in PAPERS.values() for name in (*of.samples, *of.run_figures)]
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +37,7 @@ def shown(*arguments, output):
 
 
 def test_samples(runs, tmp_path, capsys):
-    given = ["samples", "mem2mem_table6", f"HRED={runs / 'hred'}", f"Mem2Mem={runs / 'read'}"]
+    given = ["mem2mem_table6", f"HRED={runs / 'hred'}", f"Mem2Mem={runs / 'read'}"]
     found = shown(*given, output=tmp_path / "t.json")
     assert (found["samples"], found["corpus"], len(found["documents"])) == ("mem2mem_table6", "aclsum", 2)
     texts = list(load_corpus("aclsum").split("test", 2))
@@ -59,13 +55,6 @@ def test_samples(runs, tmp_path, capsys):
     assert told.strip() == capsys.readouterr().out.strip()
 
 
-def test_a_row_that_is_no_run(runs):
-    texts = list(load_corpus("aclsum").split("test", 2))
-    run = show_runs.lib.load(runs / "hred", device="cpu")
-    found = samples("hierarchical_table5", {"HT": run}, texts, "aclsum")["documents"][1]["summaries"]
-    assert found["Lead (3 sentences)"] == " ".join(texts[1].sentences[:3]) and "FT" not in found
-
-
 def test_texts_that_may_not_be_published(runs):
     """What stands for the document is its number."""
     texts = list(load_corpus("aclsum").split("test", 1))
@@ -81,7 +70,7 @@ def test_texts_that_may_not_be_published(runs):
 @pytest.mark.parametrize(("name", "kind"), [("mem2mem_figure3", "heads"), ("mem2mem_figure4", "slots")])
 def test_the_memory_of_runs(runs, tmp_path, name, kind):
     other = ["no L(read)=" + str(runs / "comp")] if kind == "slots" else []
-    found = shown("attention", name, f"Mem2Mem={runs / 'read'}", *other, "--documents", 2, output=tmp_path / "f.png")
+    found = shown(name, f"Mem2Mem={runs / 'read'}", *other, "--documents", 2, output=tmp_path / "f.png")
     assert (tmp_path / "f.png").stat().st_size > 1000 and found["plot"] == "attention_maps"
     titles = [f"{label}, paper {n}" for label in ("Mem2Mem", *(["no L(read)"] if other else [])) for n in (1, 2)]
     assert [panel["title"] for panel in found["panels"]] == titles
@@ -97,7 +86,7 @@ def test_the_memory_of_runs(runs, tmp_path, name, kind):
 
 @pytest.mark.parametrize(("name", "label"), [("windowed_figure1", "standard"), ("windowed_figure2", "windows")])
 def test_the_largest_weights(runs, tmp_path, name, label):
-    found = shown("attention", name, f"{label}={runs / label}", output=tmp_path / "f.png")
+    found = shown(name, f"{label}={runs / label}", output=tmp_path / "f.png")
     run = show_runs.lib.load(runs / label, device="cpu")
     (summary,) = run.summarize(load_corpus("aclsum").split("test", 1), attention=True)
     words = summary.attention["words"]
@@ -112,7 +101,7 @@ def test_the_largest_weights(runs, tmp_path, name, label):
 def test_the_importance_of_words(runs, tmp_path):
     """Above each text what is written of it."""
     given = [f"Read-Again GRU + copy={runs / 'gru'}", "--documents", 2]
-    found = shown("attention", "read_again_figure4", *given, output=tmp_path / "f.png")
+    found = shown("read_again_figure4", *given, output=tmp_path / "f.png")
     run = show_runs.lib.load(runs / "gru", device="cpu")
     summaries = run.summarize(load_corpus("aclsum").split("test", 2), attention=True)
     for panel, summary in zip(found["panels"], summaries, strict=True):
@@ -124,36 +113,12 @@ def test_the_importance_of_words(runs, tmp_path):
 def test_what_cannot_be_shown(runs, tmp_path):
     where = ["--dataset", "aclsum", "--output", str(tmp_path / "x.png")]
     cases = {
-        ("attention", "mem2mem_figure9", "a=b"): "unknown table 'mem2mem_figure9', did you mean 'mem2mem_figure",
-        (
-            "attention",
-            "mem2mem_figure3",
-            "Mem2Mum=b",
-        ): "unknown row of mem2mem_figure3 'Mem2Mum', did you mean 'Mem2Mem'",
-        ("samples", "mem2mem_figure3", "Mem2Mem=b"): "mem2mem_figure3 is of another kind: .* attention",
-        ("attention", "mem2mem_table6", "Mem2Mem=b"): "mem2mem_table6 is of another kind: .* samples",
-        ("attention", "mem2mem_figure3", f"Mem2Mem={runs / 'hred'}"): "hred.*has no heads to draw",
-        ("attention", "mem2mem_figure3", f"Mem2Mem={tmp_path}"): "holds no run",
+        ("mem2mem_figure9", "a=b"): "unknown table 'mem2mem_figure9', did you mean 'mem2mem_figure",
+        ("mem2mem_figure3", "Mem2Mum=b"): "unknown row of mem2mem_figure3 'Mem2Mum', did you mean 'Mem2Mem'",
+        ("mem2mem_figure3", f"Mem2Mem={runs / 'hred'}"): "hred.*has no heads to draw",
+        ("mem2mem_figure3", f"Mem2Mem={tmp_path}"): "holds no run",
     }
     for given, message in cases.items():
         with pytest.raises(SystemExit, match=message):
             show_runs.main([*given, *where])
     assert not (tmp_path / "x.png").exists()
-
-
-def test_papers_that_a_run_has_learned_from_are_not_shown(tmp_path, monkeypatch, capsys):
-    """In the place of each stands the next one."""
-    shown_documents = []
-
-    def no_samples(name, runs, documents, corpus):
-        shown_documents.extend(documents)
-        return {"title": "", "corpus": corpus, "documents": []}
-
-    monkeypatch.setattr(show_runs, "samples", no_samples)
-    every = [d.id for d in load_corpus("pmc-sample").split("test")]
-    place = every.index("PMC4784345")
-    kept = f"Mem2Mem={project_root() / 'trained' / 'mem2mem'}"
-    given = ["--dataset", "pmc-sample", "--documents", str(place + 1), "--output", str(tmp_path / "T.json")]
-    show_runs.main(["samples", "mem2mem_table6", kept, *given])
-    assert [d.id for d in shown_documents] == [*every[:place], every[place + 1]]
-    assert "pmc-sample: without PMC4784345, which the model has learned from" in capsys.readouterr().err

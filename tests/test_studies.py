@@ -12,13 +12,12 @@ from companion.studies.repetition import log_prob_after
 from companion.studies.word_dependence import embeddings_of, encoder_states, interaction, reach
 from lib.data.batch import EncodedDocument
 from lib.data.documents import Document
-from lib.data.vocabulary import EOS, SLIDE
-from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
+from lib.data.vocabulary import EOS
 from lib.models.read_again import ReadAgain, ReadAgainConfig
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from lib.system.files import trained_folder
-from tests.conftest import RAGGED, VOCAB, double
-from tests.test_interventions import SIZES, transformer
+from tests.conftest import RAGGED, double
+from tests.test_interventions import transformer
 
 # ------------------------------------------------------------------------------------------- papers through windows
 
@@ -27,15 +26,22 @@ WINDOWED = str(trained_folder("windowed"))
 
 def test_papers_are_read_in_every_part_once(tmp_path, capsys):
     output = tmp_path / "papers.json"
-    arguments = [WINDOWED, "--dataset", "pmc-sample", "--documents", "2", "--output", str(output)]
-    windows.main([*arguments[:1], "orders", *arguments[1:]])
-    first = json.loads(output.read_text("utf-8"))
-    assert set(first) == {"run", "corpus", "documents", "orders"}
-    first["orders"] = {"not": "measured again"}
-    output.write_text(json.dumps(first), encoding="utf-8")
+    arguments = [
+        WINDOWED,
+        "--dataset",
+        "pmc-sample",
+        "--documents",
+        "2",
+        "--vectors-of",
+        "pmc-sample",
+        "--output",
+        str(output),
+    ]
+    about = {"run": WINDOWED, "corpus": "pmc-sample", "documents": 2, "orders": {"not": "measured again"}}
+    output.write_text(json.dumps(about), encoding="utf-8")
     windows.main(arguments)
     held = json.loads(output.read_text("utf-8"))
-    assert held["orders"] == {"not": "measured again"} and set(windows.PARTS) < set(held)
+    assert held["orders"] == about["orders"] and set(windows.PARTS) < set(held)
     assert set(held["chunks"]) == {"windows", *windows.CHUNKS}
     assert all(len(row["values"]) == 2 for row in held["chunks"].values())
     slides = held["slides"]
@@ -43,37 +49,7 @@ def test_papers_are_read_in_every_part_once(tmp_path, capsys):
     assert all(moved < count for moved, count in zip(slides["windows moved on by"], slides["windows"]))
     assert {*held["links"]} >= {"word counts", "tf-idf", "first paper", "sums, embeddings of the run"}
     with pytest.raises(SystemExit, match=r"papers\.json is of documents 2, not 3: name another file"):
-        windows.main([WINDOWED, "--dataset", "pmc-sample", "--documents", "3", "--output", str(output)])
-
-
-def test_symbols_in_a_row_are_one_slide():
-    assert windows.jumps_of([7, SLIDE, SLIDE, SLIDE, 8, 9, SLIDE, 7]) == [3, 1]
-    assert windows.jumps_of([SLIDE, 7, SLIDE, SLIDE]) == [1, 2] and windows.jumps_of([7, 8]) == []
-
-
-TEXT = EncodedDocument.of("a", np.arange(10, 20), [3, 5, 2], [10, 11, EOS], ["zebra"])
-
-
-@pytest.mark.parametrize(
-    ("cuts", "lengths"),
-    [
-        (windows.equal_cuts(TEXT, 2), [[3, 2], [3, 2]]),  # a sentence that a cut goes through is in both parts
-        (windows.equal_cuts(TEXT, 4), [[2], [1, 2], [2], [1, 2]]),
-        (windows.sentence_cuts(TEXT, 2), [[3], [5, 2]]),  # of the ends 3 and 8 the nearest, of equals the first
-        (windows.sentence_cuts(TEXT, 3), [[3], [5], [2]]),
-        ([], [[3, 5, 2]]),
-    ],
-)
-def test_chunks_are_the_text(cuts, lengths):
-    parts = windows.chunks_of(TEXT, cuts)
-    assert np.concatenate([part.source for part in parts]).tolist() == TEXT.source.tolist()
-    assert [part.sentence_lengths.tolist() for part in parts] == lengths
-    assert all(part.unknown == ["zebra"] for part in parts)
-
-
-@pytest.mark.parametrize(("count", "first_words"), [(1, [10]), (2, [10, 15]), (4, [10, 17])])
-def test_the_first_and_the_last_chunk(count, first_words):
-    assert [part.source[0] for part in windows.CHUNKS["first and last chunk"](TEXT, count)] == first_words
+        windows.main([*arguments, "--documents", "3"])
 
 
 def test_three_sections_in_another_order():
@@ -107,7 +83,7 @@ def test_a_copy_is_most_similar_where_vectors_distinguish_words(sentences, name)
     similar = MEASURES[name](sentences, np.eye(20))
     assert similar.shape == (1, 3) and rank_of(similar[0], 1) == 1
     row = windows.ranks(MEASURES[name], [sentences] * 12, np.eye(20))
-    assert row["sentences"] == row["papers"] == 12 and row["first"] == "100.00" and row["words, true"] == 5
+    assert row["sentences"] == row["papers"] == 12 and row["first"] == "100.00"
 
 
 def test_what_similarities_correct(sentences):
@@ -123,9 +99,7 @@ def test_ranks_and_their_differences():
     assert [rank_of(np.array([0.2, 0.9, 0.2]), place) for place in range(3)] == [2, 1, 3]
     text = type("Text", (), {"source": [[0] * n for n in range(1, 6)], "copies": [(0, 1), (1, 0), (2, 3), (3, 4)]})
     row = windows.ranks(lambda *_: np.array([[4, 5, 3, 2, 1]] * 4), [text] * 10, np.eye(1))
-    assert row["by paper"] == [[1, 2, 1 + 2 + 4 + 5, 4]] * 10
-    assert (row["words, linked"], row["words, true"], row["words, all"]) == (2, 3, 3)
-    assert row["similarity and length"] == -0.9, "ranks 4 5 3 2 1 and 1 2 3 4 5: 1 - 6 * 38 / (5 * 24)"
+    assert row["by paper"] == [[1, 2, 4]] * 10
     right, wrong = ({"by paper": [[hits, 0, 0, 2]] * 12} for hits in (2, 1))
     rows = windows.with_differences({"a": right, "b": wrong})
     assert [row["difference"] for row in rows.values()] == ["", "-50.00 [-50.00, -50.00], p < 0.01"]
@@ -150,13 +124,6 @@ def test_a_paragraph_that_attends_only_to_itself_learns_no_queries_and_keys():
     changes = [retrain.change_of(model, name) for name in ("nothing", "layers cut")]
     whole, cut = (moved(transformer(copying=True), change) for change in changes)
     assert whole - cut == still and cut and cut < whole
-
-
-def test_the_same_seed_learns_the_same():
-    sizes = HierarchicalTransformerConfig(VOCAB, **{**SIZES, "dropout": 0.5})
-    first, second = (double(HierarchicalTransformer, sizes) for _ in range(2))
-    assert moved(first, retrain.NOTHING) == moved(second, retrain.NOTHING)
-    assert all(a.equal(b) for a, b in zip(first.parameters(), second.parameters()))
 
 
 def test_differences_are_from_the_unchanged_model_with_the_same_seed():
@@ -188,8 +155,7 @@ def test_training_on_goes_on_where_it_stopped(tmp_path, capsys):
 
 
 REFUSED = {
-    "unknown part 'pages'": (windows, [WINDOWED, "pages"]),
-    "this run has no windows": (windows, [str(trained_folder("mem2mem"))]),
+    "this run has no windows": (windows, [str(trained_folder("mem2mem")), "--vectors-of", "pmc-sample"]),
     "did you mean 'layers cut'": (retrain, [SHIPPED, "layers ct"]),
     "did you mean 'graph'": (retrain, [SHIPPED, "grph=similarity"]),
     "paragraphs=two: a value such as": (retrain, [SHIPPED, "paragraphs=two"]),

@@ -97,31 +97,6 @@ def test_records_in_every_kind_of_file(run, tmp_path, capsys, monkeypatch):
     assert list(read_texts([])) == [("standard input", "{ a brace begins a text }")]
 
 
-def test_one_json_value_on_standard_input(monkeypatch):
-    one, two = {"text": "We read it.", "id": 1}, {"text": "We read this.", "id": 2}
-    for value, wanted in (
-        (json.dumps(one, indent=2), [("standard input, line 1", one)]),
-        (json.dumps([one, two], indent=2), [("standard input, line 1", one), ("standard input, line 2", two)]),
-        (json.dumps(["We read.", two]), [("standard input, line 1", "We read."), ("standard input, line 2", two)]),
-        ("We read\r\nit.\r", [("standard input", "We read\nit.\n")]),
-        ("[]", [("standard input", "[]")]),  # a text
-        ("[1]", [("standard input", "[1]")]),  # a text
-        ('"We read it."', [("standard input", '"We read it."')]),
-    ):
-        monkeypatch.setattr("sys.stdin", stdin(value))
-        assert list(read_texts([])) == wanted
-
-
-def test_many_texts_are_summarized_in_parts(run, tmp_path, capsys, monkeypatch):
-    (tmp_path / "b.jsonl").write_text("".join(json.dumps(r) + "\n" for r in RECORDS[:5]), encoding="utf-8")
-    found = []
-    for at_once in (64, 2):
-        monkeypatch.setattr("lib.summarize.AT_ONCE", at_once)
-        main([str(run), str(tmp_path / "b.jsonl"), "--json"])
-        found.append(capsys.readouterr().out)
-    assert found[0] == found[1] and found[0].count("b.jsonl, line") == 5
-
-
 def test_standard_input_as_json(run, capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", stdin(TEXT))
     main([str(run), "--json"])
@@ -203,20 +178,6 @@ def test_what_was_read_is_said(run, tmp_path, capsys):
     assert [f"a.md: {note}" for note in found["notes"]] == lines
 
 
-def test_a_text_shorter_than_a_summary(run, tmp_path, capsys):
-    """Its summary is no longer than it, and that is said; that it is strange as well."""
-    lines, found = said(run, capsys, tmp_path, "Hello quixotic folk.")
-    assert lines == [
-        "a.md: read all of 3 words",
-        "a.md: 4 words and marks read are fewer than a summary has (20): this one has at most as many",
-        "a.md: 100% of the words read are unknown to the model: the text is unlike those of records, and its summary "
-        "cannot be trusted",
-    ]
-    assert len(" ".join(found["sentences"]).split()) <= 4 and found["unknown"] == 1
-    lines, found = said(run, capsys, tmp_path, "We read. " * 12)
-    assert len(lines) == 1 and len(" ".join(found["sentences"]).split()) >= 20, "as long as the shortest summary"
-
-
 def test_the_length_of_a_summary(run, tmp_path, capsys):
     """--words is a bound for every summary; the least length gives way to it, and --min-words replaces it."""
     lengths = {}
@@ -230,14 +191,6 @@ def test_the_length_of_a_summary(run, tmp_path, capsys):
         lengths[options] = len(" ".join(found["sentences"]).split())
     default, seven, long, nine = lengths.values()
     assert default >= 20 and seven <= 7 and 33 <= long <= 40 and nine <= 9
-
-
-def test_the_page_has_what_was_not_read(run, tmp_path):
-    (tmp_path / "a.md").write_text(TEXT + "We read. " * 60 + "\n\n## Notes\n\nMice.\n\n## Conclusion\n\nSo.", "utf-8")
-    main([str(run), str(tmp_path / "a.md"), "--html", str(tmp_path / "a.html")])
-    (shown,) = data_in(tmp_path / "a.html")["documents"]
-    assert shown["notes"][0].startswith("read ") and shown["left_off"] == 0
-    assert shown["unread"][0][0] == "Conclusion" and set(shown["unread"][0][1]) <= {"We read.", "read."}
 
 
 def test_the_page_says_what_is_in_the_text(run, tmp_path):

@@ -93,13 +93,10 @@ const found = {};
 """
 
 
-def seen(path, script, address="", width=1280):
-    """What `script` puts into `found` when a browser shows the page at `address`; it requests nothing."""
+def seen(path, script, width=1280):
+    """What `script` puts into `found` when a browser shows the page; it requests nothing."""
     with open_page(path) as tab:
         tab.resize(width)
-        if address:
-            tab.page.goto(path.as_uri() + address)
-            tab.page.reload()
         result = tab.run(f"() => {{ {HELPERS} {script}; return found; }}")
         assert tab.complaints == []
         return result
@@ -126,7 +123,7 @@ def test_pointing_colours_the_text(tmp_path):
         point(word(0)); found.pointed = shades(); found.detail = detail(); found.bars = bars();
         leave(document.getElementById("summary")); found.left = shades();
         word(2).click(); point(word(0)); leave(document.getElementById("summary"));
-        found.pinned = shades(); found.made = detail(); found.address = location.hash;
+        found.pinned = shades(); found.made = detail();
         word(2).click(); found.again = all(".pinned").length;
         found.copied = [0, 1, 2, 3].map(i => style(word(i)).textDecorationLine);
         """,
@@ -138,7 +135,7 @@ def test_pointing_colours_the_text(tmp_path):
     assert "Cat copied 88%" in found["detail"] and "words cat (70%), sat (20%), The (10%)" in found["detail"]
     assert "sentences 1 (80%), 2 (20%)" in found["detail"] and "slots 1 (90%), 2 (10%)" in found["detail"]
     assert found["pinned"][3] and found["pinned"][:3] == [None] * 3, "pointing elsewhere does not move a pinned word"
-    assert ". generated 83% pinned" in found["made"] and found["address"] == "#0.2" and found["again"] == 0
+    assert ". generated 83% pinned" in found["made"] and found["again"] == 0
     assert found["copied"] == ["underline", "underline", "none", "underline"]
 
 
@@ -155,8 +152,7 @@ def test_the_keyboard_goes_everywhere(tmp_path):
         for (const key of KEYS.split(" ")) { press(key); found.places.push(here()); }
         found.stops = all("#summary [tabindex='0']").length;
         press("ArrowRight"); press("Enter"); found.pinned = all(".pinned").map(w => w.textContent);
-        found.address = location.hash;
-        press("Escape"); found.cleared = shades(); found.detail = detail(); found.after = location.hash;
+        press("Escape"); found.cleared = shades(); found.detail = detail();
         all("[role=tab]")[0].focus(); press("ArrowRight");
         found.tabs = all("[role=tab]").map(tab => tab.getAttribute("aria-selected"));
         found.slots = all("#slots button").length;
@@ -164,8 +160,8 @@ def test_the_keyboard_goes_everywhere(tmp_path):
     )
     assert found["first"][1] and not found["second"][1] and found["second"][2], "the colours go along"
     assert found["places"] == [1, 3, 4, 0, 5, 5, 4, 0, 0] and found["stops"] == 1
-    assert found["pinned"] == ["sat"] and found["address"] == "#0.1"
-    assert found["cleared"] == [None] * 11 and "Point at a word" in found["detail"] and found["after"] == "#0"
+    assert found["pinned"] == ["sat"]
+    assert found["cleared"] == [None] * 11 and "Point at a word" in found["detail"]
     assert found["tabs"] == ["false", "true"] and found["slots"] == 0
 
 
@@ -200,12 +196,11 @@ def test_the_window(tmp_path):
           return [colours(), places.map(place => box.top <= place.top && place.bottom <= box.bottom), detail()];
         };
         const colours = () => textWords().map(w => style(w).color);
-        found.second = look();
+        draw(1); word(5).click(); found.second = look();
         press("Escape");
         found.cleared = colours(); found.bands = all("#band").length;
         point(word(0)); found.first = look();
         """,
-        "#1.5",  # the address pins the last word
     )
     (ink,) = set(found["cleared"])
     grey = found["first"][0][-1]
@@ -215,61 +210,6 @@ def test_the_window(tmp_path):
     assert [c == grey for c in found["second"][0]] == [True] * 4 + [False] * 4 + [True] * 3
     assert found["second"][1] == [False] * 4 + [True] * 4 + [False] * 3
     assert "window 2 of 2, words 5 to 8 of 11" in found["second"][2]
-
-
-@needs_browser
-def test_bars_of_paragraphs(tmp_path):
-    found = seen(
-        write_page(tmp_path / "page.html", "m", [clusters()]),
-        """
-        const tints = () => all("#text .unit").map(u => Number(style(u).backgroundColor.match(/[\\d.]+/g)[3] ?? 1));
-        point(word(0)); found.bars = bars(); found.tints = tints(); found.detail = detail();
-        point(word(1)); found.next = bars(); press("Escape"); found.cleared = [...bars(), ...tints()];
-        """,
-    )
-    first, second, third = found["bars"]
-    assert first == pytest.approx(second / 2, abs=0.5) and third == pytest.approx(second / 6, abs=0.5) and third > 0
-    first, second, third = found["tints"]
-    assert second > first > third > 0, "without weights of words the paragraphs themselves are tinted"
-    assert "paragraphs 2 (60%), 1 (30%), 3 (10%)" in found["detail"] and "words" not in found["detail"]
-    assert found["next"][:2] == [0, 0] and found["next"][2] > 0 and found["cleared"] == [0] * 6
-
-
-@needs_browser
-@pytest.mark.parametrize("width", [1280, 700])
-def test_a_pinned_word_brings_the_text_into_view(tmp_path, width):
-    source = [[f" w{i}"] * 40 for i in range(60)]
-    weights = np.zeros((6, 2400))
-    weights[:5, 2000] = weights[5, 1000] = 1
-    document = ShownDocument("long", source, "sentence", SUMMARY, {"words": weights})
-    script = """
-        const place = box => box.getBoundingClientRect().toJSON();
-        found.first = place(textWords()[2000]);
-        word(3).click(); found.after = place(textWords()[2000]); found.summary = place(word(3));
-        word(5).click(); found.back = place(textWords()[1000]);
-        found.height = innerHeight;
-        """
-    found = seen(write_page(tmp_path / "page.html", "m", [document]), script, width=width)
-    assert found["first"]["top"] > found["height"]
-    for place in (found["after"], found["back"], found["summary"]):
-        assert 0 <= place["top"] < found["height"]
-
-
-@needs_browser
-def test_hostile_texts_show_as_they_are(tmp_path):
-    weights = {"words": np.array([[0.25, 0.75]])}
-    document = ShownDocument(HOSTILE, [[HOSTILE, " " + HOSTILE]], "section", [[HOSTILE]], weights)
-    path = write_page(tmp_path / "page.html", HOSTILE, [document, document])
-    found = seen(
-        path,
-        """
-        point(word(0));
-        const boxes = [...textWords(), word(0), ...all("#model, #text h2, #detail b, [role=tab]")];
-        found.shown = boxes.map(box => box.textContent);
-        """,
-    )
-    assert found["shown"] == [HOSTILE] * 8
-    assert path.read_text(encoding="utf-8").count("</script>") == 2
 
 
 def partly_read():
@@ -299,16 +239,6 @@ def test_what_was_not_read_is_grey(tmp_path):
     assert found["notes"] == ["read 9 of 17 words (Introduction)", HOSTILE]
     assert found["cut"] == [False, True] and "of a sentence that the limit of length cut" in found["legend"]
     assert found["next"] == [0, 0, True]
-
-
-def test_of_what_was_not_read_there_is_so_much(tmp_path):
-    """10,000 words, and how many more there are."""
-    rest = [("A", "a " * 9_998), ("B", "b " * 7), ("C", "c " * 5)]
-    path = write_page(tmp_path / "a.html", "m", [replace(memory(), unread=rest)])
-    (shown_document,) = data_in(path)["documents"]
-    assert [section for section, _ in shown_document["unread"]] == ["A", "B"]
-    assert shown_document["unread"][1][1] == ["b b …"] and shown_document["left_off"] == 10
-    assert path.stat().st_size < 60_000
 
 
 # ---------------------------------------------------------------------------------------------- what is in the text

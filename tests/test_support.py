@@ -1,20 +1,17 @@
 """Support of a summary by its text: what is not in the text, and which of its sentences carry the summary's."""
 
 import json
-from random import Random
 
 import numpy as np
 import pytest
 
 from companion.make_tables import main as make_tables
 from lib import score
-from lib.data.corpora import load_corpus
-from lib.data.documents import Document
 from lib.decoding.readable import Reading
-from lib.decoding.summary_page import TITLE, ShownText, cased_names
+from lib.decoding.summary_page import TITLE, ShownText
 from lib.evaluation.measures import MEASURES, SUPPORT
 from lib.evaluation.scores import intervals
-from lib.evaluation.support import Names, SourceText, names_of, not_in_text, source_of, support_counts, terms
+from lib.evaluation.support import Names, SourceText, not_in_text, support_counts, terms
 
 TEXT = [
     "We measured the sleep of 1,635 nurses in Lisbon.",
@@ -49,13 +46,6 @@ def test_a_number_has_one_value_in_all_spellings(written, value):
     assert " ".join(keys(written)) == value
 
 
-@pytest.mark.parametrize("mask", ["<dig>", "<dig", "<digdig>", "<cit>", "@xcite", "@xmath12", "[UNK]", "[number]"])
-def test_a_mask_is_compared_with_nothing(mask):
-    assert keys(f"a total of {mask} rats") == ["a", "total", "of", "", "rats"]
-    counts = support_counts([f"sleep {mask} nurses"], SourceText(TEXT), NOBODY)
-    assert counts["numbers"] == (0, 0) and counts["words"] == (0, 2) and counts["pairs"] == (0, 0)
-
-
 def test_numbers_are_found_by_value():
     assert missing("of 1635 nurses 0.5 were; 40.0") == []
     assert missing("1,636 nurses, 0.51, 4 min, 16") == [(n, "number") for n in ("1,636", "0.51", "4", "16")]
@@ -86,24 +76,6 @@ def test_a_name_is_known_by_the_texts():
     assert missing("in Porto") == [("Porto", "word")], "where no text says so it is a word"
 
 
-def test_names_of_documents_are_of_texts_and_references_not_of_titles():
-    document = Document(
-        "1", "The Long Sleep", ["", ""], [["He saw Ada."], ["So did Bob."]], ["Cleo did not see Dan."]
-    )
-    names = names_of([document])
-    assert {w for w in ("long", "sleep", "ada", "bob", "cleo", "dan") if terms(w)[0] in names} == {
-        "ada",
-        "bob",
-        "dan",
-    }
-    assert source_of(document).has(terms("Long")[0]), "but what a title says is in the text"
-
-
-def test_texts_in_lower_case_show_no_names():
-    names = cased_names([["He saw Ada."], ["he saw ada .", "ada saw him ."]])
-    assert terms("ada")[0] in names
-
-
 # ------------------------------------------------------------------------------------------------- counts
 
 
@@ -131,19 +103,6 @@ def test_pairs_stand_in_one_sentence_and_not_across_a_mask():
     assert pairs == {("saw", "rats"), ("mice", "cats")}
 
 
-def test_empty_summaries_and_texts():
-    none = dict.fromkeys(SUPPORT, (0, 0))
-    assert support_counts([], SourceText(TEXT), NOBODY) == none
-    assert support_counts(["", " ", "."], SourceText([]), NOBODY) == none
-    counts = support_counts(["Rats 5."], SourceText([]), NOBODY)
-    assert counts == {**none, "numbers": (1, 1), "words": (1, 1), "pairs": (1, 1), "carried": (0, 1)}
-    part = {"support": {kind: [counts[kind], (0, 0)] for kind in SUPPORT}}
-    assert intervals("support", part)["numbers not in the text"].mean == 100
-    assert (
-        intervals("support", {"support": {kind: [(0, 0)] * 3 for kind in SUPPORT}})["names not in the text"].mean == 0
-    )
-
-
 def test_shares_are_pooled_over_documents():
     part = {"support": {kind: [(1, 1), (0, 3)] for kind in SUPPORT}}
     values, weights = MEASURES["support"].numbers(part)
@@ -167,38 +126,6 @@ def test_a_copied_sentence_is_carried_by_its_source():
 def test_two_sources_carry_what_joins_them():
     (first, a), (second, b) = carried("Night shifts shortened the sleep of 1,635 nurses in Lisbon.")
     assert {first, second} == {0, 2} and a > b and a + b == pytest.approx(1, abs=0.02)
-
-
-def test_rare_words_decide():
-    text = ["We did it as it is.", "We saw the quokka.", *["We did what it is."] * 8]
-    assert carried("it is what we did to the quokka", text)[0][0] == 1
-
-
-def test_of_equals_the_shorter_and_then_the_earlier_one_carries():
-    assert carried("Two rats", ["Two rats ate, and slept.", "Two rats ate.", "So two rats."])[0] == (1, 1.0)
-
-
-def test_nothing_carries_what_is_not_there():
-    assert carried("Elephants never forget") == [] and carried("Elephants never forget", []) == []
-    assert carried("<dig> .") == []
-
-
-def test_what_the_documentation_says_of_chance_and_of_joined_sentences():
-    documents = list(load_corpus("pmc-sample").split("test"))
-    texts = [source_of(document) for document in documents]
-    by_chance = [texts[(i + 1) % len(texts)].carriers(terms(s)) for i, d in enumerate(documents) for s in d.summary]
-    assert len(by_chance) == 990 and sum(map(bool, by_chance)) == 31
-    assert sum(bool(carriers) and carriers[0].share >= SourceText.ALONE for carriers in by_chance) == 2
-    random, both = Random(0), 0
-    for document, text in zip(documents, texts):
-        sentences = [document.title, *document.sentences]
-        long = [number for number, sentence in enumerate(sentences) if len(sentence.split()) >= 10]
-        for _ in range(5):
-            first, second = random.sample(long, 2)
-            a, b = sentences[first].split(), sentences[second].split()
-            carriers = text.carriers(terms(" ".join(a[: len(a) // 2] + b[len(b) // 2 :])))
-            both += {first, second} <= {carrier.sentence for carrier in carriers}
-    assert both == 434
 
 
 # ------------------------------------------------------------------------------------------------- beside a text
@@ -275,16 +202,6 @@ def test_summaries_of_any_system_are_scored(corpus, tmp_path, capsys):
     assert scores["parts"]["summaries"]["support"]["carried"] == [[2, 2]] * 12
     assert scores["parts"]["reference"]["support"]["names"] == [[0, 1]] * 12
     assert np.allclose(scores["parts"]["reference"]["rouge"], 100) and len(scores["ids"]) == 12
-
-
-def test_a_summary_that_is_one_text_is_split(corpus, tmp_path, capsys):
-    """And that the other documents have none is said."""
-    write_lines(tmp_path / "text.jsonl", [{"id": "d1", "summary": "They slept well. We saw 1 rats."}])
-    output = tmp_path / "scores.json"
-    score.main(["summaries", str(tmp_path / "text.jsonl"), "--dataset", str(corpus), "--output", str(output)])
-    scores = json.loads(output.read_text(encoding="utf-8"))
-    assert "text.jsonl: scores are of 1 of 12 test documents\n" in capsys.readouterr().err
-    assert scores["ids"] == ["d1"] and scores["parts"]["summaries"]["support"]["carried"] == [[2, 2]]
 
 
 @pytest.mark.parametrize(

@@ -10,25 +10,20 @@ import pytest
 import torch
 
 import companion.solve
-from companion.pages.measured import over_seeds, task_results
+from companion.pages.measured import task_results
 from companion.studies.slots import slots_after, slots_left
 from companion.tasks import hops, memory, named, read_twice, short_news, slips, tasks, towns, windows
-from companion.tasks.synthetic import FACT, planted_at, planted_facts, planted_sentences
-from companion.tasks.task import Task, by_row, learn, share_written
+from companion.tasks.synthetic import FACT, planted_sentences
+from companion.tasks.task import Task, by_row, learn
 from companion.tasks.town_clusters import (
-    FACT_PLACES,
-    FACTS,
-    PHRASES,
     TOWN_PIECES,
-    TOWNS,
     VALUES,
     same_town,
     town_cluster,
     town_document,
 )  # fmt: skip
 from lib.data.batch import make_batch, rows_of
-from lib.data.vocabulary import EOS, PARAGRAPH_END, SLIDE, UNK
-from lib.evaluation.interventions import changes_of, decoder_sees
+from lib.data.vocabulary import EOS, PARAGRAPH_END, SLIDE
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.models.read_again import ReadAgain, ReadAgainConfig
 from tests.conftest import double
@@ -67,17 +62,6 @@ def test_rows_and_seeds_are_trained_once(trained, tmp_path, capsys):
     assert held["task"] == "known" and by_row(held["results"]) == rows
 
 
-def test_results_stay_when_a_later_row_fails(trained, tmp_path):
-    output = tmp_path / "other.json"
-    with pytest.raises(RuntimeError, match="a fault"):
-        companion.solve.main(["other", "--output", str(output)])
-    assert [(r["row"], r["seed"]) for r in json.loads(output.read_text("utf-8"))["results"]] == [("a", 3)]
-    wrong = {"knwon": "known", "known c": "unknown row 'c'", f"known --output {output}": "name another file"}
-    for arguments, message in wrong.items():
-        with pytest.raises(SystemExit, match=f"^error: .*{message}"):
-            companion.solve.main(arguments.split())
-
-
 SMOKE = [
     ("hops", "1, given"), ("memory", "memory alone, both, plain gate"), ("memory", "all ways, 0.1, 1, plain gate"),
     ("named", "HT"), ("read_twice", "twice, last state"), ("short_news", "twice, GRU, [UNK] fed back"),
@@ -108,11 +92,6 @@ def test_every_task_is_listed_and_has_every_stored_row(capsys):
     for name, task in tasks().items():
         missing = task_results(name).keys() - task.rows.keys()
         assert not [row for row in missing if "rank" not in row], name
-
-
-@pytest.mark.parametrize("values, shown", [([0.5, 0.5], "0.50"), ([0.2, 0.4], "0.30 [0.20, 0.40]"), ([], "")])
-def test_a_measure_over_seeds(values, shown):
-    assert over_seeds(values) == shown
 
 
 # ------------------------------------------------------------------------------------------------------------ memory
@@ -158,36 +137,6 @@ def test_what_is_left_of_a_slot_is_the_product_of_the_gates():
     assert slots_after(small_model(Mem2Mem, write=False), batch, (0, 2))["left"].tolist() == [1, 1]
 
 
-def test_measures_of_heads_and_reads():
-    (document,) = planted_sentences(1, seed=3, sentences=4, words=6, planted=2, vocab_size=20)
-    first, second = planted_at(document)
-    plain = min({0, 1, 2, 3} - {first, second})
-    attention = torch.zeros(1, 3, 4)
-    attention[0, 0, first], attention[0, 0, second] = 0.75, 0.25
-    attention[0, 1, first], attention[0, 1, plain] = 0.5, 0.5 - 1e-3
-    attention[0, 2, plain] = 1.0
-    scores = memory.heads_scores(attention, [document])
-    assert scores["precision"] == scores["recall"] == 0.5
-    assert (scores["on marked"], scores["strongest"]) == pytest.approx(((1 + 0.5 + 0) / 3, (0.75 + 0.5 + 1) / 3))
-    sharp, psi = torch.zeros(1, 2, 4), torch.zeros(1, 11, 2)  # a slot for each marked sentence; ten words and the end
-    sharp[0, [0, 1], [first, second]] = 1.0
-    psi[0, :5, 0], psi[0, 5:, 1], psi[0, 5:, 0] = 1.0, 0.6, 0.4
-    assert memory.reads_scores(psi, sharp, [document]) == pytest.approx({"psi 1": 1, "psi 2": 0.6, "read from": 0.8})
-
-
-def test_words_right_are_those_that_the_model_would_write():
-    model, (document, _), words = small_model(), planted(), []
-    for _ in range(6):  # greedily
-        batch = make_batch([replace(document, target=np.array([*words, EOS], dtype=np.int32))], 20)
-        output, state = model.decode(batch.target_input, model.encode(batch))
-        words.append(int(model.distribution(output, state, 0).argmax()))
-    right = []
-    for last in (words[-1], (words[-1] + 1) % 20):
-        target = np.array([*words[:-1], last, EOS], dtype=np.int32)
-        right.append(memory.words_right(model, make_batch([replace(document, target=target)], 20)))
-    assert right == pytest.approx([1, 5 / 6])
-
-
 # ----------------------------------------------------------------------------------------------- windows and slips
 
 
@@ -215,26 +164,6 @@ def test_summaries_of_windows_and_of_chunks():
     assert windows.facts_in_place(targets["windows"][0][:-1]) == facts
     assert windows.facts_in_place([*facts[0], *facts[1]], symbols=False) == facts
     assert windows.share_in_place([[facts[0]], [facts[1], facts[0]]], [facts, facts]) == 0.25
-
-
-def test_parts_are_left_out_one_at_a_time():
-    facts, model = make_batch(planted_facts(1, 0, 3), windows.VOCABULARY), windows.small_model(0).eval()
-    without = {part: change(model) for part, change in windows.LEFT_OUT.items()}
-    with torch.no_grad():
-        results = {part: each.decode(facts.target_input, each.encode(facts))[0] for part, each in without.items()}
-    reach = {part: result.copy[0, 0].count_nonzero().item() for part, result in results.items()}
-    assert reach == {"nothing": 20, "window": 52, "sliding": 20, "copying": 20, "generating": 20}
-    at_the_end = {part: int(result.windows[0, -1]) for part, result in results.items()}
-    assert at_the_end == {"nothing": 2, "window": 2, "sliding": 0, "copying": 2, "generating": 2}
-    assert results["copying"].switch.sigmoid().min() > 0.99 and results["generating"].switch.sigmoid().max() < 0.01
-
-
-def test_wrong_words_are_fed_and_right_ones_are_the_target():
-    batch = slips._batch(0, 8)
-    wrong = slips.with_wrong_words(batch, 0.5, torch.Generator().manual_seed(0))
-    share = (wrong.target_input != batch.target_input).float().mean()
-    assert 0.3 < share < 0.6 and (wrong.target_input[:, 0] == batch.target_input[:, 0]).all()
-    assert wrong.target is batch.target
 
 
 # -------------------------------------------------------------------------------------------------------- Read-Again
@@ -283,13 +212,6 @@ def test_a_headline_says_what_offer_and_answer_say(buys, agrees, answer_first):
     assert document.reference == [headline] == [short_news.WRITTEN.text(document.target, document.unknown)]
 
 
-def test_no_name_can_be_generated_and_half_of_them_are_unknown_to_the_encoder():
-    many = short_news.dispatches(300, 0)
-    assert not set(short_news.NAMES) & set(short_news.WRITTEN.words)
-    assert all(UNK not in document.source for document in many)
-    assert np.mean([UNK in document.source_ids for document in many]) == pytest.approx(7 / 8, abs=0.06)
-
-
 @torch.no_grad()
 def test_without_context_each_unknown_previous_word_is_the_same():
     document = short_news.dispatch(*short_news.SIX[0])
@@ -327,20 +249,6 @@ def test_each_fact_is_said_three_times_and_at_most_once_wrongly(count, groups):
     assert 0.35 < np.mean(wrong) < 0.65
 
 
-def test_texts_of_towns_say_their_facts():
-    for cluster in CLUSTERS:
-        words = cluster.summary.split()
-        assert words[0] == cluster.title and [words[i] for i in FACT_PLACES] == cluster.truth[cluster.title]
-        for paragraph in cluster.paragraphs:
-            sentences = paragraph.text.removesuffix(" .").split(" . ")
-            assert sentences[1].startswith("it ") and len(set(paragraph.facts)) == 2
-            for sentence, fact, value in zip(sentences, paragraph.facts, paragraph.values):
-                assert any(sentence.endswith(phrase.format(value)) for phrase in PHRASES[fact])
-                assert [word for word in sentence.split() if word in TOWNS] == [paragraph.town] * (
-                    sentence is sentences[0]
-                )
-
-
 def test_a_town_document_in_its_forms():
     cluster = CLUSTERS[0]
     by_row, flat = town_document(cluster), town_document(cluster, flat=True)
@@ -354,36 +262,6 @@ def test_a_town_document_in_its_forms():
     about = [cluster.title, *(p.town for p in cluster.paragraphs)]
     assert graph.tolist() == [[float(one == other) for other in about] for one in about]
     assert town_document(cluster, graph=True).graph.tolist() == graph.ravel().tolist()
-
-
-def test_kinds_of_facts():
-    cluster = next(c for c in CLUSTERS if any(len(values_of(c, c.title, f)) > 1 for f in range(FACTS)))
-    own, other = cluster.truth
-    fact = next(f for f in range(FACTS) if len(values_of(cluster, own, f)) > 1)
-    said, others = values_of(cluster, own, fact), values_of(cluster, other, fact)
-    minority = next(value for value in said if value != cluster.truth[own][fact])
-    foreign = next(value for value in others if value not in said)
-    absent = next(value for value in VALUES[fact] if value not in said | others)
-    words = cluster.truth[own][fact], foreign, minority, absent
-    assert [towns.kind_of(cluster, fact, word) for word in words] == list(towns.KINDS)
-    right = [c.summary.split() for c in CLUSTERS]
-    kinds = towns.kinds_of_facts(CLUSTERS, [words[: FACT_PLACES[2]] for words in right])
-    assert (kinds["right"], kinds["nowhere"], kinds["whole"]) == (0.5, 0.5, 0)
-    assert towns.kinds_of_facts(CLUSTERS, right)["whole"] == 1
-
-
-def test_cuts_and_what_a_decoder_sees():
-    model, clusters = towns.town_model().eval(), CLUSTERS[:3]
-    batch, own = towns.batch_of(clusters), towns.rows_about(clusters, own=True)
-    with torch.no_grad():
-        for layer in (1, 2):
-            with changes_of(model)[f"first paragraph cut in layer {layer}"].model(model):
-                seen = [weights[:, :, 1:, 0] for weights in model.encode(batch).between]
-            assert (seen[layer - 1] == 0).all() and (seen[2 - layer] > 0).all()
-        assert own.sum(1).tolist() == [6] * 3 and not own[:, 0].any()
-        with decoder_sees(own).model(model):
-            weights = model.attention_weights(batch.target_input, model.encode(batch))["units"]
-    assert (weights[~own[:, None].expand_as(weights)] == 0).all()
 
 
 def test_models_are_shipped_in_16_bits_and_write_what_is_stored(tmp_path, monkeypatch):
@@ -410,10 +288,3 @@ def test_two_hops_lead_from_the_title_to_the_answer():
         document = hops.hop_document(cluster, graph=True)
         assert [row.tolist() for row in rows_of(document)] == cluster.rows
         assert document.target.tolist() == [*cluster.answer, EOS]
-
-
-def test_the_share_of_written_targets(monkeypatch):
-    documents = [hops.hop_document(hops.hop_cluster(np.random.default_rng(seed))) for seed in range(2)]
-    first = documents[0].target[:-1].tolist()
-    monkeypatch.setattr("companion.tasks.task.greedy_words", lambda *_: [first, [*first, 7]])
-    assert share_written(None, documents, 4) == 0.5

@@ -113,16 +113,6 @@ def test_the_comparison_on_a_folder_of_other_texts(manuals, tmp_path):
     assert "LexRank" in shown and "Windowed" in shown
 
 
-SEEDED = ["baselines", "start_here"]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("page", SEEDED)
-def test_a_page_with_another_seed(page, tmp_path):
-    assert set(parameters_of(page)) == {"seed"}
-    papermill(page, tmp_path, seed=1)
-
-
 # --------------------------------------------------------------------------------- what holds without running them
 
 

@@ -19,7 +19,7 @@ Krippendorff's alpha, an analysis of variance and Tukey's test.
 from argparse import Namespace
 
 from companion.human.ratings import report
-from companion.human.sheets import CRITERIA, write_answers, write_sheets
+from companion.human.sheets import write_answers, write_sheets
 from lib.evaluation.summaries import read_summaries
 from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError
@@ -33,7 +33,6 @@ def main(arguments: list[str] | None = None) -> None:
     sheet.add_argument("systems", nargs="+", metavar="NAME=FILE", help="summaries as JSON lines")
     sheet.add_argument("--documents", type=int, default=20, help="how many are drawn (the papers: 20)")
     sheet.add_argument("--seed", type=int, default=0)
-    sheet.add_argument("--criteria", nargs="+", default=CRITERIA, metavar="NAME", help=f"not {', '.join(CRITERIA)}")
     commands.add_parser("answers", help="put the questions beside the summaries").add_argument("folder")
     commands.add_parser("scores", help="read the saved forms").add_argument("folder")
     args = parser.parse_args(arguments)
@@ -48,8 +47,7 @@ def _sheet(args: Namespace) -> None:
         if not path or name in systems:
             raise InputError(f"{argument!r}: a system is NAME=FILE, each with a name of its own")
         systems[name] = read_summaries(path)
-    criteria = {name: CRITERIA.get(name, "") for name in args.criteria}
-    write_sheets(args.folder, systems, args.documents, args.seed, criteria)
+    write_sheets(args.folder, systems, args.documents, args.seed)
     print(f"{args.folder}: give people form.html; write questions.csv for answers; key.json has the systems")
 
 

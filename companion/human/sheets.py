@@ -30,11 +30,7 @@ QUESTIONS = 3  # empty lines of questions.csv for each document
 
 
 def write_sheets(
-    folder: str | Path,
-    systems: Mapping[str, Mapping[str, dict]],
-    documents: int,
-    seed: int = 0,
-    criteria: Mapping[str, str] = CRITERIA,
+    folder: str | Path, systems: Mapping[str, Mapping[str, dict]], documents: int, seed: int = 0
 ) -> None:
     """Draw documents that all systems have, and write form.html, questions.csv and key.json.
 
@@ -58,7 +54,7 @@ def write_sheets(
 
     random = np.random.default_rng(seed)
     chosen = [shared[i] for i in sorted(random.choice(len(shared), documents, replace=False))]
-    key = {"documents": chosen, "systems": names, "criteria": criteria, "seed": seed, "ratings": {}, "best_worst": {}}
+    key = {"documents": chosen, "systems": names, "criteria": CRITERIA, "seed": seed, "ratings": {}, "best_worst": {}}
     rated, compared, questions, texts = [], [], [], {}
     for document in chosen:
         of_document = {name: systems[name][document] for name in names}
@@ -79,7 +75,7 @@ def write_sheets(
         questions += [{**about, "question": "", "answer": ""}] * QUESTIONS
     key["summaries"] = {name: {d: systems[name][d]["summary"] for d in chosen} for name in names}
 
-    asked = {"criteria": criteria, "best_worst_criteria": BEST_WORST_CRITERIA}
+    asked = {"criteria": CRITERIA, "best_worst_criteria": BEST_WORST_CRITERIA}
     content = {"ratings": rated, "best_worst": compared, "texts": texts, **asked}
     _write_form(folder / "form.html", "Rating summaries", content)
     write_whole(folder / "questions.csv", pd.DataFrame(questions).to_csv(index=False))

@@ -18,7 +18,7 @@ import lib
 from companion.live.page import LivePaper, sample_papers, write_live_page
 from lib.decoding.run import Run
 from lib.papers import paper
-from lib.summarize import check_page, model_name, of_length, read_texts
+from lib.summarize import check_page, model_name, read_texts
 from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError
 
@@ -28,20 +28,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("run", type=Path, help="the folder of a run, which lib.train wrote, or towns")
     parser.add_argument("page", type=Path, help="the HTML file to write")
     parser.add_argument("files", nargs="*", type=Path, help="texts that the page offers, as lib.summarize takes them")
-    parser.add_argument("--words", type=int, metavar="N", help="at most so many words (pieces) in a summary")
-    parser.add_argument("--min-words", type=int, metavar="N", help="at least so many; by default the run's number")
-    parser.add_argument("--weights", default="", help="best, last, best-STEP or average; by default the run's own")
     args = parser.parse_args(arguments)
     with plain_errors():
         check_page("PAGE", args.page, args.files)
         if str(args.run) == "towns":
-            if args.files or args.words or args.min_words or args.weights:
-                raise InputError("towns: this page takes no texts and no options")
+            if args.files:
+                raise InputError("towns: this page takes no texts")
             from companion.tasks.towns import write_live_towns
 
             page = write_live_towns(args.page)
         else:
-            run = of_length(lib.load(args.run, args.weights, "cpu"), args.words, args.min_words)
+            run = lib.load(args.run, device="cpu")
             named = list(read_texts(args.files)) if args.files else []
             documents = run.documents([text for _, text in named], [name for name, _ in named])
             papers = [LivePaper(replace(d, title=d.title or name)) for d, (name, _) in zip(documents, named)]

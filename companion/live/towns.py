@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from companion.live.page import LAYERS, live_page, module_name, packed, scripts
-from companion.tasks.town_clusters import FACT_PLACES, PHRASES, TOWN_PIECES, TOWNS, VALUES, TownCluster
+from companion.tasks.town_clusters import FACT_PLACES, TOWN_PIECES, TOWNS, VALUES, TownCluster
 from lib.data.vocabulary import CLUSTER_SYMBOLS, SPECIALS
 from lib.decoding.search import DecodeConfig
 from lib.models.hierarchical_transformer import HierarchicalTransformer
@@ -38,7 +38,6 @@ def towns_data(
         "decode": asdict(decode),
         "towns": TOWNS,
         "values": VALUES,
-        "phrases": PHRASES,
         "places": FACT_PLACES,
         "clusters": [
             {**dict(zip(("title", "other"), cluster.truth)), "paragraphs": [p.text for p in cluster.paragraphs]}

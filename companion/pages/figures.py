@@ -17,7 +17,6 @@ from typing import Any
 import matplotlib.cm
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
@@ -122,6 +121,7 @@ def rounded(value: Any) -> Any:
 
 PALEST = 0.2  # a colour bar goes at least this far: small weights are pale, not stretched to the darkest
 NUMBER = {"ha": "center", "va": "center", "fontsize": SIZE - 2}
+BLUES = {"cmap": "Blues", "vmin": 0, "aspect": "auto", "interpolation": "nearest"}
 
 
 @described_by(alt_texts.describe_maps)
@@ -129,8 +129,8 @@ def attention_maps(
     panels: list[dict], rows: str, columns: str, across: int = 2, top: float = 0.0, size: float = 4.6,
     label: str = "weight",
 ) -> Figure:  # fmt: skip
-    """Several attention maps, axes numbered from 1; each panel is {"title", "weights"} and perhaps "marked" columns
-    and a name of its own for the "columns".
+    """Several attention maps, axes numbered from 1; each panel is {"title", "weights"} and perhaps "marked" columns,
+    with a triangle below, and a name of its own for the "columns".
 
     Args:
         top: weights [rows, columns] are shades from 0 to this, with one colour bar; 0: each panel has its own.
@@ -143,8 +143,12 @@ def attention_maps(
     for ax, panel in zip(axes.flat, panels):
         named = panel.get("columns", columns)
         highest = top or max(PALEST, np.asarray(panel["weights"]).max())
-        image = _attention_map(ax, panel["weights"], panel["title"], rows, named, panel.get("marked", ()), highest)
-        count = np.shape(panel["weights"])[1]
+        length, count = np.shape(panel["weights"])
+        image = ax.imshow(panel["weights"], vmax=highest, **BLUES)
+        ax.set(title=panel["title"], xlabel=named, ylabel=rows)
+        ax.set_yticks(range(length), map(str, range(1, length + 1)))
+        for column in panel.get("marked", ()):
+            ax.plot(column, length - 0.42, "^", color="tab:red", markersize=7, clip_on=False)
         step = max(1, -(-count // min(12, round(2.6 * size))))  # so that the numbers of the columns do not overlap
         ax.set_xticks(range(0, count, step), map(str, range(1, count + 1, step)))
         if not top:
@@ -152,17 +156,6 @@ def attention_maps(
     if top:
         figure.colorbar(image, ax=axes, label=label, shrink=0.9)
     return figure
-
-
-def _attention_map(ax: Axes, weights, title: str, rows: str, columns: str, marked, top: float):
-    """Columns in `marked` get a triangle below."""
-    weights = np.asarray(weights)
-    image = ax.imshow(weights, cmap="Blues", vmin=0, vmax=top, aspect="auto", interpolation="nearest")
-    ax.set(title=title, xlabel=columns, ylabel=rows, yticks=range(len(weights)))
-    ax.set_yticklabels(map(str, range(1, len(weights) + 1)))
-    for column in marked:
-        ax.plot(column, len(weights) - 0.42, "^", color="tab:red", markersize=7, clip_on=False)
-    return image
 
 
 @described_by(alt_texts.describe_losses)
@@ -272,23 +265,19 @@ def word_maps(
     size = (sum(widths) + (1 if top else 0), down * (1.5 + 0.28 * max(rows for rows, _ in shapes)))
     figure, axes = plt.subplots(down, across, figsize=size, squeeze=False, gridspec_kw={"width_ratios": widths})
     for ax, panel in zip(axes.flat, panels):
-        image = _word_map(ax, np.asarray(panel["values"]), top, zeros)
+        values = np.asarray(panel["values"])
+        largest = top or np.abs(values).max()
+        signed = {"cmap": "RdBu", "vmin": -largest} if values.min() < 0 else {}
+        image = ax.imshow(values, vmax=largest, **{**BLUES, **signed})
+        for (i, j), value in np.ndenumerate([] if top else values):
+            number = f"{value:.2f}".replace("0.", ".") if value or zeros else ""
+            ax.text(j, i, number, color="white" if abs(value) > 0.6 * largest else "black", **NUMBER)
         ax.set_xticks(range(len(panel["columns"])), panel["columns"], rotation=90)
         ax.set_yticks(range(len(panel["rows"])), panel["rows"])
         ax.set(title=panel["title"], xlabel=panel.get("xlabel", ""), ylabel=panel.get("ylabel", ""))
     if top:
         figure.colorbar(image, ax=axes, label=label, fraction=0.06)
     return figure
-
-
-def _word_map(ax: Axes, values: np.ndarray, top: float, zeros: bool):
-    largest, signed = top or np.abs(values).max(), values.min() < 0
-    colours = {"cmap": "RdBu", "vmin": -largest} if signed else {"cmap": "Blues", "vmin": 0}
-    image = ax.imshow(values, **colours, vmax=largest, aspect="auto", interpolation="nearest")
-    for (i, j), value in np.ndenumerate([] if top else values):
-        number = f"{value:.2f}".replace("0.", ".") if value or zeros else ""
-        ax.text(j, i, number, color="white" if abs(value) > 0.6 * largest else "black", **NUMBER)
-    return image
 
 
 @described_by(alt_texts.describe_maximum_attention)
@@ -419,7 +408,7 @@ def number_grid(
     for cells, shade in ((path, 0.25), (hits, 0.8)):
         for i, j in cells:
             shades[i, j] = shade
-    ax.imshow(shades, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    ax.imshow(shades, vmax=1, **BLUES)
     for (i, j), shade in np.ndenumerate(shades):
         ax.text(j, i, str(values[i][j]), color="white" if shade > 0.5 else "black", ha="center", va="center")
     ax.set_xticks(range(len(columns)), columns)

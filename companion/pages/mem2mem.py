@@ -12,7 +12,7 @@ from companion.pages.frames import Frames
 from companion.pages.measured import task_results
 from companion.pages.steps import decoding_frames, pointer_steps
 from companion.studies.slots import slots_left
-from companion.tasks.memory import COMP_WEIGHTS, READ_WEIGHTS, losses_name
+from companion.tasks.memory import COMP_WEIGHTS, GRID, READ_WEIGHTS
 from companion.tasks.synthetic import MARK, PLAIN
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.vocabulary import BOS, EOS
@@ -85,15 +85,13 @@ def grid_panels(measures: dict[str, str]) -> tuple[list[dict], list[int]]:
     """Panels of `word_maps`: measures of the task for all pairs of the regularisers' weights, means over the seeds
     that every pair has; and these seeds. measures: {title: measure}."""
     results = task_results("memory")
-    grid = [
-        [results[f"all ways, {losses_name(comp, read)}, plain gate"] for read in READ_WEIGHTS]
-        for comp in COMP_WEIGHTS
-    ]
+    names = {pair: name for name, pair in GRID.items()}
+    grid = [[results[f"all ways, {names[comp, read]}, plain gate"] for read in READ_WEIGHTS] for comp in COMP_WEIGHTS]
     seeds = sorted(set.intersection(*(set(cell["seed"]) for row in grid for cell in row)))
     rows, columns = ([f"{weight:g}" for weight in weights] for weights in (COMP_WEIGHTS, READ_WEIGHTS))
-    names = {"rows": rows, "columns": columns, "ylabel": "λ1", "xlabel": "λ2"}
+    axes = {"rows": rows, "columns": columns, "ylabel": "λ1", "xlabel": "λ2"}
     panels = [
-        {"title": title, "values": [[_mean_of(cell, measure, seeds) for cell in row] for row in grid], **names}
+        {"title": title, "values": [[_mean_of(cell, measure, seeds) for cell in row] for row in grid], **axes}
         for title, measure in measures.items()
     ]
     return panels, seeds

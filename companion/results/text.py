@@ -29,7 +29,8 @@ def table_frame(numbers: dict) -> pd.DataFrame:
         if "missing" in row:
             cells[columns[0]] = row["missing"]
         cells["words"] = f"{row['words']:.0f}" if "words" in row else ""
-        cells["repeated"] = f"{row['repeated']:.0f}%" if "repeated" in row else ""
+        if "repeated" in row:  # otherwise the table has it as a column with an interval
+            cells["repeated"] = f"{row['repeated']:.0f}%"
         cells["published"] = published + f" ({corpus})" * (corpus != shown_corpus)
         rows[row["label"]] = cells
     frame = pd.DataFrame.from_dict(rows, orient="index").fillna("")

@@ -38,11 +38,9 @@ c.FileNameCollectorPlugin.named_regexp = (
 
 def exercises_of(page: dict) -> list[dict]:
     """The cells of a page from its heading "N. Exercises" up to the next heading of that level, without outputs. They
-    stand on nothing that comes before them. Raises ValueError when a page has no such heading."""
-    starts = [number for number, cell in enumerate(page["cells"]) if _heading(cell).endswith(". Exercises")]
-    if len(starts) != 1:
-        raise InputError(f"one heading 'N. Exercises' is needed, {len(starts)} found")
-    cells = page["cells"][starts[0] :]
+    stand on nothing that comes before them."""
+    start = next(number for number, cell in enumerate(page["cells"]) if _heading(cell).endswith(". Exercises"))
+    cells = page["cells"][start:]
     end = next((number for number, cell in enumerate(cells) if number and _heading(cell)), len(cells))
     return [cell | ({"outputs": [], "execution_count": None} if "outputs" in cell else {}) for cell in cells[:end]]
 
@@ -61,14 +59,10 @@ def for_class(page: dict, name: str) -> dict:
     """The exercises of a page, called `name`, as a notebook that stands by itself, with marks of nbgrader."""
     title = next(filter(None, map(_heading, page["cells"])))
     first, *others = exercises_of(page)
-    return {**page, "cells": [_opening(first, name, title), *_marked(others, name)]}
-
-
-def _opening(cell: dict, name: str, title: str) -> dict:
-    """The first cell: it names the page, and leaves out what is said to the page's readers only."""
-    text = FOR_READERS.sub("", _text(cell).partition("\n")[2].strip())
+    text = FOR_READERS.sub("", _text(first).partition("\n")[2].strip())
     beside = f"Equations and sections are those of the page `notebooks/{name}.ipynb`; have it open beside this."
-    return {**cell, "source": f"# Exercises: {title}\n\n{beside}\n\n{text}\n"}
+    opening = {**first, "source": f"# Exercises: {title}\n\n{beside}\n\n{text}\n"}
+    return {**page, "cells": [opening, *_marked(others, name)]}
 
 
 def _marked(cells: list[dict], name: str) -> Iterator[dict]:

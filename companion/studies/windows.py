@@ -1,7 +1,6 @@
 """How a windowed run reads papers: slides, windows against chunks, the order of sections, links of references.
 
     python -m companion.studies.windows trained/windowed --dataset pmc-sample --output figures/windowed_papers.json
-    python -m companion.studies.windows trained/windowed chunks links --dataset pmc-sample --vectors-of sumpubmed
 
 A part that --output already holds is not measured again.
 
@@ -10,8 +9,7 @@ symbols in a row. references: how much of them comes from the windows between th
 training. chunks: what is read is cut into as many chunks as it has windows, each is summarized alone in an equal
 share of the words, and the parts are put together. orders: papers are cut to introduction, second section and
 conclusion, and these change their order. links: of reference sentences that share a run of words with a single
-sentence of the text, the rank that each similarity gives to that sentence. Word vectors are the run's embeddings;
-with --vectors-of CORPUS also those learned on its training documents, which references are marked with in training.
+sentence of the text, the rank that each similarity gives to that sentence, with the run's embeddings as word vectors.
 """
 
 from argparse import Namespace
@@ -20,11 +18,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import rankdata
 
 import lib
 from companion.stored import open_store
-from companion.studies.links import MEASURES, OF_WORDS, Measure, SentenceLists, by_sums, by_tfidf, rank_of
+from companion.studies.links import MEASURES, OF_WORDS, Measure, SentenceLists, rank_of
 from lib.data.batch import EncodedDocument
 from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
@@ -38,7 +35,7 @@ from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.evaluation.scores import score_systems
 from lib.models.windowed import Windowed, count_windows
 from lib.system.command_line import command_parser, plain_errors
-from lib.system.errors import InputError, one_of
+from lib.system.errors import InputError
 
 CUT = 200  # words of a summary that are scored
 LEARNED_ON = 3_000  # documents that word vectors are learned on
@@ -48,10 +45,9 @@ TOGETHER = 10  # documents in a batch
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser("companion.studies.windows", __doc__)
     parser.add_argument("run", type=Path, help="the folder of a run with windows")
-    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; by default all")
     parser.add_argument("--dataset", required=True, help="a corpus; its test documents are read")
     parser.add_argument("--documents", type=int, default=50, help="the first so many (50)")
-    parser.add_argument("--vectors-of", help="a corpus to learn word vectors on too, for links")
+    parser.add_argument("--vectors-of", default="sumpubmed", help="a corpus to learn word vectors on")
     parser.add_argument("--output", type=Path, help="a JSON file for the numbers")
     args = parser.parse_args(arguments)
     with plain_errors():
@@ -59,15 +55,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _measure(args: Namespace) -> None:
-    parts = [one_of(name, PARTS, "part") for name in args.parts] or list(PARTS)
     run = lib.load(args.run, device="cpu")
     if not (isinstance(run.model, Windowed) and run.model.config.window):
         raise InputError(f"{args.run}: this run has no windows")
     documents = unseen(load_corpus(args.dataset), "test", [run.config["corpus"]], args.documents)
     about = {"run": str(args.run), "corpus": Path(args.dataset).name, "documents": len(documents)}
     store = open_store(args.output, "how papers are read", about)
-    for name in parts:
-        numbers = store.part(name, lambda name=name: PARTS[name](run, documents, args))
+    for name, measure in PARTS.items():
+        numbers = store.part(name, lambda measure=measure: measure(run, documents, args))
         print(f"{name}:", *(f"  {key}: {value}" for key, value in numbers.items()), sep="\n")
 
 
@@ -111,7 +106,10 @@ def references(run: Run, documents: Sequence[Document], args: Namespace) -> dict
     """Link each sentence of the references as in training: the share of their words that comes from the windows
     between the first and the last of a text, with a 95% interval over papers, and how many references have none from
     there. Texts of two windows are left out."""
-    about, vectors = list(_vectors(run, args).items())[-1]
+    corpus = load_corpus(args.vectors_of, errors="skip")
+    learned = Split.of(text for document in corpus.split("train", LEARNED_ON) for text in run.encode([document]))
+    vectors = learn_vectors(learned, len(run.vocabulary))
+    about = f"learned on {len(learned):,} documents of {Path(corpus.name).name}"
     texts, between = run.encode(documents), []
     for document, count in zip(texts, _window_counts(run, texts)):
         target = run.options.mark(document, vectors).target
@@ -199,8 +197,8 @@ def _summaries(run: Run, documents: Sequence[EncodedDocument], parts: int = 1) -
 def _scored(
     systems: Mapping[str, Sequence[list[str]]], documents: Sequence[Document], run: Run, against: Mapping[str, str]
 ) -> dict[str, dict]:
-    """R-1 of each system with its interval and that of the difference from the one that it is compared with; words;
-    share of the trigrams that are repeated."""
+    """R-1 of each system with its interval and that of the difference from the one that it is compared with; share of
+    the trigrams that are repeated."""
     parts, rows = score_systems(systems, documents, run.options, CUT), {}
     r1 = {name: np.array(part["rouge"])[:, 0] for name, part in parts.items()}
     for name, part in parts.items():
@@ -210,7 +208,6 @@ def _scored(
             "R-1": str(interval(r1[name])),
             "difference": str(paired_bootstrap(r1[other], r1[name])) if other else "",
             "compared with": other,
-            "words": part["words"],
             "repeated": round(repeated / max(1, trigrams), 4),
             "values": r1[name].tolist(),
         }
@@ -220,66 +217,41 @@ def _scored(
 # ------------------------------------------------------------------------------------------------------------ links
 
 
-def links(run: Run, documents: Sequence[Document], args: Namespace) -> dict[str, dict]:
+def links(run: Run, documents: Sequence[Document], _: Namespace) -> dict[str, dict]:
     """Rank, by each similarity, the sentence that a reference sentence was copied from, with the run's embeddings as
-    word vectors, and with vectors learned on `args.vectors_of`; and the similarities of the first paper."""
-    vectors, rows = _vectors(run, args), {}
+    word vectors; and the similarities of the first paper."""
+    vectors = run.model.embedding.weight.detach().double().cpu().numpy().copy()
+    vectors[: SLIDE + 1] = 0
     texts = [SentenceLists.of(document, run.options.lower) for document in run.encode(documents)]
-    last, values = list(vectors.items())[-1]
-    for about, of_words in vectors.items():
-        rows |= {
-            f"{name}, {about}": ranks(MEASURES[name], texts, of_words) for name in MEASURES if name not in OF_WORDS
-        }
-    rows |= {name: ranks(MEASURES[name], texts, values) for name in OF_WORDS}
-    maps = {"sums": by_sums(texts[0], values), "tf-idf": by_tfidf(texts[0], values)}
-    first = {name: np.round(similar, 3).tolist() for name, similar in maps.items()}
-    return {**with_differences(rows), "first paper": {"vectors": last, **first, "copies": texts[0].copies}}
-
-
-def _vectors(run: Run, args: Namespace) -> dict[str, np.ndarray]:
-    """Word vectors [V, d] by name: the run's embeddings, and those learned on `args.vectors_of`."""
-    embeddings = run.model.embedding.weight.detach().double().cpu().numpy().copy()
-    embeddings[: SLIDE + 1] = 0
-    vectors = {"embeddings of the run": embeddings}
-    if args.vectors_of:
-        corpus = load_corpus(args.vectors_of, errors="skip")
-        learned = Split.of(text for document in corpus.split("train", LEARNED_ON) for text in run.encode([document]))
-        name = f"learned on {len(learned):,} documents of {Path(corpus.name).name}"
-        vectors[name] = learn_vectors(learned, len(run.vocabulary))
-    return vectors
+    rows = {
+        name if name in OF_WORDS else f"{name}, embeddings of the run": ranks(measure, texts, vectors)
+        for name, measure in MEASURES.items()
+    }
+    first = {name: np.round(MEASURES[name](texts[0], vectors), 3).tolist() for name in ("sums", "tf-idf")}
+    return {**with_differences(rows), "first paper": {**first, "copies": texts[0].copies}}
 
 
 def ranks(measure: Measure, texts: Sequence[SentenceLists], vectors: np.ndarray) -> dict:
     """Shares of the copied sentences whose source has the first rank, or one of the first three, with intervals over
-    papers; mean words of the sentence that is linked, of the true one, of all; rank correlation of similarity and
-    length."""
-    hits, words, correlations = [], [], []
+    papers."""
+    hits = []
     for text in texts:
-        values, lengths = measure(text, vectors), np.array([len(sentence) for sentence in text.source])
+        values = measure(text, vectors)
         found = np.array([rank_of(values[i], j) for i, j in text.copies])
-        hits.append([(found == 1).sum(), (found <= 3).sum(), found.sum(), len(found)])
-        for i, j in text.copies:
-            words.append((lengths[values[i].argmax()], lengths[j], lengths.mean()))
-            correlations.append(np.corrcoef(rankdata(values[i]), rankdata(lengths))[0, 1])
-    first, three, rank, count = np.array(hits, dtype=float).T
-    linked, true, of_all = np.mean(words, axis=0).round(1).tolist()
+        hits.append([(found == 1).sum(), (found <= 3).sum(), len(found)])
+    first, three, count = np.array(hits, dtype=float).T
     return {
         "sentences": int(count.sum()),
         "papers": int((count > 0).sum()),
         "first": str(interval(100 * first, weights=count)),
         "first three": str(interval(100 * three, weights=count)),
-        "rank": str(interval(rank, weights=count)),
-        "words, linked": linked,
-        "words, true": true,
-        "words, all": of_all,
-        "similarity and length": round(float(np.mean(correlations)), 3),
         "by paper": np.array(hits).tolist(),
     }
 
 
 def with_differences(rows: dict[str, dict]) -> dict[str, dict]:
     """Add to each row the paired difference of its share of first ranks from that of the first row."""
-    shares = {name: np.array(row["by paper"], dtype=float)[:, [0, 3]].T for name, row in rows.items()}
+    shares = {name: np.array(row["by paper"], dtype=float)[:, [0, -1]].T for name, row in rows.items()}
     (first, weights), *_ = shares.values()
     found = {name: paired_bootstrap(100 * first, 100 * b, weights=(weights, w)) for name, (b, w) in shares.items()}
     own = next(iter(rows))

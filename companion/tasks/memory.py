@@ -1,9 +1,10 @@
 """When a memory matters: planted sentences, with all paths from the text to the summary open, and with the memory as
 the only one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import product
 
 import numpy as np
 import torch
@@ -32,12 +33,9 @@ COMP_WEIGHTS, READ_WEIGHTS = (0.0, 1e-4, 1e-3, 0.01, 0.1), (0.0, 1e-3, 0.01, 0.1
 GATES = {"plain gate": {}, "gate +3": {"gate_bias": 3.0}, "never written": {"write": False}}
 
 
-def losses_name(comp: float, read: float) -> str:
-    """The name of a pair of weights in rows: that of `LOSSES`, or the weights."""
-    return next((name for name, pair in LOSSES.items() if pair == (comp, read)), f"{comp:g}, {read:g}")
-
-
-GRID = {losses_name(comp, read): (comp, read) for comp in COMP_WEIGHTS for read in READ_WEIGHTS}
+# By the name of a pair of weights in rows: that of `LOSSES`, or the weights.
+NAMES = {pair: name for name, pair in LOSSES.items()}
+GRID = {NAMES.get(pair, "{:g}, {:g}".format(*pair)): pair for pair in product(COMP_WEIGHTS, READ_WEIGHTS)}
 
 
 class MemoryAlone(Mem2Mem):
@@ -150,19 +148,11 @@ def solved(kind: type[Mem2Mem], losses: str, gate: str, seed: int) -> dict[str, 
     return {name: round(score, 4) for name, score in scores.items()}
 
 
-def _row(kind: type[Mem2Mem], losses: str, gate: str) -> dict[str, partial]:
+def _rows(kind: type[Mem2Mem], losses: Iterable[str], gates: Iterable[str]) -> dict[str, partial]:
     paths = "memory alone" if kind is MemoryAlone else "all ways"
-    return {f"{paths}, {losses}, {gate}": partial(solved, kind, losses, gate)}
+    return {f"{paths}, {loss}, {gate}": partial(solved, kind, loss, gate) for loss in losses for gate in gates}
 
 
-ROWS: dict[str, partial] = {}
-for _gate in GATES:
-    ROWS |= _row(MemoryAlone, "both", _gate)
-for _losses in LOSSES:
-    for _gate in GATES if _losses in ("neither", "the paper's", "both") else ("plain gate",):
-        ROWS |= _row(Mem2Mem, _losses, _gate)
-for _gate in GATES:
-    ROWS |= _row(MemoryAlone, "neither", _gate)
-for _losses in GRID:
-    ROWS |= _row(Mem2Mem, _losses, "plain gate")  # rows that are there keep their place
+ROWS = _rows(MemoryAlone, ("both", "neither"), GATES)
+ROWS |= _rows(Mem2Mem, ("neither", "the paper's", "both"), GATES) | _rows(Mem2Mem, GRID, ["plain gate"])
 TASK = Task("when a memory matters: planted sentences, all paths open or the memory alone", ROWS, (0, 1, 2, 3, 4))

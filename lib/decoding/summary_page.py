@@ -118,7 +118,7 @@ def write_page(path: str | Path, model: str, documents: Sequence[ShownDocument])
 
     Of each row of words, units and heads only the largest weights are written, those that hold 98% of the row and at
     most 60; the rest show as 0. All numbers are rounded to 3 digits. Of what was not read there are at most 10,000
-    words. The address may name a document and a word to open at, from 0: page.html#0.5.
+    words.
     """
     data = {"model": model, "alone": SourceText.ALONE, "documents": [_record(d) for d in documents]}
     return write_whole(path, html_page(Path(__file__).with_name("summary_page.html"), data))

@@ -332,12 +332,19 @@ function largest(numbers, k) {
 
 // ---------------------------------------------------------------------------------------------------------- weights
 
+/** Numbers of 16 bits (IEEE binary16) as usual ones: an older browser has no `Float16Array`. */
+const fromHalves = bytes => Float64Array.from(new Uint16Array(bytes), half => {
+  const sign = half & 0x8000 ? -1 : 1, exponent = half >> 10 & 31, fraction = (half & 1023) / 1024;
+  if (exponent === 31) return fraction ? NaN : sign * Infinity;
+  return sign * (exponent ? 2 ** (exponent - 15) * (1 + fraction) : 2 ** -14 * fraction);
+});
+
 /** Weights by name, {data, shape}, as `companion.live.page.packed` wrote them. */
 async function unpacked({ shapes, bits, data }) {
   const zipped = Uint8Array.from(atob(data), letter => letter.charCodeAt(0));
   const stream = new Blob([zipped]).stream().pipeThrough(new DecompressionStream("deflate"));
   const bytes = await new Response(stream).arrayBuffer(), weights = {};
-  const all = Float64Array.from(bits === 16 ? new Float16Array(bytes) : new Float32Array(bytes));
+  const all = bits === 16 ? fromHalves(bytes) : Float64Array.from(new Float32Array(bytes));
   let at = 0;
   for (const [name, shape] of Object.entries(shapes)) {
     const count = shape.reduce((a, b) => a * b, 1);

@@ -10,7 +10,7 @@
  *   changes    controls {id, label, ...}: a box, or with `choices` a list. What is chosen makes a `change` of the model,
  *              one by the document of another `paper`, of the `text` before it is read, or `rules` of the search;
  *              `anew`: the text is encoded with it; `without`: whether the run does not have that part
- * and where a model has them: `erasesWords` (whether words can be erased one after the other, to see what each is worth), `says` (symbols as they are shown), `inside(output)` (the first and the last word in sight),
+ * and where a model has them: `says` (symbols as they are shown), `inside(output)` (the first and the last word in sight),
  * `readings` ({label, config, options}: other ways to read a text) and `vocabulary` in place of the shared one.
  */
 
@@ -174,21 +174,6 @@ async function meanLogP(job, of, text, document) {
   return mean(known.map(t => logs[t]));
 }
 
-/** What log P of the summary loses without each word of the text: as `lib.evaluation.importance.by_erasure` has it. */
-async function measure(job) {
-  const text = view.read, quick = Object.assign(model.with({}), { shown: 0 }), worth = new Float64Array(text.words.length);
-  const whole = await meanLogP(job, model, text, view.document);
-  for (let i = 0; i < worth.length; i++) {
-    say(`erases word ${i + 1} of ${worth.length}`);
-    const left = withoutWord(text, i);
-    worth[i] = left === text ? 0 : whole - await meanLogP(job, quick, left, await work(job, quick.encode(left.ids)));
-  }
-  text.worth = worth;
-  say(`measured: ${worth.length} words`);
-  document.querySelector("[name=shade][value=worth]").checked = true;
-  drawStep();
-}
-
 // --------------------------------------------------------------------------------------------------------------- draw
 
 /** Draw a text, with a stop after every hundred rows. */
@@ -268,7 +253,7 @@ const shade = () => document.querySelector("[name=shade]:checked").value;
 function drawWeights() {
   const chosen = shade(), weights = drawn[chosen], most = shadesOfRun().find(({ name }) => name === chosen).most?.(weights) ?? 1;
   view.spans.forEach((span, i) => {
-    const dark = Math.round(50 * Math.sqrt(Math.max(0, weights[i]) / most)) / 50;  // the root: small weights can be seen, too
+    const dark = Math.round(50 * Math.sqrt(weights[i] / most)) / 50;  // the root: small weights can be seen, too
     if (view.darks[i] === dark) return;
     view.darks[i] = dark;
     span.style.background = dark < 0.06 ? "" : `rgb(var(--looked) / ${dark})`;
@@ -301,7 +286,7 @@ function drawAttention() {
   $("attention").replaceChildren(
     header("word", ...rest.map(({ label, short = label }) => short), PAGE.unit, units.label, main.label),
     ...highest(drawn[shade()], 6).map(i => {
-      const j = sentences(i), line = cells(shown[i], ...rest.map(({ name, format = number }) => format(drawn[name][i])), String(j + 1),
+      const j = sentences(i), line = cells(shown[i], ...rest.map(({ name }) => number(drawn[name][i])), String(j + 1),
         number(drawn.units[j]), withBar(drawn[main.name][i]));
       line.firstChild.className = "text";
       return line;
@@ -411,7 +396,6 @@ function build() {
   $("shades").append(...shades.map(({ name, label }, n) => element("label", { className: "box" },
     element("input", { type: "radio", name: "shade", value: name, checked: n === 0 }), ` ${label}`)), element("span", {}, `bars: ${units.label}`));
   $("words-name").textContent = next.title;
-  $("measure").hidden = !PAGE.erasesWords;
   $("summaries").classList.toggle("short", DATA.decode.max_length <= 30);
   for (const { id, title } of tables)
     $("inside").append(element("section", { className: "card", "aria-labelledby": `${id}-name` }, element("h2", { id: `${id}-name` }, title),
@@ -442,7 +426,6 @@ function listen() {
   $("write").addEventListener("click", start);
   $("take").addEventListener("click", () => { $("paper").value = "own"; start(); });
   $("paper").addEventListener("change", () => $("paper").value === "own" ? ($("pasting").open = true, $("pasted").focus()) : start());
-  $("measure").addEventListener("click", () => view.own?.done && begin(measure));
   $("undo").addEventListener("click", () => { clearChanges(); rewrite(); });
   for (const control of controls()) $(control.id).addEventListener("change", () => choose(control));
   for (const id of ["blocking", "beam", "least", "most"])

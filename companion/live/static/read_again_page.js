@@ -5,7 +5,6 @@ const PAGE = {
   read: readHeadline,
   vocabulary: data => new Vocabulary(data.words, data.source_words),
   unit: "sentence",
-  erasesWords: true,
 
   get equations() { return EQUATIONS.filter(([, , , has]) => has?.() ?? true); },
 
@@ -15,8 +14,6 @@ const PAGE = {
       { name: "beta", label: "β (14)", weights: o => o.beta },
       { name: "copied", label: "copied from here (17)", short: "copied (17)", weights: o => o.copied },
       { name: "importance", label: "importance α (5)", short: "α (5)", weights: (o, text) => importanceOf(text), without: () => model.config.encoder !== "read-again gru" },
-      { name: "worth", label: "what log P loses without the word", short: "log P lost", weights: (o, text) => worthOf(text), format: x => signed(x),
-        most: weights => weights.reduce((a, b) => Math.max(a, b), 1e-6) },
     ],
     units: { label: "β of the sentence", weights: (o, text) => byRow(o.beta, text) },
   },
@@ -78,7 +75,5 @@ const EQUATIONS = [
 
 const documentNow = () => summary()?.document ?? view.document;
 const importanceOf = ({ words }) => documentNow().importance ?? words.map(() => 0);
-const worthOf = ({ words, gap }) => !view.read.worth ? words.map(() => 0)
-  : gap ? view.read.worth.filter((_, i) => i < gap.at || i >= gap.at + gap.size) : view.read.worth;
 const firstRead = () => `its last state: mean |h| ${number(meanSize(documentNow().text))}`;
 const secondRead = () => `mean |h| ${number(meanSize(documentNow().states))}`;

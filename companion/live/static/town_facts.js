@@ -1,14 +1,12 @@
 /* Snippets about towns and their facts: `companion.tasks.town_clusters`, and what a summary gets right: `companion.tasks.towns.kind_of`. */
 
-const pick = choices => choices[Math.floor(Math.random() * choices.length)];
-
 /** Words, numbers and marks that a reader typed; no symbol of the vocabulary, such as [EOS], can be typed. */
 const typedWords = text => tokensOf(text.toLowerCase());
 
 class TownFacts {
-  /** towns: names; values, phrases: of each fact; places: where its value stands in a summary. */
-  constructor({ towns, values, phrases, places }) {
-    Object.assign(this, { values, phrases, places, towns: new Set(towns), factOf: new Map() });
+  /** towns: names; values: of each fact; places: where its value stands in a summary. */
+  constructor({ towns, values, places }) {
+    Object.assign(this, { places, towns: new Set(towns), factOf: new Map() });
     values.forEach((words, fact) => { for (const word of words) this.factOf.set(word, fact); });
   }
 
@@ -39,12 +37,5 @@ class TownFacts {
       const kind = said.length ? own : others.length ? "other town's" : "nowhere";
       return { fact, word, kind, said: said.map(m => m.paragraph), most, other: said.length ? null : others[0] ?? null };
     });
-  }
-
-  /** A new paragraph about a town, as the library writes them: two facts, the second of "it". */
-  paragraph(town) {
-    const one = pick([...this.values.keys()]), other = pick([...this.values.keys()].filter(fact => fact !== one));
-    const said = fact => pick(this.phrases[fact]).replace("{}", pick(this.values[fact]));
-    return `${pick([town, `the town of ${town}`])} ${said(one)} . it ${said(other)} .`;
   }
 }

@@ -1,7 +1,6 @@
 /* The page of two towns: paragraphs that a reader can change, what the model writes about the town of the title, and the
  * numbers of every equation for a paragraph, a word, a layer and a head. */
 
-const MOST = 24;  // paragraphs of a text
 const FACT_NAMES = ["founded in", "river", "known for", "mayor"];
 const NAMES = { own: "unchanged", changed: "with your changes", other: "without global layers" };
 const SIGNS = { right: ["✓", "right"], tied: ["≈", "unsure"], "minority's": ["✗", "wrong"], "other town's": ["✗", "wrong"], nowhere: ["✗", "wrong"] };
@@ -179,7 +178,6 @@ function drawFacts(judged) {
 /** All that depends on which summary is looked at. */
 function drawLook() {
   drawText();
-  drawMatrices();
   drawStep();
 }
 
@@ -301,46 +299,16 @@ function shadeText({ text, output, global, z, heads, i, j }) {
 
 // ----------------------------------------------------------------------------------------------------------- matrices
 
-const SVG = "http://www.w3.org/2000/svg";
-
-/** Rows in the order in which a matrix has them: the title, and by town those of its town first. */
+/** Rows in the order of the matrix: the title, and by town those of its town first. */
 function orderOf({ towns, title }) {
   const places = towns.map((_, i) => i).slice(1), key = i => `${towns[i] === title ? 0 : 1}${towns[i]}`;
-  return [0, ...$("sorted").checked ? places.sort((a, b) => key(a).localeCompare(key(b)) || a - b) : places];
-}
-
-/** A small picture of every layer and head. */
-function drawMatrices() {
-  const { encoded: { global, P }, text, of } = summary(), order = orderOf(text);
-  const pictures = global.flatMap(({ between, heads }, l) => Array.from({ length: heads }, (_, z) => {
-    const svg = document.createElementNS(SVG, "svg");
-    svg.setAttribute("viewBox", `0 0 ${P} ${P}`);
-    svg.setAttribute("aria-hidden", "true");
-    order.forEach((i, y) => order.forEach((k, x) => {
-      const rect = document.createElementNS(SVG, "rect"), title = document.createElementNS(SVG, "title");
-      const weight = between[(z * P + i) * P + k];
-      for (const [name, value] of Object.entries({ x, y, width: 1, height: 1, "fill-opacity": weight.toFixed(3) })) rect.setAttribute(name, value);
-      title.textContent = pairOf(text, i, k, weight);
-      rect.append(title);
-      svg.append(rect);
-    }));
-    const cut = of.change.cuts[l] ? ", cut" : "";
-    return button(svg, () => place({ layer: l, head: z, from: null }), { role: "radio", "aria-label": `layer ${l + 1}, head ${z + 1}${cut}`, "data-at": `${l} ${z}` });
-  }));
-  for (const picture of pictures) picture.append(picture.getAttribute("aria-label").replace("layer ", "L").replace(", head ", " H"));
-  $("layers").replaceChildren(...pictures);
-  $("layers").hidden = !pictures.length;
+  return [0, ...places.sort((a, b) => key(a).localeCompare(key(b)) || a - b)];
 }
 
 const pairOf = (text, i, k, weight) => `${nameOf(text, i)} takes ${number(weight)} from ${i === k ? "itself" : nameOf(text, k)}`;
 
 /** The matrix of the chosen layer and head, in numbers. */
 function drawBetween({ text, global, l, z, i, k, between }) {
-  for (const picture of $("layers").children) {
-    const here = picture.dataset.at === `${l} ${z}`;
-    picture.setAttribute("aria-checked", String(here));
-    picture.tabIndex = here ? 0 : -1;
-  }
   $("pair").textContent = global ? `Layer ${l + 1}, head ${z + 1}: ${pairOf(text, i, k, between(i, k))}.` : "This model has no global layers: no paragraph sees another.";
   const table = $("between"), held = table.contains(document.activeElement), order = global ? orderOf(text) : [];
   const label = r => r ? `${r} ${text.towns[r]}` : `title ${text.title}`;
@@ -422,7 +390,6 @@ function fillTitles() {
   const { title, paragraphs } = view.text, towns = new Set([title, ...paragraphs.flat().filter(w => facts.towns.has(w))]);
   $("title").replaceChildren(...[...towns].sort().map(town => option(town, town)));
   $("title").value = title;
-  $("add").disabled = paragraphs.length >= MOST;
 }
 
 /** Begin with one of the clusters. */
@@ -441,15 +408,6 @@ function undo() {
   take(view.base);
 }
 
-function shuffled(list) {
-  const order = [...list];
-  for (let n = order.length - 1; n > 0; n--) {
-    const other = Math.floor(Math.random() * (n + 1));
-    [order[n], order[other]] = [order[other], order[n]];
-  }
-  return order;
-}
-
 function fillControls() {
   $("cluster").replaceChildren(...DATA.clusters.map(({ title, other }, n) => option(n, `${n + 1}: ${title} and ${other}`)));
   for (const l of layers().reverse()) {
@@ -464,31 +422,15 @@ function listen() {
   listenToSteps(step => look(view.looked, step));
   $("cluster").addEventListener("change", start);
   $("title").addEventListener("change", () => take({ title: $("title").value }));
-  $("shuffle").addEventListener("click", () => take({ paragraphs: shuffled(view.text.paragraphs) }));
-  $("add").addEventListener("click", () => {
-    const { title, paragraphs } = view.text;
-    take({ paragraphs: [...paragraphs, typedWords(facts.paragraph(title))] }, `edit${paragraphs.length}`);
-  });
-  $("keep").addEventListener("click", () => { view.base = view.text; rewrite(); });
   $("undo").addEventListener("click", undo);
   for (const id of [...layers().map(l => `cut${l}`), "sees", "positions", "beside", "beam"]) $(id).addEventListener("change", rewrite);
   for (const [id, name] of [["at-paragraph", "paragraph"], ["at-word", "word"], ["at-layer", "layer"], ["at-head", "head"]])
     $(id).addEventListener("change", () => place({ [name]: Number($(id).value), from: null }));
   for (const input of document.querySelectorAll("[name=shade]")) input.addEventListener("change", drawPlace);
-  $("sorted").addEventListener("change", drawLook);
   $("between").addEventListener("keydown", moveBetween);
   $("between").addEventListener("click", ({ target }) => {
     const pair = target.closest("[data-pair]")?.dataset.pair.split(" ").map(Number);
     if (pair) place({ paragraph: pair[0], from: pair[1] });
-  });
-  $("layers").addEventListener("keydown", event => {
-    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key], all = [...$("layers").children];
-    if (!by) return;
-    event.preventDefault();
-    event.stopPropagation();
-    const next = all[(all.findIndex(picture => picture.tabIndex === 0) + by + all.length) % all.length];
-    next.click();
-    next.focus();
   });
 }
 
