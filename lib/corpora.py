@@ -14,7 +14,7 @@ from itertools import islice
 from lib.data.corpora import load_corpus
 from lib.data.documents import SPLITS, CorpusError
 from lib.data.registry import CORPORA
-from lib.data.words import looks_tokenised
+from lib.data.tokenize import looks_tokenised
 from lib.system.command_line import plain_errors
 
 

@@ -51,10 +51,10 @@ from companion.tasks.town_clusters import (
     town_document,
 )
 from lib.data.vocabulary import BOS, EOS, PAD, SENTENCE_END
-from lib.data.words import bigram_recall
+from lib.data.tokenize import bigram_recall
 from lib.evaluation.baselines import lexrank
 from lib.evaluation.bootstrap import paired_bootstrap
-from lib.evaluation.metrics import longest_common_recall, rouge
+from lib.evaluation.rouge import longest_common_recall, rouge
 from lib.evaluation.summaries import write_summaries
 from lib.models.hierarchical_transformer import (
     HierarchicalTransformer,

@@ -1709,6 +1709,6 @@ r"""
 * **[Watch it write](../docs/live.md)**: the shipped model in your browser, without Python. Step through a headline for a dispatch of your own, erase its words one after the other, and see what it writes without copying.
 * `python -m lib.train read_again --dataset gigaword:gigaword_folder --preset paper --output runs/gigaword` trains at the paper's size on a GPU.
 * DUC 2004 (a folder with `input.txt` and `task1_ref0.txt` to `task1_ref3.txt`) is read as a test set, and
-  `lib.evaluation.metrics.limited_recall` is its measure: recall of the first 75 bytes against all four references.
+  `lib.evaluation.rouge.limited_recall` is its measure: recall of the first 75 bytes against all four references.
 * [`docs/papers/read_again.md`](../docs/papers/read_again.md) maps every equation to its cell and its function in `lib`; [`papers.md`](../papers.md) says which of the paper's claims hold.
 """

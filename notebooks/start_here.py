@@ -39,7 +39,7 @@ from lib.data.vocabulary import BOS, EOS, PAD, Vocabulary
 from lib.evaluation.baselines import lexrank
 from lib.evaluation.bootstrap import interval, paired_bootstrap
 from companion.studies.links import SentenceLists
-from lib.evaluation.metrics import repeated_ngrams, rouge
+from lib.evaluation.rouge import repeated_ngrams, rouge
 from companion.studies.repetition import log_prob_after
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from companion.pages.checks import Checks
@@ -1505,7 +1505,7 @@ R-1 knows nothing of order, and R-2 sees neighbours only. Backwards, all words a
 r"""
 ## Derive
 
-**4.** A summary of $n$ different words is written, and then written again, word for word. Derive the share (13) of repeated trigrams of the whole, for $n\ge3$. `lib.evaluation.metrics.repeated_ngrams` counts them. (3 points, 5 minutes)
+**4.** A summary of $n$ different words is written, and then written again, word for word. Derive the share (13) of repeated trigrams of the whole, for $n\ge3$. `lib.evaluation.rouge.repeated_ngrams` counts them. (3 points, 5 minutes)
 """
 
 

@@ -13,8 +13,8 @@ from lib.data.batch import make_batch, rows_of
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, to_document
 from lib.data.pieces import Pieces
+from lib.data.tokenize import bigram_recall
 from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, PARAGRAPH_END, SENTENCE_END, SPECIALS, TITLE_END
-from lib.data.words import bigram_recall
 from lib.decoding.search import summarize
 from lib.papers import PAPERS, resolve
 from lib.papers.hierarchical_transformer.clusters import clusters

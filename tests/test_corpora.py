@@ -13,7 +13,7 @@ from lib.data import corpora
 from lib.data.corpora import Corpus, anthology_year, load_corpus
 from lib.data.documents import SPLITS, CorpusError, Document, to_document
 from lib.data.registry import CORPORA
-from lib.data.words import looks_tokenised
+from lib.data.tokenize import looks_tokenised
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.windowed.windows import ArticleOptions
 from lib.system.files import project_root

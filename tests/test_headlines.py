@@ -12,7 +12,7 @@ from lib.data.corpora import Corpus, load_corpus
 from lib.data.documents import Document
 from lib.data.prepared import PreparedCorpus
 from lib.data.vocabulary import EOS, UNK
-from lib.evaluation.metrics import limited_recall
+from lib.evaluation.rouge import limited_recall
 from lib.papers.read_again.headlines import HeadlineOptions, fits
 from lib.system.files import project_root
 

@@ -7,7 +7,7 @@ import pytest
 
 from lib.data.documents import Document
 from lib.data.plain_text import left_out_words, parse_text
-from lib.data.words import is_word
+from lib.data.tokenize import is_word
 
 CASES = json.loads((Path(__file__).parent / "cases" / "plain_texts.json").read_text(encoding="utf-8"))
 MARKDOWN = """---

@@ -21,8 +21,8 @@ from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus
 from lib.data.sentences import group_words, split_sentences
 from lib.data.split import Split
+from lib.data.tokenize import counted_words, is_word, split_words, surfaces, tokenize, word_spans
 from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, SPECIALS, UNK, Vocabulary
-from lib.data.words import counted_words, is_word, split_words, surfaces, tokenize, word_spans
 from lib.decoding.readable import Forms, readable
 from lib.papers.mem2mem.sections import CohanOptions
 from tests.conftest import same_document

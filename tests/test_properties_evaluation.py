@@ -17,7 +17,7 @@ from companion.studies.repetition import log_prob_after
 from lib.evaluation.baselines import lexrank, oracle
 from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.evaluation.interventions import Change, changes_of, log_probs
-from lib.evaluation.metrics import (
+from lib.evaluation.rouge import (
     copied_ngrams,
     distinct,
     limited_recall,

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from lib.data.batch import make_batch
+from lib.data.tokenize import bigram_recall
 from lib.data.vocabulary import EOS, TITLE_END
-from lib.data.words import bigram_recall
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig, Pooling
 from lib.papers.hierarchical_transformer.graphs import (
     MARKERS,

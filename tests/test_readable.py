@@ -9,7 +9,7 @@ from lib.data.batch import rows_of
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.data.options import words_of
-from lib.data.words import surfaces, tokenize, word_spans
+from lib.data.tokenize import surfaces, tokenize, word_spans
 from lib.decoding.readable import Forms, readable, reading_of, spaces
 from lib.system.files import trained_folder
 

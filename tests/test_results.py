@@ -18,7 +18,7 @@ from lib import score
 from lib.data.corpora import load_corpus
 from lib.evaluation.baselines import matches, oracle
 from lib.evaluation.measures import SUPPORT
-from lib.evaluation.metrics import rouge
+from lib.evaluation.rouge import rouge
 from lib.papers import PAPERS, resolve, table_named
 from lib.papers.tables import RunSpec, slug
 from lib.system.files import project_root

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lib.data.sentences import group_words, split_sentences
-from lib.data.words import tokenize
+from lib.data.tokenize import tokenize
 
 CASES = json.loads((Path(__file__).parent / "cases" / "sentences.json").read_text(encoding="utf-8"))
 

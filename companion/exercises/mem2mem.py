@@ -14,7 +14,7 @@ from companion.tasks.synthetic import planted_sentences
 from companion.tasks.task import learn
 from lib.data.batch import make_batch
 from lib.evaluation.interventions import changes_of, log_probs
-from lib.evaluation.metrics import copied_ngrams
+from lib.evaluation.rouge import copied_ngrams
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, compression_loss
 
 VOCABULARY = 20

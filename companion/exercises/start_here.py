@@ -15,7 +15,7 @@ from lib.data.batch import EncodedDocument, make_batch
 from lib.data.vocabulary import EOS
 from lib.decoding.search import DecodeConfig
 from lib.evaluation.bootstrap import paired_bootstrap
-from lib.evaluation.metrics import repeated_ngrams, rouge
+from lib.evaluation.rouge import repeated_ngrams, rouge
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 
 VOCABULARY = 12  # ids from 12 on are of words that it does not have

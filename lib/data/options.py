@@ -13,8 +13,8 @@ from lib.data.characters import clean, lowered
 from lib.data.documents import SPLITS, CorpusError, Document, Example
 from lib.data.prepared import PreparedCorpus, TextEncoder, check_splits, prepare, watched
 from lib.data.split import Split, chunked
+from lib.data.tokenize import split_words, surfaces, tokenize, word_spans
 from lib.data.vocabulary import Vocabulary
-from lib.data.words import split_words, surfaces, tokenize, word_spans
 from lib.system.errors import InputError
 from lib.system.fields import Count, checked
 from lib.system.processes import default_workers, in_processes

@@ -9,7 +9,7 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 
 from lib.data.documents import Document, checked_text
 from lib.data.sentences import split_sentences
-from lib.data.words import is_word
+from lib.data.tokenize import is_word
 from lib.system.errors import InputError
 
 _MARKDOWN = MarkdownIt("commonmark").enable("table").use(front_matter_plugin)

@@ -12,7 +12,7 @@ from itertools import accumulate, groupby, pairwise
 
 from lib.data.documents import Document
 from lib.data.sentences import split_sentences
-from lib.data.words import word_spans
+from lib.data.tokenize import word_spans
 
 # ------------------------------------------------------------------------------------------------ what a model read
 

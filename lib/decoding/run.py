@@ -17,8 +17,8 @@ from lib.data.piece_corpora import cased
 from lib.data.pieces import Pieces
 from lib.data.plain_text import parse_text
 from lib.data.prepared import TextEncoder
+from lib.data.tokenize import is_word
 from lib.data.vocabulary import BOS, SPECIALS, UNK
-from lib.data.words import is_word
 from lib.decoding.readable import Forms, Readable, Reading, readable, reading_of
 from lib.decoding.search import (
     DecodeConfig,

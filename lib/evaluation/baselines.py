@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from lib.data.documents import Document
 from lib.data.tfidf import sparse_tfidf
-from lib.data.words import counted_words, need_all_letters
+from lib.data.tokenize import counted_words, need_all_letters
 
 
 def lead(sentences: Sequence[str], count: int) -> list[str]:

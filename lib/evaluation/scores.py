@@ -17,13 +17,13 @@ from lib.data.characters import lowered
 from lib.data.documents import Document
 from lib.data.options import Options, words_of
 from lib.data.prepared import PreparedCorpus
-from lib.data.words import is_word, with_numbers
+from lib.data.tokenize import is_word, with_numbers
 from lib.decoding.run import Run
 from lib.decoding.search import extract, summarize
 from lib.evaluation.baselines import counted_in
 from lib.evaluation.bootstrap import Interval, interval
 from lib.evaluation.measures import COPIED, MEASURES, SUPPORT
-from lib.evaluation.metrics import (
+from lib.evaluation.rouge import (
     count_words,
     distinct,
     limited_recall,

@@ -19,7 +19,7 @@ from itertools import pairwise
 
 from lib.data.characters import clean, lowered
 from lib.data.documents import Document
-from lib.data.words import is_word, word_spans
+from lib.data.tokenize import is_word, word_spans
 
 
 @dataclass(frozen=True)

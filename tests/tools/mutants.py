@@ -2,7 +2,7 @@
 copy of the project, and the tests that belong to the module are run.
 
     pip install -c constraints.txt -e ".[mutants]"  # cosmic-ray: the changes are its operators'
-    python -m tests.tools.mutants --each 8 --seed 4 lib/data/words.py lib/training/loop.py
+    python -m tests.tools.mutants --each 8 --seed 4 lib/data/tokenize.py lib/training/loop.py
     python -m tests.tools.mutants --each 8 --seed 4    # of every module that has tests here
 
 A mutant is killed if a test fails or takes too long; it survives if all pass. One line of JSON for each is added to
@@ -36,11 +36,11 @@ KINDS = re.compile(
 )
 SAME = re.compile(r"_(Eq_Is|NotEq_IsNot|Is_Eq|IsNot_NotEq)$")  # alike for constants and None
 TESTS = {  # the tests of a module, as arguments of pytest
-    "lib/evaluation/metrics.py": "test_metrics test_properties_evaluation",
+    "lib/evaluation/rouge.py": "test_rouge test_properties_evaluation",
     "lib/evaluation/bootstrap.py": "test_bootstrap test_properties_evaluation",
     "lib/data/sentences.py": "test_sentences test_properties_data",
-    "lib/data/words.py": "test_words test_properties_data",
-    "lib/data/characters.py": "test_words test_properties_data",
+    "lib/data/tokenize.py": "test_tokenize test_properties_data",
+    "lib/data/characters.py": "test_tokenize test_properties_data",
     "lib/layers/pointer.py": "test_layers test_properties_layers test_attentive_rnn",
     "lib/layers/coverage.py": "test_layers test_properties_layers",
     "lib/decoding/search.py": "test_generate test_properties_runs",

@@ -16,8 +16,8 @@ from lib.data.documents import Document
 from lib.data.options import beginning, words_of
 from lib.data.piece_corpora import PieceOptions, cased, summary_pieces
 from lib.data.pieces import Pieces
+from lib.data.tokenize import bigram_recall
 from lib.data.vocabulary import PARAGRAPH_END, TITLE_END
-from lib.data.words import bigram_recall
 from lib.system.errors import InputError
 from lib.system.fields import Count, Share, checked
 

@@ -11,8 +11,8 @@ from lib.data.characters import clean
 from lib.data.documents import Document, Example
 from lib.data.options import WordOptions
 from lib.data.prepared import TextEncoder
+from lib.data.tokenize import surfaces, word_spans
 from lib.data.vocabulary import HOLDS_A_WORD, SPECIALS, UNK, Vocabulary
-from lib.data.words import surfaces, word_spans
 from lib.system.fields import Count, checked
 
 # Words and marks of agency messages that make a headline unfit (Rush et al. 2015, as published with their code);

@@ -12,7 +12,7 @@ from rouge_score.tokenize import tokenize
 from rouge_score.tokenizers import Tokenizer
 
 from lib.data.characters import lowered, unified
-from lib.data.words import counted_words, is_word, need_all_letters, other_letters
+from lib.data.tokenize import counted_words, is_word, need_all_letters, other_letters
 from lib.evaluation.measures import METRICS
 
 

@@ -14,8 +14,7 @@ from lib.data.corpora import load_corpus
 from lib.data.documents import to_document
 from lib.data.options import words_of
 from lib.data.prepared import encode
-from lib.data.vocabulary import Vocabulary
-from lib.data.words import (
+from lib.data.tokenize import (
     counted_words,
     need_all_letters,
     other_letters,
@@ -23,7 +22,8 @@ from lib.data.words import (
     tokenize,
     word_spans,
 )
-from lib.evaluation.metrics import rouge
+from lib.data.vocabulary import Vocabulary
+from lib.evaluation.rouge import rouge
 from lib.papers.mem2mem.sections import CohanOptions
 
 CASES = json.loads((Path(__file__).parent / "cases" / "words.json").read_text(encoding="utf-8"))

@@ -8,7 +8,7 @@ from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.evaluation.baselines import lead
 from lib.evaluation.measures import METRICS
-from lib.evaluation.metrics import copied_ngrams, limited_recall, longest_common_recall, rouge, rouge_in_one_line
+from lib.evaluation.rouge import copied_ngrams, limited_recall, longest_common_recall, rouge, rouge_in_one_line
 from lib.evaluation.scores import score_systems
 from lib.papers.mem2mem.sections import CohanOptions
 
