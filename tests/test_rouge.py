@@ -93,6 +93,7 @@ def test_words_are_counted_without_marks():
 def test_copied_ngrams_by_hand():
     source, summary = ["a", "b", "c", "d", "e", "f"], ["a", "b", "c", "x", "d", "e"]
     assert copied_ngrams([summary], [source], (1, 2, 3, 9)) == {1: pytest.approx(500 / 6), 2: 60.0, 3: 25.0, 9: 0.0}
+    assert list(copied_ngrams([summary], [source])) == [5, 10, 15, 20], "as in Table 4"
     assert copied_ngrams([["a", "b"], ["c"]], [["a", "b"], ["x"]], (1,))[1] == pytest.approx(200 / 3), "pooled"
 
 

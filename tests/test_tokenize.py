@@ -18,6 +18,7 @@ from lib.data.tokenize import (
     counted_words,
     need_all_letters,
     other_letters,
+    split_words,
     surfaces,
     tokenize,
     word_spans,
@@ -161,3 +162,9 @@ def test_words_of_english_papers_never_change():
 )
 def test_a_word_that_a_line_cuts(text, cleaned):
     assert clean(text) == cleaned
+
+
+@pytest.mark.parametrize(("text", "tokenised"), [("A b-c [EOS] d. .", True), ("A b-c. [EOS] d", False)])
+def test_spans_are_those_of_the_words(text, tokenised):
+    words = split_words(text) if tokenised else tokenize(text)
+    assert [text[start:end] for start, end in word_spans(text, tokenised)] == words

@@ -36,10 +36,10 @@ KINDS = re.compile(
 )
 SAME = re.compile(r"_(Eq_Is|NotEq_IsNot|Is_Eq|IsNot_NotEq)$")  # alike for constants and None
 TESTS = {  # the tests of a module, as arguments of pytest
-    "lib/evaluation/rouge.py": "test_rouge test_properties_evaluation",
+    "lib/evaluation/rouge.py": "test_rouge test_properties_evaluation test_support",
     "lib/evaluation/bootstrap.py": "test_bootstrap test_properties_evaluation",
     "lib/data/sentences.py": "test_sentences test_properties_data",
-    "lib/data/tokenize.py": "test_tokenize test_properties_data",
+    "lib/data/tokenize.py": "test_tokenize test_properties_data test_headlines",
     "lib/data/characters.py": "test_tokenize test_properties_data",
     "lib/layers/pointer.py": "test_layers test_properties_layers test_attentive_rnn",
     "lib/layers/coverage.py": "test_layers test_properties_layers",
@@ -50,7 +50,7 @@ TESTS = {  # the tests of a module, as arguments of pytest
     "lib/papers/paper.py": "test_papers",
     "lib/training/folder.py": "test_runs test_train",
     "lib/training/loop.py": "test_train test_gpu",
-    "companion/studies/windows.py": "test_windows_on_papers",
+    "companion/studies/windows.py": "test_studies",
 }
 
 
