@@ -5,9 +5,9 @@ import pytest
 
 FAILED = pytest.StashKey[set]()
 LONGEST = (
-    "test_snakefile.py", "mem2mem.ipynb", "hierarchical_transformer.ipynb", "test_gpu.py", "test_runs.py",
-    "test_train.py", "test_class.py", "compare.ipynb", "windowed.ipynb", "test_disturbed_runs.py", "test_results.py",
-    "read_again.ipynb", "start_here.ipynb", "baselines.ipynb",
+    "mem2mem.ipynb", "test_devices.py", "hierarchical_transformer.ipynb", "test_gpu.py", "compare.ipynb",
+    "test_train.py", "test_runs.py", "windowed.ipynb", "read_again.ipynb", "test_processes.py", "test_properties_runs.py",
+    "start_here.ipynb", "test_snakefile.py", "baselines.ipynb",
 )  # fmt: skip
 FEWER_PAPERS = "documents: int = 30", "documents: int = 10"  # of the comparison: as it is in `make check`, and here
 

@@ -47,7 +47,7 @@ TESTS = {  # the tests of a module, as arguments of pytest
     "lib/models/windowed.py": "test_windowed test_models",
     "lib/models/mem2mem.py": "test_mem2mem test_models",
     "lib/models/read_again.py": "test_read_again test_models",
-    "lib/papers/paper.py": "test_papers",
+    "lib/papers/paper.py": "test_papers test_results",
     "lib/training/folder.py": "test_runs test_train",
     "lib/training/loop.py": "test_train test_gpu",
     "companion/studies/windows.py": "test_studies",
