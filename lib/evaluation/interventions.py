@@ -256,12 +256,14 @@ def _generate_only(model: Any) -> AbstractContextManager:
 @contextmanager
 def _without_coverage(model: nn.Module) -> Iterator[None]:
     (layer,) = (module for module in model.modules() if isinstance(module, CoverageAttention))
-    weights = layer.coverage.data
-    layer.coverage.data = torch.zeros_like(weights)
+    weights = layer.coverage.detach().clone()
+    with torch.no_grad():
+        layer.coverage.zero_()
     try:
         yield
     finally:
-        layer.coverage.data = weights
+        with torch.no_grad():
+            layer.coverage.copy_(weights)
 
 
 def _of_read_again(model: ReadAgain) -> dict[str, Change]:
