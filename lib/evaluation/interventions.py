@@ -220,7 +220,9 @@ def _log_p_beside(model: Mem2Mem, batch: Batch, state: Any, text: Any, words: Ba
     """Compute log P [B, T] of a batch's words where the decoder writes nothing, and reads at each of them what is
     written of other `words` beside a `text`, a state: the memory of the same place, or of the last where there are
     fewer."""
-    written, rows, last = [], torch.arange(len(batch)), words.target_mask.sum(1) - 1
+    written = []
+    rows = torch.arange(len(batch), device=words.target_mask.device)
+    last = words.target_mask.sum(1) - 1
     for token in words.target_input.split(1, 1):
         _, text = model.decode(token, text)
         written.append(text.memory)
