@@ -1,6 +1,5 @@
 """The runs of a page: trained, opened and described; and small models and measurements."""
 
-import json
 import os
 import subprocess
 import sys
@@ -20,7 +19,7 @@ from lib.data.registry import IN_BOTH
 from lib.decoding.run import Run
 from lib.papers import open_run
 from lib.papers.paper import Setup
-from lib.system.files import project_root, trained_folder, work_folder
+from lib.system.files import project_root, read_json, trained_folder, work_folder
 from lib.system.fingerprints import digest
 from lib.training.folder import determining, run_config
 from lib.training.loop import evaluate_loss, train
@@ -119,10 +118,10 @@ def measured(folder: Path, name: str, *command: str, threads: int | None = None)
     """
     path = folder / f"{name}.json"
     if path.exists():
-        return json.loads(path.read_text(encoding="utf-8"))
+        return read_json(path)
     environment = {**os.environ, **({"OMP_NUM_THREADS": str(threads)} if threads else {})}
     whole = [sys.executable, "-m", "companion.pages.process_cost", str(path), *command]
     run = subprocess.run(whole, cwd=project_root(), env=environment, capture_output=True, encoding="utf-8")
     if run.returncode:
         raise RuntimeError(f"python -m {' '.join(command)} failed:\n{run.stdout[-1000:]}{run.stderr[-2000:]}")
-    return json.loads(path.read_text(encoding="utf-8"))
+    return read_json(path)

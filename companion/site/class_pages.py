@@ -15,7 +15,7 @@ from pathlib import Path
 
 from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError
-from lib.system.files import project_root, write_whole
+from lib.system.files import project_root, read_json, write_whole
 
 # What a page says to its readers alone, and not to a class.
 FOR_READERS = re.compile(r"\s*Hints and solutions are folded\b.*?\(`docs/teaching\.md`\)\.", re.DOTALL)
@@ -38,7 +38,7 @@ c.FileNameCollectorPlugin.named_regexp = (
 
 def exercises_of(page: dict) -> list[dict]:
     """The cells of a page from its heading "N. Exercises" up to the next heading of that level, without outputs. They
-    stand on nothing that comes before them."""
+    need nothing that comes before them."""
     start = next(number for number, cell in enumerate(page["cells"]) if _heading(cell).endswith(". Exercises"))
     cells = page["cells"][start:]
     end = next((number for number, cell in enumerate(cells) if number and _heading(cell)), len(cells))
@@ -127,7 +127,7 @@ def write_exercises(folder: Path) -> list[str]:
     """A notebook for each page that has exercises to be graded, in `folder`; the names of the pages."""
     written = []
     for path in sorted((project_root() / "notebooks").glob("*.ipynb")):
-        page = json.loads(path.read_text(encoding="utf-8"))
+        page = read_json(path)
         if not find_spec(f"companion.exercises.{path.stem}"):
             continue
         made = for_class(page, path.stem)

@@ -23,8 +23,8 @@ from lib.data.pieces import Pieces
 from lib.data.readers import Records, articles_of, read_folder
 from lib.data.registry import CORPORA, IN_BOTH, CorpusSpec, LeftOut, find_spec, is_private
 from lib.system.errors import did_you_mean
-from lib.system.files import would_be_published
-from lib.system.fingerprints import digest, files_digest, read_json
+from lib.system.files import read_json, would_be_published
+from lib.system.fingerprints import digest, files_digest
 
 anthology_year = releases.anthology_year
 CORPUS_FILE = "corpus.json"  # in which a folder says whether its texts are tokenised

@@ -22,8 +22,8 @@ from lib.data.documents import SPLITS, CorpusError, Document, Example
 from lib.data.pieces import Pieces
 from lib.data.split import Split
 from lib.data.vocabulary import EOS, Vocabulary
-from lib.system.files import cached, write_json, write_whole
-from lib.system.fingerprints import code_digest, digest, read_json
+from lib.system.files import cached, read_json, write_json, write_whole
+from lib.system.fingerprints import code_digest, digest
 
 DESCRIPTION = "prepared.json"
 

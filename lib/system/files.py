@@ -1,10 +1,8 @@
 """Folders of the project, and files that are written whole or not at all."""
 
 import errno
-import glob
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -126,12 +124,6 @@ def temporary_beside(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}.tmp")
 
 
-def remove_leftovers(folder: str | Path, name: str = "") -> None:
-    """Remove what killed processes left: all in `folder`, or what was to become `name`. Only under a lock."""
-    for path in Path(folder).glob(f".{glob.escape(name) or '*'}.*.tmp"):
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
 def check_writable(path: str | Path) -> None:
     """Raise OSError before the work where a file could not be written after it."""
     path = Path(path)
@@ -166,10 +158,14 @@ def write_json(path: str | Path, value: Any) -> Path:
     return write_whole(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
+def read_json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
 def read_numbers(path: Path, what: str, needed: Iterable[str]) -> dict:
     """Read a JSON object. Raises InputError where it is no `what`, an object with the keys that are `needed`."""
     try:
-        numbers = json.loads(path.read_text(encoding="utf-8"))
+        numbers = read_json(path)
     except ValueError as error:
         raise InputError(f"{path}: no JSON ({error})") from None
     check_keys(numbers, path, what, needed)

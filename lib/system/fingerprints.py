@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -14,10 +13,6 @@ _ROOT = Path(__file__).resolve().parents[2]
 def digest(value, length: int = 12) -> str:
     """A short, stable name of anything that json can write."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:length]
-
-
-def read_json(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def files_digest(folder: Path, files: Iterable[Path]) -> str:
