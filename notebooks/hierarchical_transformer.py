@@ -21,13 +21,14 @@ Below, such a model writes one summary, word by word. It has read twelve snippet
 
 # %% slideshow={"slide_type": "skip"} tags=["parameters"]
 dataset: str = ""  # aclsum:paragraphs, multi_news, ... or a folder of clusters
-preset: str = ""  # empty: the shipped model; demo: 100 clusters; paper, code: for a GPU
-variant: str = "HT"  # a row of Tables 2 and 3: HT + similarity graph, FT 600, ...
+run: str = ""  # folder of a trained run that reads it; empty: the shipped one
+preset: str = ""  # train a model instead: demo: 100 clusters; paper, code: for a GPU
+variant: str = "HT"  # what is trained, a row of Tables 2 and 3: FT 600, ...
 steps: int = 0  # training steps; 0: as many as the preset says
 study_steps: int = 0  # of each row of Tables 2 and 3 (100: half an hour); 0: none
 seed: int = 0  # of weights, batches and bootstrap
 towns_steps: int = 0  # of each model of part 1 (1000: 5 minutes); 0: the shipped
-output: str = ""  # folder of the trained run; empty: one under runs/
+output: str = ""  # folder of the run that is trained; empty: one under runs/
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 from companion.pages.parameters import check_parameters
@@ -65,8 +66,9 @@ from companion.pages.checks import Checks, gradients
 from companion.pages.diagrams import show_folded, show_model
 from companion.pages.figures import lines, word_maps
 from companion.pages.measured import lost_table, task_results
+from companion.pages.choice import choose, compare_means
 from companion.pages.runs import (
-    loss_figure, nll_by_text, run_facts, run_for_page, train_or_load, unseen_papers,
+    loss_figure, nll_by_text, run_facts, train_or_load,
 )  # fmt: skip
 from companion.pages.shown import (
     PageFigures, Passages, clip, figures_folder, show_tables,
@@ -100,25 +102,13 @@ from lib.decoding.search import summarize
 from lib.system.files import trained_folder, work_folder
 from companion.tasks.towns import open_towns, unseen_towns
 
-shipped = (dataset, preset, variant, steps, study_steps, seed) == (
-    "", "", "HT", 0, 0, 0,
-)  # fmt: skip
-studied = resolve(
-    "hierarchical_transformer",
-    preset or "demo",
-    variant,
-    steps=steps or None,
-    seed=seed,
-)
 # what cannot be read ends the page here
+choice = choose(
+    "hierarchical_transformer", dataset, preset, variant, steps, seed, run,
+    demo="aclsum:paragraphs",
+)  # fmt: skip
+studied = resolve("hierarchical_transformer", preset or "demo", variant, seed=seed)
 studied_corpus = load_corpus(dataset or "aclsum:paragraphs", errors="skip")
-chosen, corpus = studied, studied_corpus
-dataset, preset = dataset or "aclsum:paragraphs", preset or "demo"
-shipped = shipped and studied.paper.kept is not None
-if shipped:
-    dataset, preset = "pmc-sample", "medium"
-    chosen = resolve("hierarchical_transformer", preset, variant)
-    corpus = load_corpus(dataset)
 figures, checks = PageFigures(figures_folder()), Checks()
 show_tables()
 
@@ -150,8 +140,7 @@ r"""
 
 Before this page: [Mem2Mem](mem2mem.ipynb); next: [all models on the same documents](compare.ipynb).
 
-With the parameters as they are, the page takes about a minute on two CPU cores and needs no network. `towns_steps=1000` trains the models of part 1 here, in some ten minutes. With any other `dataset`, `preset`, `variant`, `steps`, `study_steps` or `seed` the page trains a model for part 3 first; the model of
-`preset="demo"` sees a hundred clusters, and writes the same text for every cluster.
+With the parameters as they are, the page takes about a minute on two CPU cores and needs no network. `towns_steps=1000` trains the models of part 1 here, in some ten minutes. With a `dataset` the shipped models read that corpus's test documents in part 3; with a `preset` the page trains a model first; with `run` it shows a run of yours.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -1025,11 +1014,14 @@ checks.table()
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
-# 3. Real papers: what passes between paragraphs is hardly used
+# 3. Real papers: does anything pass between paragraphs?
 
 No corpus of many web pages may be shipped, so a paper stands for a cluster: its title, its paragraphs, its abstract as the summary. Long paragraphs are cut at the end of a sentence. Texts are cut into SentencePiece pieces, which are learned from the training clusters. Paragraphs with more than 0.8 of the summary's bigrams count as copies of it and are left out, as in the paper. The ranked WikiSum shards, Multi-News or your own folder of
 `{title, paragraphs, summary}` lines can be read as well.
 """
+
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+choice.box
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 told = preset == "paper"
@@ -1052,16 +1044,19 @@ Passages([
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-## On a hundred papers the ranker is hardly above similarity (Table 1)
+## Is the ranker better than similarity? (Table 1)
 
-How much of the summary is in the best $L'$ paragraphs, as the ROUGE-L recall of their concatenation? *Similarity* ranks by the tf-idf cosine with the title (Liu et al. 2018). *Learned* is the ranker of (1) to (6), trained on a hundred papers of ACLSum with Adagrad. *By the labels* ranks by what the ranker should predict, which no ranking can know.
+How much of the summary is in the best $L'$ paragraphs, as the ROUGE-L recall of their concatenation? *Similarity* ranks by the tf-idf cosine with the title (Liu et al. 2018). *Learned* is the ranker of (1) to (6), trained on the training documents (here a hundred papers of ACLSum, unless the parameters name another corpus) with Adagrad. *By the labels* ranks by what the ranker should predict, which no ranking can know.
+"""
 
+# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+choice.about_sample(r"""
 <details><summary>Predict: how far is the learned ranker from similarity to the title, and how far in the paper, with 1.6 million clusters?</summary>
 
 A point and a half at most here, ten to fifteen points in the paper. Even the labels are only 0.9 to 4.6 points above similarity: a gap like the paper's can hardly be seen on these clusters.
 
 </details>
-"""
+""")
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 test = wide["test"]
@@ -1094,7 +1089,7 @@ pd.concat([pd.DataFrame.from_dict(means, orient="index"), published_1]).round(2)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-## Without copying, the shipped model writes what abstracts say
+## What does the model write, with copying and without?
 
 The shipped model has learned to write abstracts of 31,077 biomedical papers ([its card](../trained/hierarchical_transformer/README.md) has the sizes). As in the paper, it was trained with Adam and Noam's learning rate, a constant times the smaller of $step^{-0.5}$ and $step\cdot warmup^{-1.5}$, and writes by beam search with 5 hypotheses, compared by $\log P(y)\,/\,\big((5+|y|)/6\big)^{0.4}$. With *trigram blocking*, no three pieces in a row are written twice.
 *HT + copying*, our addition, has the same sizes and steps, and on the decoder the pointer that Mem2Mem has (See et al. 2017).
@@ -1116,34 +1111,34 @@ $$P(w)=p\,P_g(w)+(1-p)\!\!\sum_{i:x_i=w}\!\!\gamma_i,\qquad p=\sigma\Bigl(w_f^\t
 show_folded("Copying in a picture", "copying_transformer")
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-run, origin = run_for_page(
-    chosen, corpus, shipped, output, progress=preset != "demo" or steps > 0
-)
-copier = (
-    open_run(trained_folder("hierarchical_transformer_copying")) if shipped else None
-)
-options, decode = run.options, run.decode
-documents = unseen_papers(corpus, 20 if shipped else chosen.documents)
-encoded_tests = run.encode(documents)
+trained = choice.open(output, progress=preset != "demo" or steps > 0)
+copying = trained_folder("hierarchical_transformer_copying")
+copier = open_run(copying) if choice.is_shipped else None
+options, decode = trained.options, trained.decode
+system = trained.config["variant"]
+documents = choice.documents[:20]
+encoded_tests = trained.encode(documents)
 references = [paper.summary for paper in documents]
-None if shipped else run_facts(run, origin)
+None if choice.on_sample else run_facts(trained, choice.origin(trained))
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-None if shipped else loss_figure(figures, "", run, shipped)
+None if choice.is_shipped else loss_figure(figures, "", trained, False)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 checkpoints = {}
-if not shipped:
-    prepared = chosen.prepare(corpus, progress=False)
-    for which in (*kept_checkpoints(run.folder), "average"):
-        load_weights(run.model, run.folder, which).eval()
-        nll = evaluate_loss(run.model, prepared["val"], 8, len(run.vocabulary))["nll"]
+if not choice.folder:
+    prepared = choice.setup.prepare(choice.corpus, progress=False)
+    for which in (*kept_checkpoints(trained.folder), "average"):
+        load_weights(trained.model, trained.folder, which).eval()
+        nll = evaluate_loss(trained.model, prepared["val"], 8, len(trained.vocabulary))[
+            "nll"
+        ]
         checkpoints[which] = round(nll, 3)
 pd.Series(checkpoints, name="validation nll").to_frame() if checkpoints else None
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-longest = chosen.paper.kept.cut if shipped else decode.max_length
-blocks = {how: n for how, n in DECODINGS.items() if n or not shipped}
+longest = 200 if choice.is_shipped else decode.max_length  # as its card scores it
+blocks = {how: n for how, n in DECODINGS.items() if n or not choice.is_shipped}
 paragraphs = [options.example(paper).paragraphs for paper in documents]
 systems = {
     f"Lead ({longest} words)": paragraphs,
@@ -1153,58 +1148,73 @@ systems = {
 }
 for how, n in blocks.items():
     rule = replace(decode, block_ngrams=n)
-    systems[f"{variant}, {how}"] = summarize(
-        run.model, encoded_tests, run.vocabulary, rule
+    systems[f"{system}, {how}"] = summarize(
+        trained.model, encoded_tests, trained.vocabulary, rule
     )
 for name, summaries in systems.items():  # for people to judge
     path = work_folder() / "summaries" / f"{name}.jsonl"
-    write_summaries(path, documents, summaries, dataset)
-blocked = systems[f"{variant}, trigram blocking"]
+    write_summaries(path, documents, summaries, choice.corpus.name)
+blocked = systems[f"{system}, trigram blocking"]
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 written = [
     ("title", documents[0].title),
     ("reference", clip(" ".join(references[0]), 60)),
-    (variant, clip(" ".join(run.readable(documents[0], blocked[0])), 60)),
+    (system, clip(" ".join(trained.readable(documents[0], blocked[0])), 60)),
 ]
-if shipped:
+if copier:
     (summary,) = copier.summarize(documents[:1])
     written += [("HT + copying", clip(str(summary), 60))]
 Passages(written)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-Scores on 200 test papers of the corpus that the shipped models have learned from (`python -m companion.trained score hierarchical_transformer`): ROUGE F1 in percent with a 95% bootstrap interval over papers, every summary cut to 200 words. *Lead* is the first words of the text, *LexRank* picks sentences. *repeated* is the share of trigrams that the summary has had before, in percent.
+ROUGE F1 in percent with a 95% bootstrap interval over documents, every summary cut to 200 words; of the shipped models on 200 test papers of the corpus that they have learned from (`python -m companion.trained score hierarchical_transformer`), unless the parameters choose other documents. *Lead* is the first words of the text, *LexRank* picks sentences. *repeated* is the share of trigrams that the summary has had before, in percent.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-if shipped:
+differences = None
+if choice.on_sample:
     names = "hierarchical_transformer", "hierarchical_transformer_copying"
     table = pd.concat([table_frame(kept_table(f"trained_{name}")) for name in names])
     table = table[~table.index.duplicated()].drop("References")
     table.index = table.index.str.replace("Hierarchical transformer", "HT")
     table = table[["R-1", "R-2", "R-Lsum", "repeated"]]
 else:
-    table, _ = summary_table(systems, documents, options, longest, seed)
+    if copier:
+        of_copier = [summary.sentences for summary in copier.summarize(documents)]
+        systems["HT + copying, trigram blocking"] = of_copier
+    table, parts = summary_table(systems, documents, options, longest, seed)
     table = table[["R-1", "R-2", "R-Lsum", "words", "repeated", "copied"]]
+    lead, by_rank, *_, ours = systems
+    differences = compare_means(parts, ours, [lead, by_rank], seed)
 table
 
-# %% [markdown] slideshow={"slide_type": "notes"}
-r"""
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+differences
+
+# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+choice.about_sample(r"""
 **What to see.** The shipped model knows the field of a paper and how an abstract is built. It misses what the paper found, and stays below Lead. With copying it is eight points of R-1 above Lead, above LexRank in R-2, and in R-1 by one point, which may be chance. With plain beam search both repeat most of what they have written.
+""")
 
-**How much do they take from the text?** We compute the loss of references twice: given their own texts, and given the text of the next paper instead (20 papers of `pmc-sample`). The rise is what a model takes from the text.
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**How much do they take from the text?** We compute the loss of references twice: given their own texts, and given the text of the next document instead. The rise is what a model takes from the text.
+"""
 
+# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+choice.about_sample(r"""
 <details><summary>Predict: which loses more, a model with or without copying?</summary>
 
 With copying the loss rises by more than two a piece, without it by a quarter of one. To learn the way from an attended state to one of 8,000 pieces, the paper had 1.6 million clusters and 500,000 steps on four GPUs; this run read 31,077 papers three times each.
 
 </details>
-"""
+""")
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-compared = {f"{variant}, a piece": run}
-if shipped:
+compared = {f"{system}, a piece": trained}
+if copier:
     compared["HT + copying, a piece"] = copier
     compared["Mem2Mem, a word"] = open_run(trained_folder("mem2mem"))
 nlls = {name: nll_by_text(of, documents) for name, of in compared.items()}
@@ -1214,16 +1224,19 @@ taken.round(2)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-## Cutting what passes between paragraphs costs almost nothing
+## What is lost without the look between paragraphs?
 
 We change the shipped models, and measure what the references of 50 papers of `pmc-sample` lose in log-probability (`python -m lib.intervene trained/hierarchical_transformer_copying --dataset pmc-sample`).
+"""
 
+# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+choice.about_sample(r"""
 <details><summary>Predict: what costs most, the look between paragraphs, their positions, or copying?</summary>
 
 Copying, by far, then which paragraphs are read, and that they have positions; their order costs little. The look between paragraphs is worth less than a hundredth of what copying is, and even less in the model without copying.
 
 </details>
-"""
+""")
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 changes = {
@@ -1244,17 +1257,22 @@ lost_table(
     changes,
 )
 
-# %% [markdown] slideshow={"slide_type": "notes"}
+# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+choice.about_sample(r"""
+**What to see.** The first four rows are the paper's idea. The order of paragraphs costs as little. (Sections backwards are cut after they are turned, so that only 6% of the paragraphs that are read stay the same.) A trained model has learned to rely on all its parts. So the one that copies was also trained for 40 more steps with each paragraph seeing itself alone, on shorter clusters (8 paragraphs, 60 other papers). There the cut costs 0.004 [-0.004, 0.012] at once, and after these steps 0.001 [-0.003, 0.004] (three seeds).
+""")
+
+# %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**What to see.** The first four rows are the paper's idea. The order of paragraphs costs as little. (Sections backwards are cut after they are turned, so that only 6% of the paragraphs that are read stay the same.) A trained model has learned to rely on all its parts. So the one that copies was also trained for 40 more steps with each paragraph seeing itself alone, on shorter clusters (8 paragraphs, 60 other papers). There the cut costs 0.004 [-0.004, 0.012] at once, and after these steps 0.001 [-0.003, 0.004] (three seeds). A similarity graph has little to change here as well, because it joins few paragraphs; a discourse graph joins more:
+How much could a graph change? The share of the pairs of paragraphs that each graph joins:
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 densities = {}
-for kind in () if options.flat or corpus.ranked else ("similarity", "discourse"):
-    with_graph = replace(run.encoder, options=replace(options, graph=kind))
+for kind in () if options.flat or choice.corpus.ranked else ("similarity", "discourse"):
+    with_graph = replace(trained.encoder, options=replace(options, graph=kind))
     graphs = [
-        make_batch([paper], len(run.vocabulary)).graph[0].numpy()
+        make_batch([paper], len(trained.vocabulary)).graph[0].numpy()
         for paper in with_graph.encode(documents)
     ]
     densities[kind] = np.mean([density(graph) for graph in graphs], axis=0)
@@ -1263,40 +1281,42 @@ pd.DataFrame.from_dict(densities, orient="index", columns=columns).round(3)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-The paper's best row trains on 24 paragraphs and is tested on 40. In proportion, the model here reads 37 in place of 22, and whole sections in place of their first 520 words:
+The paper's best row trains on 24 paragraphs and is tested on 40. In proportion, the model here reads 37 instead of 22, and whole sections instead of their first 520 words:
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-if not options.flat and not corpus.ranked:
+if not options.flat and not choice.corpus.ranked:
     more = replace(
         options, paragraphs=round(options.paragraphs * 40 / 24), section_words=None
     )
-    longer = replace(run.encoder, options=more).encode(documents)
+    longer = replace(trained.encoder, options=more).encode(documents)
     rule = replace(decode, block_ngrams=3)
-    read_more = summarize(run.model, longer, run.vocabulary, rule)
+    read_more = summarize(trained.model, longer, trained.vocabulary, rule)
     points = [
         rouge([cut(summary, longest, options) for summary in every], references)[:, 0]
         for every in (blocked, read_more)
     ]
     print("R-1, longer input minus the other:", paired_bootstrap(*points, seed))
 
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
+# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+choice.about_sample(r"""
 Twenty papers cannot tell. In the paper it gains 0.7.
-"""
+""")
 
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 def table_row(name):
     """Train a row of Tables 2 and 3 for `study_steps`, and score it."""
     length = {"steps": study_steps, "validate_every": max(1, study_steps // 5)}
-    row = resolve("hierarchical_transformer", preset, name, **length, seed=seed)
-    data = row.prepare(corpus, progress=False)
+    row = resolve(
+        "hierarchical_transformer", preset or "demo", name, **length, seed=seed
+    )
+    data = row.prepare(studied_corpus, progress=False)
     model = row.build(data)
     folder = train_or_load(row, model, data).folder
     load_weights(model, folder, "average").eval()
     summaries = summarize(model, data["test"], data.vocabulary, row.decode)
-    points = rouge(summaries, references).mean(0)
+    points = rouge(summaries, [paper.reference for paper in data["test"]]).mean(0)
     return {
         "parameters": sum(p.numel() for p in model.parameters()),
         "pieces read": round(data["test"].source_lengths.mean()),
@@ -1305,7 +1325,7 @@ def table_row(name):
     }
 
 
-tables = chosen.paper.tables.values() if study_steps else ()
+tables = studied.paper.tables.values() if study_steps else ()
 variants = (row.run.variant for of in tables for row in of.rows if row.run)
 trained_rows = {name: table_row(name) for name in dict.fromkeys(variants)}
 pd.DataFrame.from_dict(trained_rows, orient="index").round(2) if trained_rows else None

@@ -31,11 +31,14 @@ but by then little is left in any of them.
 
 # %% slideshow={"slide_type": "skip"} tags=["parameters"]
 dataset: str = ""  # a corpus (aclsum, arxiv, ...) or a folder of train, val, test files
-preset: str = ""  # empty: shipped model; demo where others are given; paper: for a GPU
-variant: str = "+read"  # a row of Tables 1 and 2: hred to +read, Sent-CLF, TLM, ...
+run: str = ""  # folder of a trained run that reads it; empty: the shipped one
+preset: str = ""  # train a model instead: demo (half a minute), ..., paper (for a GPU)
+variant: str = (
+    "+read"  # what is trained, a row of Tables 1 and 2: hred, Sent-CLF, TLM, ...
+)
 steps: int = 0  # training steps; 0: as many as the preset says
 seed: int = 0  # of weights, batches and bootstrap
-output: str = ""  # folder of the trained run; empty: one under runs/
+output: str = ""  # folder of the run that is trained; empty: one under runs/
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 from companion.pages.parameters import check_parameters
@@ -52,7 +55,7 @@ import torch
 
 from companion.pages.checks import Checks, gradients
 from lib.data.batch import EncodedDocument, in_vocabulary, make_batch
-from lib.data.corpora import anthology_year, load_corpus
+from lib.data.corpora import anthology_year
 from companion.tasks.synthetic import planted_at
 from lib.data.vocabulary import BOS, EOS, UNK
 from lib.evaluation.baselines import lexrank, oracle, random_sentences
@@ -72,7 +75,8 @@ from lib.decoding.search import beam_search, extract, source_sentences, summariz
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, compression_loss
 from lib.models.summarizer import Extractor
 from companion.pages.measured import task_table
-from companion.pages.runs import loss_figure, run_facts, run_for_page, unseen_papers
+from companion.pages.choice import choose, compare_means
+from companion.pages.runs import loss_figure, run_facts
 from companion.pages.shown import (
     PageFigures,
     Passages,
@@ -81,17 +85,12 @@ from companion.pages.shown import (
     show_tables,
 )
 from companion.pages.summaries import summary_table
-from lib.papers import resolve
 from lib.papers.tables import DECODINGS
 from companion.tasks.memory import GATES, MemoryAlone, learn_planted, unseen_documents
 
-as_they_are = (dataset, preset, variant, steps, seed) == ("", "", "+read", 0, 0)
-dataset = dataset or ("pmc-sample" if as_they_are else "aclsum")
-preset = preset or ("medium" if as_they_are else "demo")
-chosen = resolve("mem2mem", preset, variant, steps=steps or None, seed=seed)
 # a name or folder that cannot be read ends the page here
-corpus = load_corpus(dataset, errors="skip")
-documents = unseen_papers(corpus, 50 if as_they_are else chosen.documents)
+choice = choose("mem2mem", dataset, preset, variant, steps, seed, run)
+documents = choice.documents
 # only the page as it is draws the committed figures
 figures = PageFigures(figures_folder())
 checks = Checks()
@@ -121,7 +120,7 @@ and a case in which a memory of this kind works. (This is the fourth of five see
 | 4 | the paper's claims and what we found | 4 |
 | 5 | exercises | 90 |
 
-The page takes about a minute and a half on two CPU cores, and no network. With another `dataset`, `preset`, `variant`, `steps` or `seed` part 3 trains a model first (`preset="demo"`: half a minute, and no sense in what it writes).
+The page takes about a minute and a half on two CPU cores, and no network. With another `dataset` the shipped model reads its test documents in part 3; with a `preset`, part 3 trains a model first; with `run`, it shows a run of yours.
 Before this page: [Read-Again](read_again.ipynb); next: [Hierarchical transformers](hierarchical_transformer.ipynb).
 """
 
@@ -1053,30 +1052,35 @@ r"""
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
-# 3. Real papers: it writes an abstract, and does not use what it was handed
+# 3. Real papers: what does it write, and does it use what it was handed?
 
 The shipped model (`trained/mem2mem`) has a third of the paper's size, and was trained on papers of biomedicine; its weights $\lambda_1=0.05$ and $\lambda_2=0.1$ are 500 and 10 times the paper's. From each paper it reads the introduction, the section after it and the conclusion, each cut to 250 words,
 lower-cased. Words that its vocabulary does not have can only be copied.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-run, origin = run_for_page(
-    chosen, corpus, as_they_are, output, progress=preset != "demo" or steps > 0
-)
-summarizer, vocabulary = run.model, run.vocabulary
-options, decode = run.options, run.decode
+choice.box
+
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+trained = choice.open(output, progress=preset != "demo" or steps > 0)
+summarizer, vocabulary = trained.model, trained.vocabulary
+options, decode = trained.options, trained.decode
 has_memory = isinstance(summarizer, Mem2Mem)
-system = f"Mem2Mem ({variant})" if has_memory else variant
-run_facts(run, origin)
+system = trained.config["variant"]
+system = f"Mem2Mem ({system})" if has_memory else system
+run_facts(trained, choice.origin(trained))
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-loss_figure(figures, "mem2mem_losses", run, as_they_are)
+loss_figure(figures, "mem2mem_losses", trained, choice.is_shipped)
+
+# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+choice.about_sample(r"""
+**Is this curve normal?** Yes: both losses of the words fall together, because every paper is new or has been seen only a few times. The learning rate is halved after the fourth and the fifth epoch (dotted lines); after the first halving both drop. The compression loss, on a logarithmic axis, falls from 9 to 0.13 within
+half an hour: the heads are sharp and apart early on. The read loss first rises: at the start all attentions are uniform, and both sides of (11) are the same mean. A demo of a hundred papers looks different: it memorises them, and its validation loss soon rises.
+""")
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**Is this curve normal?** Yes: both losses of the words fall together, because every paper is new or has been seen only a few times. The learning rate is halved after the fourth and the fifth epoch (dotted lines); after the first halving both drop. The compression loss, on a logarithmic axis, falls from 9 to 0.13 within
-half an hour: the heads are sharp and apart early on. The read loss first rises: at the start all attentions are uniform, and both sides of (11) are the same mean. A demo of a hundred papers looks different: it memorises them, and its validation loss soon rises.
-
 ## Two summaries
 
 Beam search writes them with trigram blocking (no three words in a row twice), which the paper does not mention; the scores below are also without it. [number] stands for a number, as in the corpus. The shipped model has to write at least 240 symbols, since the summaries that it was trained on were cut, and it has hardly ever seen one end.
@@ -1084,9 +1088,12 @@ Beam search writes them with trigram blocking (no three words in a row twice), w
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 # papers of the ACL Anthology may be quoted from 2016 on
-recent = [dataset != "aclsum" or anthology_year(doc.id) >= 2016 for doc in documents]
+recent = [
+    choice.corpus.name != "aclsum" or anthology_year(doc.id) >= 2016
+    for doc in documents
+]
 quotable = np.flatnonzero(recent).tolist()
-encoded = run.encode(documents)
+encoded = trained.encode(documents)
 written = {}
 if isinstance(summarizer, Extractor):  # chooses sentences of the paper
     written[system] = extract(summarizer, encoded, vocabulary)
@@ -1099,28 +1106,36 @@ rows = []
 for i in quotable[:2]:
     rows += [("title", documents[i].title)]
     rows += [("reference", clip(" ".join(documents[i].summary), 60))]
-    rows += [("written", clip(" ".join(run.readable(documents[i], blocked[i])), 90))]
+    rows += [
+        ("written", clip(" ".join(trained.readable(documents[i], blocked[i])), 90))
+    ]
 Passages(rows)
 
-# %% [markdown] slideshow={"slide_type": "notes"}
-r"""
+# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+choice.about_sample(r"""
 **What to see.** The sentences form an abstract: what is known, what was done, what was found. Many of the terms are copied. But in the first summary the ages of the participants, 70 to 89, have become a percentage of them.
+""")
 
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
 ## Scores
 
-ROUGE F1 in percent on 50 papers, with a 95% bootstrap interval over documents; every summary is cut to 200 words. **R-Lsum** is the summary-level R-L, with one sentence a line; the sentence-level R-L is far lower (30.7 and 20.3 for one summary on [Start here](start_here.ipynb)).
+ROUGE F1 in percent on the test documents, with a 95% bootstrap interval over documents; every summary is cut to the same length. **R-Lsum** is the summary-level R-L, with one sentence a line; the sentence-level R-L is far lower (30.7 and 20.3 for one summary on [Start here](start_here.ipynb)).
 *Repeated* is the share of a summary's trigrams that have occurred in it before; *copied* is the share of its 5-grams that stand in the article. *Memory heads* are the sentences on which the heads of $\mathbf A$ are strongest, as in the paper's Table 3; *Random* chooses as many by chance from the same
 shortened text. The oracle sees the reference.
+"""
 
+# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+choice.about_sample(r"""
 <details><summary>Predict: do the memory heads choose better sentences than chance does?</summary>
 
 Hardly: 39.2 and 38.8 R-1. What they look at instead is the next question.
 
 </details>
-"""
+""")
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-longest = chosen.paper.kept.cut if as_they_are else decode.max_length
+longest = 200 if choice.is_shipped else decode.max_length  # as its card scores it
 by_rank = [lexrank(doc.sentences, longest) for doc in documents]
 systems = {
     f"Lead ({longest} words)": [doc.sentences for doc in documents],
@@ -1134,17 +1149,23 @@ if has_memory and summarizer.extracts:
     systems[f"Random-{heads}"] = by_chance
     systems["Memory heads"] = extract(summarizer, encoded, vocabulary)
 systems |= written
-table, _ = summary_table(systems, documents, options, longest, seed)
+table, parts = summary_table(systems, documents, options, longest, seed)
 table[["R-1", "R-Lsum", "words", "repeated", "copied"]]
 
-# %% [markdown] slideshow={"slide_type": "notes"}
-r"""
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+compare_means(parts, list(written)[-1], list(systems)[:2], seed)
+
+# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+choice.about_sample(r"""
 **What to see.** With trigram blocking the model is far above Lead and not told apart from LexRank, on papers from other sources than those that it has learned from; on papers of its own corpus it is [nearly four points above LexRank](../docs/papers/mem2mem.md#the-shipped-model). With plain beam search more than
 four in ten of its trigrams are repetitions, and R-1 is seven points lower. The paper's numbers belong to another corpus, PubMed, with longer texts, and cannot be compared with these.
+""")
 
-## The heads have found a seam
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+## Which sentences do the heads choose?
 
-Which sentences are the ten heads on, and which slots are read at each word of the summary? Here for the first of the papers:
+Which sentences are the heads on, and which slots are read at each word of the summary? Here for the first of the documents:
 """
 
 
@@ -1165,14 +1186,14 @@ def real_attention(model, document):
 
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-no_memory = f"{variant} has no memory to draw"
+no_memory = f"{system} has no memory to draw"
 panels = real_attention(summarizer, encoded[quotable[0]]) if has_memory else []
-if as_they_are:
+if choice.on_sample:
     assert np.asarray(panels[0]["weights"]).max(1).min() > 0.9, (
         "nearly all of its weight"
     )
 caption = (
-    f"Memory of one test paper ({preset} run): which sentence each head is on, and which slot"
+    "Memory of one test document: which sentence each head is on, and which slot"
     " is read at each word of the summary."
 )
 figures.show(
@@ -1181,15 +1202,18 @@ figures.show(
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-Left: each of the ten heads has nearly all of its weight on one sentence. Which sentences are these? First those of this paper; then the second table says where in its section the sentence of a head stands most often, in which sections, and in how many of the 50 papers. In the last
-column the same papers are read once more, without the sentences that the limit of 250 words breaks off.
+Which sentences do the heads hold? The first table lists those of this document. The second shows where in its section the sentence of a head is most often, in which sections, and in what share of the documents. For the
+last column the same documents are read once more, without the sentences that the limit of words breaks off.
+"""
 
+# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+choice.about_sample(r"""
 <details><summary>Predict: slots 4, 6 and 10 move from paper to paper. What could they follow, if nobody has told the model where a section ends?</summary>
 
 The place where a section breaks off after 250 words, in the middle of a sentence. Slot 10 has the broken sentence, slots 4 and 6 the two after it. Without broken sentences they lose their places.
 
 </details>
-"""
+""")
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 rows = []
@@ -1200,28 +1224,36 @@ if has_memory and summarizer.extracts:
 Passages(rows)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-usual = usual_places(run.model, run.encoder, documents)
-if as_they_are:  # three heads know where a section ends, if something is cut off there
+usual = usual_places(trained.model, trained.encoder, documents)
+if (
+    choice.on_sample
+):  # three heads know where a section ends, if something is cut off there
     at_seam = usual.loc[["slot 4", "slot 6", "slot 10"]]
     assert at_seam["papers"].min() > 0.9 and at_seam["nothing cut off"].max() < 0.3
 usual.map(lambda x: x if isinstance(x, str) else f"{x:.0%}")
 
-# %% [markdown] slideshow={"slide_type": "notes"}
-r"""
+# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+choice.about_sample(r"""
 **What to see.** Slots 1, 3 and 7 have the first three sentences in 98% of the papers, slots 5 and 9 mostly the last two of all that is read. Slots 10, 4 and 6 are at the seam between two sections, and lose their places in 92% of the papers and more when nothing is cut off. **These heads have learned to find the seam that the preprocessing leaves.**
 Methods or conclusions begin there, so it is a good place to look at; but to find the seam is not to judge what matters. In the toy task the place of a sentence says nothing, and the heads found the marks.
+""")
 
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
 ## What the memory does
 
 A change shows it. The memory that the encoder hands over is replaced by that of another paper, each slot by the mean of all, and so on. How much less probable do the authors' abstracts
 become? (Nats a word, with a 95% interval over papers; `python -m lib.intervene trained/mem2mem --dataset pmc-sample` does it for any run. The second table has means over papers.)
+"""
 
+# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+choice.about_sample(r"""
 <details><summary>Predict: does the decoder use what the heads chose? Which costs more, another paper's memory or a memory that is never written?</summary>
 
 It does not use it: another paper's memory costs 0.006 nats a word. A memory that is never written costs 1.6, more than to lose all copying.
 
 </details>
-"""
+""")
 
 # %% slideshow={"slide_type": "subslide"}
 changes = changes_of(summarizer) if has_memory else {}
@@ -1236,7 +1268,9 @@ text = {part: difference.text(3) for part, difference in lost.items()}
 pd.DataFrame({"what is changed": what, "lost": text}, index=there)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-if as_they_are:  # what the encoder hands over is not used; what the decoder writes is
+if (
+    choice.on_sample
+):  # what the encoder hands over is not used; what the decoder writes is
     assert max(lost["another memory"].high, lost["slots averaged"].high) < 0.02
     assert lost["written beside another text"].high < 0.02
     needed = "never written", "written with other words", "no copying"
@@ -1252,15 +1286,18 @@ if has_memory and summarizer.config.write and long_ones:
     fading = fading.rename_axis(columns="words written")
 fading.round(3)
 
-# %% [markdown] slideshow={"slide_type": "notes"}
-r"""
+# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+choice.about_sample(r"""
 **What to see.** With *another paper's* memory the abstracts lose 0.006 nats a word, with all slots alike 0.001. **The shipped model does not use what the encoder hands over**, however
 well the heads have chosen. Both causes of part 1 are there. Copying and attention lead past the memory: without copying 1.4 nats are lost. And the plain gate overwrites it: after
 one written word half of what was handed over is left, after a hundred 3%. So when slot 5 is read most, as at every step from 71 on (Figure 7, right; slot 6 at 16 of the 18 steps before), the sentence that it held is nearly gone; ψ shows which slot is read, not what. And two slots hardly differ, even before anything is written (a cosine of 0.97), so it matters little which of them is read.
 
 Yet the decoder depends on *writing*: without it, 1.6 nats a word are lost. What does it note? A memory that the same words have written beside another paper's text costs 0.005. One that another abstract's words have written beside this text costs 1.15. **So the memory holds what has been said, and nothing of the text that counts**: it has become a second recurrent state. (11) has no say in it: it never sees $\mathbf M_D$.
 Attention does say what counts: in the summaries that the model writes, sentences ranked by the sum of γ over their words agree with those by erasing each to 0.77 [0.75, 0.79] (1: the same order).
+""")
 
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
 **[Watch it write](../docs/live.md)**: the same model in your browser, without Python. Step through a summary of your own text word by word, erase a slot or a sentence, and see what changes.
 """
 
@@ -1694,6 +1731,6 @@ r"""
 # Where to go from here
 
 * `python -m lib.train mem2mem --dataset arxiv --preset paper --output runs/arxiv` trains at the paper's size on a GPU;
-  then run this page with `dataset`, `preset` and `output` set to the same.
+  then run this page with `run` set to `runs/arxiv`.
 * [`docs/papers/mem2mem.md`](../docs/papers/mem2mem.md) maps every equation to its cell and its function in `lib`; [`papers.md`](../papers.md) says which of the paper's claims hold.
 """

@@ -25,11 +25,12 @@ when it has written what there is to say about it; then the window **slides**.
 
 # %% slideshow={"slide_type": "skip"} tags=["parameters"]
 dataset: str = ""  # a corpus (aclsum, ...) or a folder of train, val and test files
-preset: str = ""  # empty: the shipped run; demo: half a minute; CD_I, ..., WIKI_V
-variant: str = "dynamic"  # standard (no window), dynamic, streamed or static
+run: str = ""  # folder of a trained run that reads it; empty: the shipped one
+preset: str = ""  # train a model instead: demo (half a minute), CD_I, ..., WIKI_V
+variant: str = "dynamic"  # what is trained: static, streamed, standard, ...
 steps: int = 0  # training steps; 0: as many as the preset says
 seed: int = 0  # of weights, batches and bootstrap
-output: str = ""  # folder of the trained run; empty: one under runs/
+output: str = ""  # folder of the run that is trained; empty: one under runs/
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 from companion.pages.parameters import check_parameters
@@ -38,7 +39,6 @@ check_parameters(globals())
 
 from copy import deepcopy
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -58,7 +58,8 @@ from companion.pages.checks import Checks, gradients
 from companion.pages.diagrams import show_model
 from companion.pages.figures import attention_maps, lines, maximum_attention
 from companion.pages.measured import of_papers, papers_table, task_table
-from companion.pages.runs import loss_figure, run_facts, run_for_page, unseen_papers
+from companion.pages.choice import choose, compare_means
+from companion.pages.runs import loss_figure, run_facts, unseen_papers
 from companion.pages.shown import (
     PageFigures,
     Passages,
@@ -68,7 +69,7 @@ from companion.pages.shown import (
 )
 from companion.pages.steps import decoding_frames, pointer_steps
 from companion.pages.summaries import summary_table
-from lib.papers import open_run, resolve
+from lib.papers import open_run
 from lib.papers.windowed.windows import (
     ArticleOptions,
     link,
@@ -81,15 +82,10 @@ from companion.tasks.windows import (
     LEFT_OUT, READINGS, STRIDE, TESTED, VOCABULARY, WINDOW, learn_facts,
 )  # fmt: skip
 
-as_they_are = (dataset, preset, variant, steps, seed) == ("", "", "dynamic", 0, 0)
-dataset = dataset or ("pmc-sample" if as_they_are else "aclsum")
-preset = preset or ("medium" if as_they_are else "demo")
-chosen = resolve("windowed", preset, variant, steps=steps or None, seed=seed)
-corpus = load_corpus(
-    dataset, errors="skip"
-)  # a name or folder that cannot be read ends the page here
+# a name or folder that cannot be read ends the page here
+choice = choose("windowed", dataset, preset, variant, steps, seed, run)
 sample = load_corpus("pmc-sample")  # whose links were measured
-documents = unseen_papers(corpus, 50 if as_they_are else chosen.documents)
+documents = choice.documents
 figures = PageFigures(figures_folder())
 checks = Checks()
 show_tables()
@@ -148,8 +144,7 @@ r"""
 | 6 | nine exercises | 65 |
 
 With the parameters as they are, the page takes about a minute and needs no network: it opens the run that the project
-ships (`trained/windowed`) and lets it summarize papers that it has never seen. With any other `dataset`, `preset`, `variant`, `steps` or `seed` it
-trains a model first; `preset="demo"` takes half a minute for that, and then writes phrases, not sentences.
+ships (`trained/windowed`) and lets it summarize papers that it has never seen. With a `dataset` it summarizes that corpus's test documents; with a `preset` the page trains a model first; with `run` it shows a run of yours.
 """
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
@@ -1083,41 +1078,48 @@ trains one, as `python -m lib.train` does.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-run, origin = run_for_page(
-    chosen, corpus, as_they_are, output, progress=preset != "demo" or steps > 0
-)
-summarizer, vocabulary = run.model, run.vocabulary
-options, decode = run.options, replace(run.decode, block_ngrams=3)
-ws, ss = summarizer.config.window, summarizer.config.stride
-system = f"Windowed ({variant})"
-run_facts(run, origin)
+choice.box
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-loss_figure(figures, "windowed_losses", run, as_they_are)
+trained = choice.open(output, progress=preset != "demo" or steps > 0)
+summarizer, vocabulary = trained.model, trained.vocabulary
+options, decode = trained.options, replace(trained.decode, block_ngrams=3)
+ws, ss = summarizer.config.window, summarizer.config.stride
+system = f"Windowed ({trained.config['variant']})"
+run_facts(trained, choice.origin(trained))
+
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+loss_figure(figures, "windowed_losses", trained, choice.is_shipped)
+
+# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+choice.about_sample(r"""
+Training and validation loss fall together. A demo run learns its hundred papers by heart, and its validation loss stops falling.
+""")
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-Training and validation loss fall together. A demo run learns its hundred papers by heart, and its validation loss stops falling.
-
 ## A reference with its symbols, and a summary
 
-The reference of one test paper is marked (2) to (4) with vectors that are learned from the training documents of `dataset`: a few papers, where the shipped run had 20,000. The summary is written with beam search and trigram blocking: no three words in a row are written twice. Symbols are
+The reference of one test document is marked (2) to (4) with vectors that are learned from the corpus's own training documents, which are few here; the shipped run had 20,000. The summary is written with beam search and trigram blocking: no three words in a row are written twice. Symbols are
 shown here, and removed before scoring. `<dig>` stands for a number, as in the corpus that the run has learned from; [UNK] for a word that the vocabulary lacks.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 # papers of the ACL Anthology may be quoted from 2016 on
-recent = [dataset != "aclsum" or anthology_year(doc.id) >= 2016 for doc in documents]
+recent = [
+    choice.corpus.name != "aclsum" or anthology_year(doc.id) >= 2016
+    for doc in documents
+]
 quotable = int(np.flatnonzero(recent)[0])
 quoted = documents[quotable]
-prepared = chosen.prepare(corpus, progress=False)
+prepared = choice.setup.prepare(choice.corpus, progress=False)
 (marked_document,) = prepared.encoder.encode([quoted])
 if prepared.options.marked:
     vectors = vectors_for(prepared, prepared.options)
     of_sentences = target_sentences(marked_document, prepared.options.lower)
     places = link(marked_document, of_sentences, vectors, prepared.options)
     marked_document = mark_transitions(marked_document, of_sentences, places)
-encoded = run.encode(documents)
+encoded = trained.encode(documents)
 summaries = [
     best.ids
     for best in written(
@@ -1140,23 +1142,26 @@ Passages([
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-## It writes from the first window and from the last
+## From which windows does it write?
 
 Where the window and the attention go while this summary is written, and the share of the words of all summaries that were written from each window:
+"""
 
+# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+choice.about_sample(r"""
 <details><summary>Predict: does the window move on by one, as in the task?</summary>
 
 No. A sentence or two is written from the first window, then several symbols in a row, and the rest from the last window.
 
 </details>
-"""
+""")
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 path = largest_weights(
     summarizer, encoded[quotable], summaries[quotable], len(vocabulary)
 )
 box = {"window": ws or len(encoded[quotable].source), "stride": ss or 1}
-caption = f"Maximum attention while the summary is written ({preset} run)."
+caption = "Maximum attention while the summary is written."
 figures.show(maximum_attention, caption, "windowed_attention", **path, **box)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
@@ -1170,16 +1175,19 @@ if counts.shape[1] > 2:
 shares = pd.Series(counts.sum(0) / counts.sum(), name="share of the words")
 shares.rename(lambda i: f"window {i + 1}").to_frame().T.round(2)
 
-# %% [markdown] slideshow={"slide_type": "notes"}
-r"""
+# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+choice.about_sample(r"""
 **What to see.** In four of five summaries nothing is written from the windows between the first and the last, and over all summaries
 these windows have less than a tenth of the words. Of the references of the same papers, linked to windows as in training, they have 44% [35, 54], and only 9 of 50 have
 no word from there (`python -m companion.studies.windows`).
 
 What do the words rest on? Parts of the run are changed while it reads its own summaries of 50 papers (`python -m lib.intervene`). Without copying a word loses 1.90 nats [1.80, 2.01], with the last section first 1.11 [0.88, 1.35].
 Attention ranks the sentences nearly as the gradient does (rank agreement 0.92 [0.90, 0.93]), but hardly as erasing them does (0.18 [0.10, 0.26]).
+""")
 
-## It needs the conclusion, best at the end
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+## Scores
 
 ROUGE F1 in percent with a seeded 95% bootstrap interval over documents. Lead and LexRank choose sentences of the full paper; the oracle sees the reference. All
 summaries are cut to the same number of words. *Repeated* is the share of a summary's trigrams that it has written before, *copied* the share of its 5-grams that stand in the text.
@@ -1197,65 +1205,78 @@ systems = {
     "Oracle": [oracle(doc.sentences, doc.summary) for doc in documents],
     system: sentences,
 }
-table, _ = summary_table(systems, documents, options, longest, seed)
-print(
-    f"{preset} run: {len(documents)} test documents of {Path(dataset).name}, cut to {longest} words"
-)
+table, parts = summary_table(systems, documents, options, longest, seed)
 table[["R-1", "R-2", "R-Lsum", "repeated", "copied"]]
+
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+compare_means(parts, system, ["Lead", "LexRank"], seed)
+
+# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+choice.about_sample(r"""
+**Why is the shipped run so much worse here than on its own corpus**, where it has 48.2 R-1 and LexRank 45.4 ([its card](../trained/windowed/README.md))? An article of that corpus has three sections, so its last window is its conclusion. The papers
+here have more and shorter sections, of which the model reads 520 words each until it has 1,540: in 47 of 50 it never sees the conclusion.
+""")
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**Why is the shipped run so much worse here than on its own corpus**, where it has 48.2 R-1 and LexRank 45.4 ([its card](../trained/windowed/README.md))? An article of that corpus has three sections, so its last window is its conclusion. The papers
-here have more and shorter sections, of which the model reads 520 words each until it has 1,540: in 47 of 50 it never sees the conclusion. In the next table the same papers are cut to introduction, second section and conclusion, in three orders (`python -m companion.studies.windows`).
+## Must it read the conclusion?
 
+In the next table 50 papers of `pmc-sample` are cut to introduction, second section and conclusion, in three orders (`python -m companion.studies.windows`).
+"""
+
+# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+choice.about_sample(r"""
 <details><summary>Predict: must the conclusion be read, or must it be last?</summary>
 
 Both count: it is worth about 3.5 points of R-1 that it is read, and as much that it is last and not in the middle.
 
 </details>
-"""
+""")
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 papers_table("orders", ["R-1", "difference", "compared with"])
 
-# %% [markdown] slideshow={"slide_type": "notes"}
-r"""
+# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+choice.about_sample(r"""
 **What to see.** Where the conclusion comes first, so that it is surely read, R-1 rises from 37.9 to 41.3. Last, as in the articles that the model has learned from, it gives 43.5, in the middle 40.0. So it counts that a conclusion is read, and where it stands; that last is better than first is not certain (+2.14 [-0.29, +4.47]). LexRank still scores higher.
-"""
+""")
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
-## Chunks are better than windows on papers
+## Windows or chunks?
 
-The same words are cut into as many chunks as they have windows, and each chunk is summarized alone by the shipped run in an equal share of the words (`python -m companion.studies.windows`). *Difference* is to windows, with its interval; *repeated* is the share of the trigrams that the summary has written before.
+The words of the same 50 papers are cut into as many chunks as they have windows, and each chunk is summarized alone by the shipped run in an equal share of the words (`python -m companion.studies.windows`). *Difference* is to windows, with its interval; *repeated* is the share of the trigrams that the summary has written before.
+"""
 
+# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+choice.about_sample(r"""
 <details><summary>Predict: the windows were learned, chunks were not. Which summaries share more words with the abstracts?</summary>
 
 Those of chunks, cut anywhere or between sentences.
 
 </details>
-"""
+""")
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 chunks = papers_table("chunks", ["R-1", "difference", "repeated"])
 chunks.assign(repeated=chunks["repeated"].map("{:.1%}".format))
 
-# %% [markdown] slideshow={"slide_type": "notes"}
-r"""
+# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+choice.about_sample(r"""
 **What to see.** Hardly anything is said twice, though no chunk knows of another (2.5% of the trigrams at most). The first and the last chunk, in half the words each, are better too (+2.96): it is not the windows between that are missed. Whether the parts make one text R-1 does not see.
-"""
+""")
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
 ## A text far longer than any in training
 
-Here the model reads the longest of the test papers whole; in training it saw only the first words of each section. For every window it may write as many words as in training. (The article reads a text of 18,136 words, after training on 1,160 at most; it shows what was written and no score.)
+Here the model reads the longest of the test documents whole; in training it saw only the first words of each section. For every window it may write as many words as in training. (The article reads a text of 18,136 words, after training on 1,160 at most; it shows what was written and no score.)
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 longest_document = max(documents, key=lambda doc: sum(len(s) for s in doc.sentences))
 encoder = replace(
-    run.encoder, options=replace(options, source_tokens=None, section_words=None)
+    trained.encoder, options=replace(options, source_tokens=None, section_words=None)
 )
 (long_text,) = encoder.encode([longest_document])
 lengths = [len(long_text.source), options.source_tokens]
@@ -1282,11 +1303,11 @@ caption = (
 )
 figures.show(maximum_attention, caption, "windowed_long", **path, **box)
 
-# %% [markdown] slideshow={"slide_type": "notes"}
-r"""
+# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+choice.about_sample(r"""
 **What to see.** The window slides further than any text in training allowed, but not window by window. In 50 papers read whole (`python -m companion.studies.windows`), 87% of the 213 slides are by two or three windows at once; the first is by 2.74 [2.58, 2.88] in the mean, the fifth by 2.13 [1.87, 2.39].
 Words come from 41% of the windows, and 26 papers are read to their last window.
-"""
+""")
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
@@ -1674,6 +1695,6 @@ r"""
 
 * **[Watch it write](../docs/live.md)**: the shipped model in your browser, without Python. Step through a summary of your own text, see the window slide, bar the symbol, and turn the sections round.
 * `python -m lib.train windowed --dataset cnn_dailymail --preset CD_II --output runs/cd2` trains the article's windowed model on a
-  GPU. Then run this page with `dataset`, `preset` and `output` set to the same values.
+  GPU. Then run this page with `run` set to `runs/cd2`.
 * [`docs/papers/windowed.md`](../docs/papers/windowed.md) maps every equation to its cell and its function in `lib`; [`papers.md`](../papers.md) says which of the paper's claims hold.
 """

@@ -4,6 +4,7 @@ import ast
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -67,7 +68,28 @@ def papermill(page: str, folder: Path, **parameters) -> nbformat.NotebookNode:
 def text_of(notebook: nbformat.NotebookNode) -> str:
     """All that the page printed and showed as text."""
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
-    return "\n".join(output.get("text") or output.get("data", {}).get("text/plain", "") for output in outputs)
+    data = [output.get("data", {}) for output in outputs]
+    shown = [of.get("text/markdown") or of.get("text/plain") or "" for of in data]
+    return "\n".join([*shown, *(output.get("text", "") for output in outputs)])
+
+
+def texts_about_samples(page: str) -> list[str]:
+    """All texts of a page that describe the shipped models on the page's own sample."""
+    calls = [node for _, cell in cells_of(page) for node in ast.walk(cell) if isinstance(node, ast.Call)]
+    return [call.args[-1].value for call in calls if ast.unparse(call.func).endswith("about_sample")]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("page", ["mem2mem", "windowed", "read_again", "hierarchical_transformer", "compare"])
+def test_a_page_on_other_texts_says_nothing_about_its_own_sample(page, manuals, tmp_path):
+    notebook = papermill(page, tmp_path, dataset=manuals)
+    shown = text_of(notebook)
+    assert "8 test documents" in shown or page == "compare"
+    assert "trained here" not in shown and "Computed from these scores" in shown
+    sentences = [s for text in texts_about_samples(page) for s in re.split(r"(?<=[.?])\s+", text) if len(s) > 30]
+    assert len(sentences) > 5
+    outputs = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"] + [shown]
+    assert not [s for s in sentences if any(s in output for output in outputs)]
 
 
 TRAINED = {  # page -> a variant that is not its own, and what else its studies take

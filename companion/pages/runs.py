@@ -17,9 +17,8 @@ from lib.data.documents import Document
 from lib.data.prepared import PreparedCorpus, code_of
 from lib.data.registry import IN_BOTH
 from lib.decoding.run import Run
-from lib.papers import open_run
 from lib.papers.paper import Setup
-from lib.system.files import project_root, read_json, trained_folder, work_folder
+from lib.system.files import project_root, read_json, work_folder
 from lib.system.fingerprints import digest
 from lib.training.folder import determining, run_config
 from lib.training.loop import evaluate_loss, train
@@ -43,25 +42,8 @@ def train_or_load(
     return train(setup.recipe, model, corpus, setup.train, folder, resume=True, progress=progress)
 
 
-def run_for_page(
-    setup: Setup, corpus: Corpus, kept: bool, output: str = "", progress: bool = False
-) -> tuple[Run, str]:
-    """A run to show, its best weights loaded, and a sentence on where it comes from: the shipped one if `kept`,
-    otherwise one that is trained on the corpus here."""
-    if kept:
-        run = open_run(trained_folder(setup.paper.name))
-        training, documents = run.config["train"], run.config["documents"]["train"]
-        return run, (
-            f"shipped with the project, trained on {documents:,} documents of {run.config['corpus']}, batches "
-            f"of {training['batch_size']}, {run.step:,} steps, {60 * run.hours:.0f} minutes on one core"
-        )
-    prepared = setup.prepare(corpus, progress=progress)
-    run = open_run(train_or_load(setup, setup.build(prepared), prepared, output, progress).folder)
-    return run, f"trained here, on {len(prepared['train']):,} documents, {run.step:,} steps; {prepared.report}"
-
-
 def run_facts(run: Run, origin: str) -> Passages:
-    """Facts of a run: its model's size, where it comes from (`run_for_page`), how it prepares a text."""
+    """Facts of a run: its model's size, where it comes from (`Choice.origin`), how it prepares a text."""
     values = {field.name: getattr(run.options, field.name) for field in fields(run.options)}
     options = ", ".join(f"{name} {value}" for name, value in values.items() if value != "")
     size = f"{sum(p.numel() for p in run.model.parameters()):,} parameters, {len(run.vocabulary):,} symbols"

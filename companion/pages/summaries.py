@@ -35,10 +35,9 @@ def summary_table(
     options: Options,
     words: int | None,
     seed: int,
-) -> tuple[pd.DataFrame, dict[str, dict[str, float]]]:
-    """A table of systems' summaries (sentences of each), a `summary_row` a system, cut to as many words or whole, and
-    each one's mean ROUGE."""
+) -> tuple[pd.DataFrame, dict[str, dict]]:
+    """Make a table of systems' summaries (sentences of each): a `summary_row` each, cut to `words` or whole;
+    and return each one's part of `score_systems`."""
     parts = score_systems(systems, documents, options, words)
     rows = {name: summary_row(part, seed) for name, part in parts.items()}
-    means = {name: dict(zip(METRICS, np.mean(part["rouge"], axis=0).tolist())) for name, part in parts.items()}
-    return pd.DataFrame.from_dict(rows, orient="index"), means
+    return pd.DataFrame.from_dict(rows, orient="index"), parts

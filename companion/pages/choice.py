@@ -1,0 +1,146 @@
+"""What a page shows: the model and the documents that its parameters choose."""
+
+import time
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from IPython.display import Markdown
+
+from companion.pages.runs import train_or_load, unseen_papers
+from lib.data.batch import make_batch
+from lib.data.corpora import Corpus, load_corpus
+from lib.data.documents import Document
+from lib.data.prepared import PreparedCorpus
+from lib.decoding.run import Run
+from lib.evaluation.bootstrap import no_interval, paired_bootstrap
+from lib.papers import open_run, paper, resolve
+from lib.papers.paper import Setup
+from lib.system.errors import InputError
+from lib.system.files import trained_folder
+from lib.training.folder import read_config
+
+DOCUMENTS = 50  # of the test split that a trained run reads
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A page's model and documents: the shipped run, a run of the reader's own, or one that is trained here."""
+
+    setup: Setup
+    corpus: Corpus
+    documents: list[Document]  # of the test split
+    folder: Path | None  # of the trained run; None: the page trains one
+    is_shipped: bool  # whether that is the run that comes with the project
+    on_sample: bool  # whether the shipped run reads the corpus that the page's text describes
+
+    def open(self, output: str = "", progress: bool = False) -> Run:
+        """Open the run, or train it on the corpus and say before how long that takes."""
+        if self.folder:
+            return open_run(self.folder)
+        prepared = self.setup.prepare(self.corpus, progress=progress)
+        model = self.setup.build(prepared)
+        print(training_notice(self.setup, model, prepared))
+        return open_run(train_or_load(self.setup, model, prepared, output, progress).folder)
+
+    def origin(self, run: Run) -> str:
+        """Describe where a run comes from."""
+        documents, name = run.config["documents"]["train"], Path(run.config["corpus"]).name
+        if not self.folder:
+            return f"trained here, on {documents:,} documents of {name}, {run.step:,} steps"
+        trained = f"trained on {documents:,} documents of {name}, {run.step:,} steps, {60 * run.hours:.0f} minutes"
+        return f"shipped with the project, {trained} on one core" if self.is_shipped else f"{self.folder}, {trained}"
+
+    @property
+    def box(self) -> Markdown | None:
+        """A box that says what the page shows, where that is not what its text describes."""
+        if self.on_sample:
+            return None
+        model = "the shipped model" if self.is_shipped else f"the run in `{self.folder}`"
+        if not self.folder:
+            model = f"a model that is trained here (preset {self.setup.preset}, {self.setup.variant})"
+        documents = f"{len(self.documents)} test documents of `{Path(self.corpus.name).name}`"
+        return Markdown(
+            f"> **You see {model} on {documents}.** What the page says about the shipped model on its own sample is"
+            " left out. Tables whose text names a command are stored results of the project."
+        )
+
+    def about_sample(self, text: str) -> Markdown | None:
+        """Show a text that describes the shipped model on the page's own sample (`sample_text`)."""
+        return sample_text(self.on_sample, text)
+
+
+def choose(
+    name: str, dataset: str, preset: str, variant: str, steps: int, seed: int, run: str,
+    sample: str = "pmc-sample", demo: str = "aclsum",
+) -> Choice:  # fmt: skip
+    """Find what a page's parameters choose.
+
+    With a preset, a variant that is not the paper's own, or steps, a model is trained on the dataset (`demo` if there
+    is none). Otherwise a trained run reads the dataset's test documents: `run`, or the shipped one, which reads
+    `sample` if there is no dataset.
+
+    Raises InputError where `run` and what is to be trained are both given, and for a run of another paper.
+    """
+    usual = paper(name).usual
+    trains = bool(preset or steps or variant != usual)
+    if run and trains:
+        raise InputError("run opens a model that is trained; leave out preset, variant and steps, or leave out run")
+    if trains:
+        setup = resolve(name, preset or "demo", variant, steps=steps or None, seed=seed)
+        corpus = load_corpus(dataset or demo, errors="skip")
+        return Choice(setup, corpus, unseen_papers(corpus, setup.documents or DOCUMENTS), None, False, False)
+    folder = Path(run) if run else trained_folder(name)
+    config = read_config(folder)
+    if config["paper"] != name:
+        raise InputError(f"{folder} holds a model of another paper: use notebooks/{config['paper']}.ipynb for it")
+    setup = resolve(name, config["preset"], config["variant"], seed=seed)
+    corpus = load_corpus(dataset or (config["corpus"] if run else sample), errors="skip")
+    on_sample = not (dataset or run or seed)
+    return Choice(setup, corpus, unseen_papers(corpus, DOCUMENTS), folder, not run, on_sample)
+
+
+def sample_text(on_sample: bool, text: str) -> Markdown | None:
+    """Show a text about the shipped models on a page's own sample, if these are what the page shows."""
+    return Markdown(text) if on_sample else None
+
+
+def training_notice(setup: Setup, model: torch.nn.Module, prepared: PreparedCorpus) -> str:
+    """Say how long training takes here, by the time of one step, and whether it is too short for sentences."""
+    train, size = prepared["train"], setup.train.batch_size
+    batch = make_batch(train[:size], len(prepared.vocabulary))
+    with torch.random.fork_rng():
+        tried = deepcopy(model).train()
+        for _ in range(2):  # the first compiles
+            started = time.perf_counter()
+            tried.loss(batch)["loss"].backward()
+            seconds = time.perf_counter() - started
+    steps = setup.train.steps or setup.train.epochs * -(-len(train) // size)
+    text = (
+        f"Training: {steps:,} steps on {len(train):,} documents, about {1 + steps * seconds // 60:.0f} minutes here."
+    )
+    shipped = read_config(trained_folder(setup.paper.name))
+    epochs, documents = shipped["train"]["epochs"], shipped["documents"]["train"]
+    if 10 * steps * size < epochs * documents:
+        text += (
+            f" The model reads {steps * size:,} documents, counting repetitions; the shipped one read"
+            f" {epochs * documents:,}. Less than a tenth of that is too little for sentences that make sense."
+        )
+    return text
+
+
+def compare_means(parts: dict[str, dict], name: str, others: list[str], seed: int) -> Markdown:
+    """Say which systems a system differs from in R-1, from `score_systems`' parts: a sentence for each."""
+    rouge_1 = {system: [scores[0] for scores in parts[system]["rouge"]] for system in (name, *others)}
+    sentences = []
+    for other in others:
+        difference = paired_bootstrap(rouge_1[other], rouge_1[name], seed)
+        points = f"{difference.text(1).split(', p')[0]} points of R-1"
+        if no_interval(difference.count):
+            sentences.append(f"{name} minus {other}: {points}.")
+        elif difference.is_real:
+            sentences.append(f"{name} is {'higher' if difference.mean > 0 else 'lower'} than {other}: {points}.")
+        else:
+            sentences.append(f"We found no difference between {name} and {other}: {points}.")
+    return Markdown("**Computed from these scores.** " + " ".join(sentences))
