@@ -150,12 +150,12 @@ for name, (trained, cost) in runs.items():
     )
     read[name] = {
         "variant": trained.config["variant"],
-        "parameters": f"{sum(p.numel() for p in run.model.parameters()):,}",
+        "parameters": f"{sum(p.numel() for p in trained.model.parameters()):,}",
         "trained on": f"{trained.config['documents']['train']:,}",
         "of": Path(trained.config["corpus"]).name,
         "training": cost,
-        "symbols known": f"{len(run.vocabulary):,}",
-        "read of the first paper": f"{len(first.source):,} {'pieces' if run.in_pieces else 'words'}",
+        "symbols known": f"{len(trained.vocabulary):,}",
+        "read of the first paper": f"{len(first.source):,} {'pieces' if trained.in_pieces else 'words'}",
         "in": f"{len(first.sentence_lengths)} {units}",
         "only to be copied": len(first.unknown),
     }

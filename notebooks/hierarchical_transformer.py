@@ -1049,7 +1049,7 @@ r"""
 How much of the summary is in the best $L'$ paragraphs, as the ROUGE-L recall of their concatenation? *Similarity* ranks by the tf-idf cosine with the title (Liu et al. 2018). *Learned* is the ranker of (1) to (6), trained on the training documents (here a hundred papers of ACLSum, unless the parameters name another corpus) with Adagrad. *By the labels* ranks by what the ranker should predict, which no ranking can know.
 """
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 <details><summary>Predict: how far is the learned ranker from similarity to the title, and how far in the paper, with 1.6 million clusters?</summary>
 
@@ -1193,7 +1193,7 @@ table
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 differences
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 **What to see.** The shipped model knows the field of a paper and how an abstract is built. It misses what the paper found, and stays below Lead. With copying it is eight points of R-1 above Lead, above LexRank in R-2, and in R-1 by one point, which may be chance. With plain beam search both repeat most of what they have written.
 """)
@@ -1203,7 +1203,7 @@ r"""
 **How much do they take from the text?** We compute the loss of references twice: given their own texts, and given the text of the next document instead. The rise is what a model takes from the text.
 """
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 <details><summary>Predict: which loses more, a model with or without copying?</summary>
 
@@ -1229,7 +1229,7 @@ r"""
 We change the shipped models, and measure what the references of 50 papers of `pmc-sample` lose in log-probability (`python -m lib.intervene trained/hierarchical_transformer_copying --dataset pmc-sample`).
 """
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 <details><summary>Predict: what costs most, the look between paragraphs, their positions, or copying?</summary>
 
@@ -1257,7 +1257,7 @@ lost_table(
     changes,
 )
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 **What to see.** The first four rows are the paper's idea. The order of paragraphs costs as little. (Sections backwards are cut after they are turned, so that only 6% of the paragraphs that are read stay the same.) A trained model has learned to rely on all its parts. So the one that copies was also trained for 40 more steps with each paragraph seeing itself alone, on shorter clusters (8 paragraphs, 60 other papers). There the cut costs 0.004 [-0.004, 0.012] at once, and after these steps 0.001 [-0.003, 0.004] (three seeds).
 """)
@@ -1298,7 +1298,7 @@ if not options.flat and not choice.corpus.ranked:
     ]
     print("R-1, longer input minus the other:", paired_bootstrap(*points, seed))
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 Twenty papers cannot tell. In the paper it gains 0.7.
 """)

@@ -1073,7 +1073,7 @@ run_facts(trained, choice.origin(trained))
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 loss_figure(figures, "mem2mem_losses", trained, choice.is_shipped)
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 **Is this curve normal?** Yes: both losses of the words fall together, because every paper is new or has been seen only a few times. The learning rate is halved after the fourth and the fifth epoch (dotted lines); after the first halving both drop. The compression loss, on a logarithmic axis, falls from 9 to 0.13 within
 half an hour: the heads are sharp and apart early on. The read loss first rises: at the start all attentions are uniform, and both sides of (11) are the same mean. A demo of a hundred papers looks different: it memorises them, and its validation loss soon rises.
@@ -1111,7 +1111,7 @@ for i in quotable[:2]:
     ]
 Passages(rows)
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 **What to see.** The sentences form an abstract: what is known, what was done, what was found. Many of the terms are copied. But in the first summary the ages of the participants, 70 to 89, have become a percentage of them.
 """)
@@ -1125,7 +1125,7 @@ ROUGE F1 in percent on the test documents, with a 95% bootstrap interval over do
 shortened text. The oracle sees the reference.
 """
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 <details><summary>Predict: do the memory heads choose better sentences than chance does?</summary>
 
@@ -1155,7 +1155,7 @@ table[["R-1", "R-Lsum", "words", "repeated", "copied"]]
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 compare_means(parts, list(written)[-1], list(systems)[:2], seed)
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 **What to see.** With trigram blocking the model is far above Lead and not told apart from LexRank, on papers from other sources than those that it has learned from; on papers of its own corpus it is [nearly four points above LexRank](../docs/papers/mem2mem.md#the-shipped-model). With plain beam search more than
 four in ten of its trigrams are repetitions, and R-1 is seven points lower. The paper's numbers belong to another corpus, PubMed, with longer texts, and cannot be compared with these.
@@ -1206,7 +1206,7 @@ Which sentences do the heads hold? The first table lists those of this document.
 last column the same documents are read once more, without the sentences that the limit of words breaks off.
 """
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 <details><summary>Predict: slots 4, 6 and 10 move from paper to paper. What could they follow, if nobody has told the model where a section ends?</summary>
 
@@ -1232,7 +1232,7 @@ if (
     assert at_seam["papers"].min() > 0.9 and at_seam["nothing cut off"].max() < 0.3
 usual.map(lambda x: x if isinstance(x, str) else f"{x:.0%}")
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 **What to see.** Slots 1, 3 and 7 have the first three sentences in 98% of the papers, slots 5 and 9 mostly the last two of all that is read. Slots 10, 4 and 6 are at the seam between two sections, and lose their places in 92% of the papers and more when nothing is cut off. **These heads have learned to find the seam that the preprocessing leaves.**
 Methods or conclusions begin there, so it is a good place to look at; but to find the seam is not to judge what matters. In the toy task the place of a sentence says nothing, and the heads found the marks.
@@ -1246,7 +1246,7 @@ A change shows it. The memory that the encoder hands over is replaced by that of
 become? (Nats a word, with a 95% interval over papers; `python -m lib.intervene trained/mem2mem --dataset pmc-sample` does it for any run. The second table has means over papers.)
 """
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 <details><summary>Predict: does the decoder use what the heads chose? Which costs more, another paper's memory or a memory that is never written?</summary>
 
@@ -1286,7 +1286,7 @@ if has_memory and summarizer.config.write and long_ones:
     fading = fading.rename_axis(columns="words written")
 fading.round(3)
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 **What to see.** With *another paper's* memory the abstracts lose 0.006 nats a word, with all slots alike 0.001. **The shipped model does not use what the encoder hands over**, however
 well the heads have chosen. Both causes of part 1 are there. Copying and attention lead past the memory: without copying 1.4 nats are lost. And the plain gate overwrites it: after

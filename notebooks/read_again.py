@@ -97,7 +97,7 @@ research but may not be printed, so the page's own six dispatches are synthetic,
 copied; of a `(word)` copying had the larger share of the probability. Digits are `#`.
 """
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 <details><summary>Predict: which words does it copy, names or verbs?</summary>
 
@@ -163,7 +163,7 @@ None if choice.on_sample else run_facts(trained, choice.origin(trained))
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 None if choice.is_shipped else loss_figure(figures, "", trained, False)
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 **What to see.** The model has the style of headlines: who does what, without articles. Norbalt, Kestrel and Ostervik were invented for this page; it writes them all the same, by copying. **What does not work**: Velmora becomes
 the United States, which so many dispatches are about; words are said twice; and ministers who failed to agree are "to agree on grain prices".
@@ -1111,7 +1111,7 @@ scores
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 differences
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 **What to see.** The model is 13.5 points of R-1 above the first eight words. Trigram blocking adds 0.75.
 """)
@@ -1124,7 +1124,7 @@ Each row learned from the 13,898 dispatches for six epochs, with three seeds, at
 where a row says 15K and all 9,873 words of the training headlines where it says 69K. *Published* (R-1 / R-2 / sentence-level R-L) is of Gigaword, whose texts and sizes are others: compare differences, not levels.
 """
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 <details><summary>Predict: what is worth more, a second read or copying?</summary>
 
@@ -1140,7 +1140,7 @@ table_frame(numbers_1)[["R-1", "R-2", "words", "published"]]
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 pairs_frame(numbers_1)[["R-1", "R-2"]]
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 **What to see.** Copying is worth 27 to 30 points of R-1. With so little data a decoder without it has seen few names often enough to write them: its rows stay below the first eight words of the text, which have 29. More than half of the gain is knowing which words to choose from: in recall (75 bytes) rows without copying have 6 to 10, words-lvt2k, which may write only its text's words and frequent ones, 30.1, Read-Again 40.7 ([Table 2](../docs/papers/read_again.md#table-2)).
 Reading again is worth 0.8 points to a GRU that chooses from all words (p < 0.01; the paper: 0.5); with 2,500 words no gain is seen (-0.3, p 0.40; the paper: 0.4),
@@ -1166,7 +1166,7 @@ for label, row in numbers_3.iterrows():
 r1_table = pd.DataFrame.from_dict(r1_by_size, orient="index")
 r1_table[sorted(r1_table)].rename_axis("|Y|")
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 **What to see.** With copying, 500 words are as good as all (41.2 and 40.9 R-1): what is not in $Y$ is copied. Without copying, more words do not help either (11.2 to 12.1 R-1):
 most words occur too rarely in 13,898 headlines to be learned. In the paper, with millions, they do help. (Its text says that with copying 2K words in place of 69K cost two to three points; its table says 3.7 R-1.)
@@ -1206,7 +1206,7 @@ nearness to $\mathbf p_i$. The table has the share of rows that are nearer than 
 The first is of 47 docstrings, a kind of text that this model was not trained on, and 200 dispatches, the second of 50 and 1,106, with 95% intervals over documents (`python -m companion.studies.hidden_words trained/read_again` and `python -m lib.intervene trained/read_again`).
 """
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 <details><summary>Predict: is a hidden word's own embedding among the nearest to its p?</summary>
 
@@ -1238,7 +1238,7 @@ for corpus_name, ending in endings.items():
         cells |= {label: changes[change] for change, label in labels.items()}
 pd.DataFrame(columns)
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 **What to see.** A hidden word's own embedding is no nearer to $\mathbf p_i$ than others are (50.1 on Reuters; with the $\mathbf p$ of another hidden word 52.3), and hardly nearer where the encoder reads the word (44.6): the paper's claim is not seen.
 $\mathbf p_i$ does something all the same, but little: 0.014 nats a word on Reuters and 0.064 on docstrings, beside 3.2 and 0.6 for copying itself (counted on the words of $Y$ alone).
@@ -1292,7 +1292,7 @@ here = {
 published_4 = choice.setup.paper.page_tables["read_again_table4"].published
 pd.DataFrame({**here, **published_4}, index=pd.Index(sizes_4, name="|Y|"))
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 **What to see.** Time grows with the vocabulary, here and on the paper's Titan X. Copying costs little: here up to 7%, in the paper 6 to 11%. There 2,000 words with copying write 4.2 times as fast
 as 69,000 without it (0.084 and 0.356 s).

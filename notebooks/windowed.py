@@ -1091,7 +1091,7 @@ run_facts(trained, choice.origin(trained))
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 loss_figure(figures, "windowed_losses", trained, choice.is_shipped)
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 Training and validation loss fall together. A demo run learns its hundred papers by heart, and its validation loss stops falling.
 """)
@@ -1147,7 +1147,7 @@ r"""
 Where the window and the attention go while this summary is written, and the share of the words of all summaries that were written from each window:
 """
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 <details><summary>Predict: does the window move on by one, as in the task?</summary>
 
@@ -1175,7 +1175,7 @@ if counts.shape[1] > 2:
 shares = pd.Series(counts.sum(0) / counts.sum(), name="share of the words")
 shares.rename(lambda i: f"window {i + 1}").to_frame().T.round(2)
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 **What to see.** In four of five summaries nothing is written from the windows between the first and the last, and over all summaries
 these windows have less than a tenth of the words. Of the references of the same papers, linked to windows as in training, they have 44% [35, 54], and only 9 of 50 have
@@ -1211,7 +1211,7 @@ table[["R-1", "R-2", "R-Lsum", "repeated", "copied"]]
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 compare_means(parts, system, ["Lead", "LexRank"], seed)
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 **Why is the shipped run so much worse here than on its own corpus**, where it has 48.2 R-1 and LexRank 45.4 ([its card](../trained/windowed/README.md))? An article of that corpus has three sections, so its last window is its conclusion. The papers
 here have more and shorter sections, of which the model reads 520 words each until it has 1,540: in 47 of 50 it never sees the conclusion.
@@ -1224,7 +1224,7 @@ r"""
 In the next table 50 papers of `pmc-sample` are cut to introduction, second section and conclusion, in three orders (`python -m companion.studies.windows`).
 """
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 <details><summary>Predict: must the conclusion be read, or must it be last?</summary>
 
@@ -1236,7 +1236,7 @@ Both count: it is worth about 3.5 points of R-1 that it is read, and as much tha
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 papers_table("orders", ["R-1", "difference", "compared with"])
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 **What to see.** Where the conclusion comes first, so that it is surely read, R-1 rises from 37.9 to 41.3. Last, as in the articles that the model has learned from, it gives 43.5, in the middle 40.0. So it counts that a conclusion is read, and where it stands; that last is better than first is not certain (+2.14 [-0.29, +4.47]). LexRank still scores higher.
 """)
@@ -1248,7 +1248,7 @@ r"""
 The words of the same 50 papers are cut into as many chunks as they have windows, and each chunk is summarized alone by the shipped run in an equal share of the words (`python -m companion.studies.windows`). *Difference* is to windows, with its interval; *repeated* is the share of the trigrams that the summary has written before.
 """
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 <details><summary>Predict: the windows were learned, chunks were not. Which summaries share more words with the abstracts?</summary>
 
@@ -1261,7 +1261,7 @@ Those of chunks, cut anywhere or between sentences.
 chunks = papers_table("chunks", ["R-1", "difference", "repeated"])
 chunks.assign(repeated=chunks["repeated"].map("{:.1%}".format))
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 **What to see.** Hardly anything is said twice, though no chunk knows of another (2.5% of the trigrams at most). The first and the last chunk, in half the words each, are better too (+2.96): it is not the windows between that are missed. Whether the parts make one text R-1 does not see.
 """)
@@ -1303,7 +1303,7 @@ caption = (
 )
 figures.show(maximum_attention, caption, "windowed_long", **path, **box)
 
-# % jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
 **What to see.** The window slides further than any text in training allowed, but not window by window. In 50 papers read whole (`python -m companion.studies.windows`), 87% of the 213 slides are by two or three windows at once; the first is by 2.74 [2.58, 2.88] in the mean, the fifth by 2.13 [1.87, 2.39].
 Words come from 41% of the windows, and 26 papers are read to their last window.

@@ -133,14 +133,17 @@ def training_notice(setup: Setup, model: torch.nn.Module, prepared: PreparedCorp
 def compare_means(parts: dict[str, dict], name: str, others: list[str], seed: int) -> Markdown:
     """Say which systems a system differs from in R-1, from `score_systems`' parts: a sentence for each."""
     rouge_1 = {system: [scores[0] for scores in parts[system]["rouge"]] for system in (name, *others)}
-    sentences = []
+    sentences, few = [], no_interval(len(rouge_1[name]))
     for other in others:
         difference = paired_bootstrap(rouge_1[other], rouge_1[name], seed)
-        points = f"{difference.text(1).split(', p')[0]} points of R-1"
-        if no_interval(difference.count):
-            sentences.append(f"{name} minus {other}: {points}.")
-        elif difference.is_real:
+        if few:
+            sentences.append(f"{name} minus {other}: {difference.mean:+.1f} points of R-1.")
+            continue
+        points = f"{difference.text(1).partition(', p')[0]} points of R-1"
+        if difference.is_real:
             sentences.append(f"{name} is {'higher' if difference.mean > 0 else 'lower'} than {other}: {points}.")
         else:
             sentences.append(f"We found no difference between {name} and {other}: {points}.")
+    if few:
+        sentences.append(f"{len(rouge_1[name])} documents are too few for an interval.")
     return Markdown("**Computed from these scores.** " + " ".join(sentences))
