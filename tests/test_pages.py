@@ -40,7 +40,7 @@ def injected(code):
 @pytest.mark.parametrize(
     ("code", "value"),
     [
-        ("steps = 1000.0", 1000), ("rate = 1", 1.0), ("dataset = 7", "7"), ('fast = "true"', True),
+        ("steps = 1000.0", 1000), ("rate = 1", 1.0), ('fast = "true"', True),
         ('dataset = "a"', "a"), ("rate = -1.0", -1.0),
     ],
 )  # fmt: skip
@@ -56,6 +56,7 @@ def test_injected_values_are_converted(code, value):
         *((f"steps = {value}", "'steps' must be int") for value in ('"ten"', "1.5", "True")),
         ('fast = "maybe"', "'fast' must be bool"),
         ("dataset = None", "'dataset' must be str"),
+        ("dataset = 7", "use -r dataset TEXT"),
         ("steps = -5", "must be at least 0"),
     ],
 )

@@ -1,5 +1,6 @@
 """Ratings read back from saved forms: means, agreement, and which differences are real."""
 
+import re
 import warnings
 from collections.abc import Iterator
 from itertools import combinations
@@ -25,9 +26,17 @@ def read_ratings(folder: str | Path) -> pd.DataFrame:
 
     Criteria run from 1 to 5; a best summary counts 1, the worst -1, the others 0; answers count 100, 50 or 0.
     """
-    key, rows = read_key(folder), []
-    for path in sorted(Path(folder).glob("form-*.csv")):
+    key, rows, seen = read_key(folder), [], {}
+    forms = sorted(Path(folder).glob("form-*.csv"))
+    names = {path.name for path in forms}
+    for path in forms:
         table = read_csv(path, ("sheet", "item", "field", "value"))
+        judged = frozenset(table.itertuples(index=False, name=None))
+        first_download = re.sub(r" \(\d+\)$", "", path.stem) + path.suffix
+        other = seen.get(judged) or (first_download if first_download in names - {path.name} else "")
+        if other:  # a browser's second download, or a copy, would count as another person
+            raise InputError(f"{other} and {path.name} are of the same person: keep one of them")
+        seen[judged] = path.name
         if table.duplicated(["sheet", "item", "field"]).any():
             raise InputError(f"{path}: something is filled in twice")
         groups: Any = table.groupby(["sheet", "item"], sort=False)
@@ -120,6 +129,7 @@ def report(folder: str | Path) -> str:
         alpha = agreement(ratings, criterion)
         agreed = "needs two raters" if alpha is None else f"{alpha:.2f}"
         raters = len(set(ratings["rater"][ratings["criterion"] == criterion]))
-        head = f"{criterion} ({raters} raters, Krippendorff's alpha {agreed}; analysis of variance: p = {p:.2g})"
-        parts.append(f"{head}\n{means}\n\n{pairs.round(4)}")
+        variance = "all ratings are the same" if np.isnan(p) else f"analysis of variance: p = {p:.2g}"
+        head = f"{criterion} ({raters} raters, Krippendorff's alpha {agreed}; {variance})"
+        parts.append(f"{head}\n{means}\n\n{pairs.round(4).to_string(na_rep='-')}")
     return "\n\n".join(parts)

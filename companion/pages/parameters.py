@@ -3,7 +3,7 @@
 import ast
 import builtins
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from lib.system.errors import InputError, did_you_mean
 
@@ -62,11 +62,13 @@ def _parse(cell: str) -> list[ast.stmt]:
 
 
 def _convert(name: str, value, kind: type):
-    """Convert what papermill passes: 1000.0 to 1000, 7 to "7", "true" to True."""
-    wrong = ParameterError(f"parameter {name!r} must be {kind.__name__}, not {value!r}")
-    if isinstance(value, bool) and kind is not bool:
-        raise wrong
-    try:
-        return TypeAdapter(kind, config=ConfigDict(coerce_numbers_to_str=True)).validate_python(value)
-    except ValidationError:
-        raise wrong from None
+    """Convert what papermill passes: 1000.0 to 1000, "true" to True. A text stays as it was written, or is refused."""
+    hint = ""
+    if kind is str and not isinstance(value, str):  # 2020_10 has become 202010
+        hint = f": papermill reads what follows -p as a number where it can; use -r {name} TEXT"
+    if isinstance(value, bool) == (kind is bool) or isinstance(value, str):
+        try:
+            return TypeAdapter(kind).validate_python(value)
+        except ValidationError:
+            pass
+    raise ParameterError(f"parameter {name!r} must be {kind.__name__}, not {value!r}{hint}")
