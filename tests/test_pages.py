@@ -203,8 +203,9 @@ def test_a_command_is_measured_once_in_a_process_of_its_own(tmp_path):
 def test_summaries_are_compared_at_one_length():
     text = Document("x", "", [""], [["One two three four five six seven."]], ["one two three."])
     systems = {"long": [["one two three four five six"]], "twice": [["one two", "one two"]]}
-    table, means = summary_table(systems, [text], CohanOptions(), words=3, seed=0)
-    assert means["long"]["R-1"] == 100.0 and means["twice"]["R-1"] == pytest.approx(200 / 3, abs=1e-3)
+    table, parts = summary_table(systems, [text], CohanOptions(), words=3, seed=0)
+    assert parts["long"]["rouge"][0][0] == 100.0
+    assert parts["twice"]["rouge"][0][0] == pytest.approx(200 / 3, abs=1e-3)
     assert list(table["words"]) == ["3", "3"]
     table, _ = summary_table({"copy": [["one two three four five"]]}, [text], CohanOptions(), 6, seed=0)
     assert table.loc["copy", "copied"] == "100%"

@@ -1,5 +1,7 @@
 """What people bring: texts, corpora, other systems' summaries, parameters and ratings, from tables of cases."""
 
+import base64
+import json
 import tomllib
 
 import pandas as pd
@@ -9,8 +11,12 @@ from companion.human.__main__ import main as human
 from companion.human.ratings import report
 from companion.human.sheets import read_key
 from companion.pages.parameters import check_parameters
-from lib.data.documents import Document
-from lib.evaluation.summaries import write_summaries
+from lib.corpora import main as corpora_command
+from lib.data.corpora import load_corpus
+from lib.data.documents import Document, to_document
+from lib.data.files import texts_of
+from lib.data.plain_text import parse_text
+from lib.evaluation.summaries import read_summary_sentences, write_summaries
 from lib.system.errors import CompanionError
 from lib.system.files import project_root
 
@@ -28,6 +34,82 @@ def check_words(case, message):
     assert "\n" not in message.strip(), message
     missing = [word for word in case["error"] if word.lower() not in message.lower()]
     assert not missing, f"{missing} are not in: {message}"
+
+
+# ----------------------------------------------------------------------------------------------------- own texts
+
+
+def one_line(text):
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("case", cases("own_texts"))
+def test_own_texts(case):
+    data = base64.b64decode(case["base64"]) if "base64" in case else case["text"].encode()
+    if "error" in case:
+        with pytest.raises(CompanionError) as refused:
+            [parse_text(text) for text in texts_of(data, case["file"])]
+        check_words(case, str(refused.value))
+        return
+    (text,) = texts_of(data, case["file"])
+    document = parse_text(text)
+    shown = one_line(" ".join([document.title, *document.section_names, *document.sentences]))
+    assert document.title == case.get("title", document.title)
+    assert not [words for words in case.get("has", []) if one_line(words) not in shown], shown
+    assert not [words for words in case.get("lacks", []) if words in shown], shown
+    sentences = list(map(one_line, document.sentences))
+    assert len(sentences) == case.get("sentences", len(sentences)), sentences
+    assert sentences == case.get("ends", sentences)
+
+
+@pytest.mark.parametrize("case", cases("same_text"))
+def test_a_text_is_the_same_as_a_file_and_as_a_record(case):
+    (text,) = texts_of(case["text"].encode(), "x.txt")
+    assert parse_text(text).sentences == to_document({"id": "x", "text": case["text"]}, reference=False).sentences
+
+
+# ------------------------------------------------------------------------------------------- corpora and summaries
+
+
+@pytest.mark.parametrize("case", cases("corpora"))
+def test_corpora(case, tmp_path, capsys):
+    folder = tmp_path / "corpus"
+    for name, text in case["files"].items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+    place = folder / case.get("path", "")
+    status, said = 0, ""
+    try:
+        status = corpora_command([str(place)])
+    except SystemExit as stopped:
+        status, said = 1, str(stopped.code)
+    printed = capsys.readouterr()
+    said += printed.out + printed.err
+    refused = [word for word in case.get("error", []) if word.lower() in said.lower()] == case.get("error", [])
+    if "error" in case and (status or not case.get("either")):
+        assert status and refused, said
+        return
+    corpus = load_corpus(place, errors="skip")
+    splits = {name: list(corpus.split(name)) for name in case["documents"]}
+    assert {name: len(documents) for name, documents in splits.items()} == case["documents"]
+    if first := case.get("first"):
+        document = splits[first["split"]][0]
+        shown = one_line(" ".join([document.title, *document.sentences, *document.summary]))
+        assert not [words for words in first["has"] if one_line(words) not in shown], shown
+        assert not [words for words in first["lacks"] if words in shown], shown
+    assert not [words for words in case.get("warns", []) if words.lower() not in said.lower()], said
+    assert not [words for words in case.get("lacks", []) if words.lower() in said.lower()], said
+    assert status == case.get("status", 0), said
+
+
+@pytest.mark.parametrize("case", cases("scoring"))
+def test_summaries_of_other_systems(case, tmp_path, capsys):
+    path = tmp_path / "theirs.jsonl"
+    path.write_text(json.dumps({"id": "x", "summary": case["summary"]}) + "\n", encoding="utf-8")
+    assert read_summary_sentences(path)["x"] == case["sentences"]
+    said = capsys.readouterr().err
+    assert not [words for words in case.get("says", []) if words not in said], said
 
 
 # ------------------------------------------------------------------------------------------ parameters and ratings

@@ -62,7 +62,7 @@ def _parse(cell: str) -> list[ast.stmt]:
 
 
 def _convert(name: str, value, kind: type):
-    """Convert what papermill passes: 1000.0 to 1000, "true" to True. A text stays as it was written, or is refused."""
+    """Convert what papermill passes: 1000.0 to 1000, "true" to True. What should be a text has to be one."""
     hint = ""
     if kind is str and not isinstance(value, str):  # 2020_10 has become 202010
         hint = f": papermill reads what follows -p as a number where it can; use -r {name} TEXT"

@@ -18,6 +18,7 @@ from lib.data.from_html import html_text
 from lib.data.from_pdf import pdf_text
 from lib.data.jats import jats_articles
 from lib.data.markdown import aside, heading_line, joined_parts, plain_lines
+from lib.data.other_formats import check_format
 from lib.system.errors import InputError
 
 ENDINGS = (".txt", ".md", ".markdown", ".pdf", ".docx", ".html", ".htm")  # of texts beside a summary
@@ -25,7 +26,6 @@ ENDINGS = (".txt", ".md", ".markdown", ".pdf", ".docx", ".html", ".htm")  # of t
 _PROLOGUE = r"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*"
 _HTML = re.compile(rf"{_PROLOGUE}<(?:!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 _XML = re.compile(r"(?:\xef\xbb\xbf)?\s*<(?:\?xml\b|!DOCTYPE article\b|pmc-articleset\b|article\b[^>]*\w=)")
-_COMMANDS = re.compile(r"\s*\{\\rtf|^\s*\\(?:documentclass|begin\{document\}|(?:sub)*section\*?\{)", re.MULTILINE)
 _KNOWN = "plain text, Markdown, PDF, DOCX, HTML and JATS's XML are read"
 
 
@@ -60,10 +60,7 @@ def texts_of(data: bytes, name: str = "FILE") -> list[str]:
     if _XML.match(head) or ending in (".xml", ".nxml") or name.lower().endswith((".xml.gz", ".nxml.gz")):
         return [_article_text(article) for article in jats_articles(data)]
     text = _decode(data, name)
-    if ending not in (".md", ".markdown") and _COMMANDS.search(text[:20_000]):
-        form = "rtf" if text.lstrip().startswith("{") else "latex"
-        convert = f"pandoc -f {form} {shlex.quote(name)} -t markdown -o {shlex.quote(Path(name).stem)}.md"
-        raise InputError(f"{form.upper()}: its commands would be read as words. Convert it: {convert}")
+    check_format(text, name)
     return [text]
 
 
