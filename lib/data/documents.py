@@ -1,9 +1,9 @@
 """One schema for documents, and what is turned into it: records in the layouts of public corpora."""
 
-import re
 from dataclasses import dataclass, field
 
 from lib.data.characters import clean
+from lib.data.markers import split_summary
 from lib.data.sentences import split_sentences
 from lib.system.errors import InputError
 
@@ -63,8 +63,6 @@ LAYOUTS = (
     ("text", "summary"),
 )
 
-_SUMMARY_TAGS = re.compile(r"</?S>", re.IGNORECASE)
-
 
 def to_document(record: dict, number: int = 0, reference: bool = True) -> Document:
     """Turn a record of a known layout into a `Document`, its texts cleaned (`checked_text`).
@@ -83,7 +81,7 @@ def to_document(record: dict, number: int = 0, reference: bool = True) -> Docume
         title=clean(_string(record, ("title",), "")),
         section_names=names,
         sections=sections,
-        summary=[s for s in (_SUMMARY_TAGS.sub("", s).strip() for s in sentences) if s],
+        summary=split_summary(sentences),
         more_summaries=[_sentences(s, "more_summaries") for s in _list(record, "more_summaries")],
         tokenised=str(record.get("tokenised")).lower() == "true",  # tables write it in letters
     )

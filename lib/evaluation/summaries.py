@@ -8,10 +8,9 @@ from typing import Annotated
 from pydantic import AliasChoices, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from lib.data.characters import clean
 from lib.data.corpora import check_unpublished
 from lib.data.documents import Document
-from lib.data.sentences import split_sentences
+from lib.data.markers import report_marks, split_summary
 from lib.system.errors import InputError
 from lib.system.fields import describe
 from lib.system.files import write_whole
@@ -70,11 +69,9 @@ def read_summaries(path: str | Path) -> dict[str, dict[str, str]]:
 
 def read_summary_sentences(path: str | Path) -> dict[str, list[str]]:
     """Read the sentences of each summary of a file, by id; a summary that is one text is split."""
-    found = {}
-    for name, line in _read_lines(path):
-        sentences = split_sentences(line.summary) if isinstance(line.summary, str) else line.summary
-        found[name] = [sentence for sentence in map(clean, sentences) if sentence.strip()]
-    return found
+    summaries = {name: line.summary for name, line in _read_lines(path)}
+    report_marks(str(path), summaries.values())
+    return {name: split_summary(summary) for name, summary in summaries.items()}
 
 
 def _joined(text: Text, separator: str) -> str:
