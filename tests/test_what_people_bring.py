@@ -49,7 +49,7 @@ def test_own_texts(case):
     if "error" in case:
         with pytest.raises(CompanionError) as refused:
             [parse_text(text) for text in texts_of(data, case["file"])]
-        check_words(case, str(refused.value))
+        check_words(case, f"{case['file']}: {refused.value}")
         return
     (text,) = texts_of(data, case["file"])
     document = parse_text(text)

@@ -13,6 +13,7 @@ from lib.data.plain_text import is_section_name
 from lib.system.errors import InputError
 
 _PAGE_NUMBER = re.compile(r"(?i:page\s*)?[-–—\[(]?\s*(?:\d{1,4}|[ivxlc]+)\s*(?:[-–—\])]|(?:of|/)\s*\d+)?")
+_NO_TITLE = re.compile(r"^Microsoft |^untitled|\.\w{2,4}$|^\S*$", re.IGNORECASE)  # what programs put in its place
 _ENDED = re.compile(r"[.!?:][\"”’)]*$")
 
 
@@ -23,12 +24,15 @@ def pdf_text(data: bytes, name: str) -> str:
     """
     from pdfminer.high_level import extract_pages
     from pdfminer.layout import LAParams
-    from pdfminer.pdfdocument import PDFPasswordIncorrect
+    from pdfminer.pdfdocument import PDFDocument, PDFPasswordIncorrect
+    from pdfminer.pdfparser import PDFParser
+    from pdfminer.utils import decode_text
 
     file, stem = shlex.quote(name), shlex.quote(Path(name).stem)
     try:
         layout = extract_pages(io.BytesIO(data), laparams=LAParams(all_texts=True))
         pages = [[block for block in _blocks(page) if block] for page in layout]
+        facts = PDFDocument(PDFParser(io.BytesIO(data))).info
     except PDFPasswordIncorrect:
         unlock = f"qpdf --password=PASSWORD --decrypt {file} {stem}.open.pdf"
         raise InputError(f"PDF that a password locks. Unlock it: {unlock}") from None
@@ -49,8 +53,11 @@ def pdf_text(data: bytes, name: str) -> str:
             else:
                 heading, _, rest = block.partition("\n")
                 paragraphs += [heading, rest] if is_section_name(heading) else [block]
+    title = next((decode_text(of["Title"]) for of in facts if isinstance(of.get("Title"), bytes)), "")
+    if _NO_TITLE.search(title):
+        title = ""
     parts = [heading_line(p, 2) if is_section_name(p) else plain_lines(p) for p in paragraphs]
-    return joined_parts([*parts, aside(" ".join(beside))])
+    return joined_parts([heading_line(title, 1), *parts, aside(" ".join(beside))])
 
 
 def _blocks(part: Any) -> Iterator[str]:

@@ -5,6 +5,7 @@ import re
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.front_matter import front_matter_plugin
 
 from lib.data.documents import Document, checked_text
@@ -12,12 +13,21 @@ from lib.data.sentences import split_sentences
 from lib.data.tokenize import is_word
 from lib.system.errors import InputError
 
-_MARKDOWN = MarkdownIt("commonmark").enable("table").use(front_matter_plugin)
-_TAG = re.compile(r"</?(?:a|abbr|b|br|cite|code|del|div|em|i|img|ins|mark|p|q|s|small|span|strong|su[bp]|u)\b[^>]*>")
+_MARKDOWN = MarkdownIt("commonmark").enable("table").use(front_matter_plugin).use(footnote_plugin)
+_TAG = re.compile(
+    r"</?(?:a|abbr|b|center|cite|code|del|details|div|em|figure|font|i|img|ins|kbd|mark|p|picture|q|s|samp|section"
+    r"|small|span|strong|su[bp]|summary|table|t[dhr]|tt|u|var)\b[^>]*>"
+)
+_LINE_BREAK = re.compile(r"<br\b[^>]*>")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _AMOUNT = re.compile(r"[.,~≈±$€£]?\d")  # "> 0.05 was the value", "- 2.4 degrees": the sign belongs to the text
 _PREPARE = [  # what people write and CommonMark does not know
     (re.compile(r"\A\+\+\+\n(.*?)\n\+\+\+\n", re.DOTALL), r"---\n\1\n---\n"),  # front matter in TOML
+    (re.compile(r"\A---\n((?:[\w#-].*\n|[ \t].*\n)+?)\.\.\.\n"), r"---\n\1---\n"),  # pandoc ends it by dots
+    (re.compile(r"\A---\n(?!(?:[\w-]+ ?[:=].*\n|[ \t#\[\]-].*\n|\n)+?---\n)"), ""),  # a line across the page
+    (re.compile(r"^(\s*[-*+]\s+)\[[ xX]\] ", re.MULTILINE), r"\1"),  # tasks
+    (re.compile(r"(?<=\S) \{[#.][\w:. -]*\}$", re.MULTILINE), ""),  # pandoc's attributes of a heading
+    (re.compile(r"^> \[!\w+\][ ]*\n", re.MULTILINE), ""),  # a notice on GitHub
     (re.compile(r"^(\s*)[•‣▪●◦](?=\s)", re.MULTILINE), r"\1-"),
     (re.compile(r"^--[ ]?$", re.MULTILINE), ""),  # a mail's signature, which would make its last line a heading
 ]
@@ -58,8 +68,10 @@ def _read(text: str, paragraphs: bool = False) -> tuple[str, list[tuple[str, lis
     tokens, lines = _MARKDOWN.parse(text, environment), text.split("\n")
     left_out = [f"{label} {link['title']}" for label, link in environment.get("references", {}).items()]
     front = tokens[0].content if tokens and tokens[0].type == "front_matter" else ""
-    title = found[1].strip("\"' ") if (found := re.search(r"^title\s*[:=]\s*(.+)$", front, re.MULTILINE)) else ""
+    found = re.search(r"^title\s*[:=]\s*(?:[|>]-?\s*\n\s+)?(.+)$", front, re.MULTILINE)
+    title = found[1].strip("\"' ") if found else ""
     marked = any(token.type == "heading_open" for token in tokens)
+    first = next((token for token in tokens if token.type == "inline"), None)
 
     def add(text: str) -> None:
         if sentences := split_sentences(text):
@@ -67,24 +79,27 @@ def _read(text: str, paragraphs: bool = False) -> tuple[str, list[tuple[str, lis
                 sections.append((sections[-1][0] if sections else "", []))
             sections[-1][1].extend(sentences)
 
-    start = Token("", "", 0)
+    in_notes, start = False, Token("", "", 0)
     for token, opening, item in zip(tokens, [start, *tokens], [start, start, *tokens]):
         plain = _plain(token, left_out) if token.type in ("inline", "html_block") else token.content
         if item.type == "list_item_open" or opening.type == "heading_open":
             plain = " ".join(plain.split())  # elsewhere the splitter decides what a line end is
         level = int(opening.tag[1]) if opening.type == "heading_open" else 0
-        if opening.type == "paragraph_open" and not marked and token is not tokens[-2] and is_section_name(plain):
-            level = 2
-        if token.type == "front_matter" or _is_code(token, lines):
+        if opening.type == "paragraph_open" and not marked and token is not tokens[-2]:
+            level = 2 if is_section_name(plain) else int(token is first and _is_title(plain, tokens))
+        if token.type.startswith("footnote_block"):
+            in_notes = token.type == "footnote_block_open"
+        if token.type == "front_matter" or in_notes or _is_code(token, lines):
             left_out.append(plain)
         elif opening.type in ("td_open", "th_open"):
             cells.append(plain)
         elif token.type == "tr_close":
-            add(" | ".join(cells))
+            add(", ".join(cells))
             cells.clear()
         elif level:
             left_out.append(plain)
-            if level == 1 and not title and not sections:
+            is_first = token is first and not is_section_name(plain)
+            if not title and not sections and (level == 1 or is_first):
                 title = plain
             else:
                 sections.append((plain, []))
@@ -93,6 +108,13 @@ def _read(text: str, paragraphs: bool = False) -> tuple[str, list[tuple[str, lis
         else:
             add(f"> {plain}" if item.type == "blockquote_open" and _AMOUNT.match(plain) else plain)
     return title, sections, left_out
+
+
+def _is_title(line: str, tokens: list[Token]) -> bool:
+    """Return whether the first paragraph is a short line without an end (or a question) before one of prose."""
+    following = next((token.content for token in tokens[3:] if token.type == "inline"), "")
+    is_prose = len(following.split()) > 7 and following.rstrip()[-1] in '.?!”"'
+    return is_prose and len(line.split()) <= 15 and bool(re.fullmatch(r"[A-Z“\"][^:|\n]*[\w?!)”]", line))
 
 
 def _is_code(token: Token, lines: list[str]) -> bool:
@@ -112,7 +134,7 @@ def _plain(token: Token, left_out: list[str]) -> str:
         if child.type in ("html_inline", "html_block"):
             left_out += _COMMENT.findall(content)
             content = _COMMENT.sub("", content).replace("<sup>", "^").replace("<sub>", "_")
-            content = html.unescape(_TAG.sub("", content))
+            content = html.unescape(_TAG.sub("", _LINE_BREAK.sub("\n", content)))
         elif child.type == "image":
             left_out.append(child.content)
         text += content

@@ -20,12 +20,14 @@ def _words(text: str) -> frozenset[str]:
 _ABBREVIATIONS = _words(
     """a.k.a adm app approx appx art bzw ca capt cf ch chap cmdr cor def diff dott dr dra e.g ed eds eg eq eqn eqns
     eqs esp evtl ex exmo fig figs gen ggf gov hon i.e ie incl lemma lit lt m maj messrs mlle mme mr mrs ms mt mts n°
-    nos nr núm op p p.ej par para pop pp prof prop ref refs rep rev s.d s.e sec sect sen sig sog sra ssp subsp supp
+    nos nr núm op p p.ej par para pat pop
+    pp prof prop ref refs rep rev s.d s.e sec sect sen sig sog sra ssp subsp supp
     suppl tab tabs tel thm v var vgl viz vol vols vs w.r.t wrt z.b ae др см рис табл стр ee ул т.е"""
 )
 # Abbreviations that end a sentence if the next word looks like the start of one.
 _MAY_END = _words(
-    """al apr assoc aug av bros cit co col corp cv dec dept est ext feb ft inc jan jr jul jun labs llc ltd max med
+    """al apr assoc aug av ave avg
+    blvd bros cit co col corp cv dec dept est ext feb ft inc jan jr jul jun labs llc ltd max med
     min misc no nov nt oct resp sep sept sp spp sr st temp univ usw wt г"""
 )
 # Words that begin sentences and are no names.
@@ -36,6 +38,12 @@ _STARTERS = _words(
     recently second several she should since so some such that the their then there therefore these they this those
     thus to today two under until was we were what when where which while who why with without would you your
     es er sie wir das die der ein eine il la les un une el она он они это в на мы"""
+)
+# In a text without capitals, words that may as well go on with a sentence after a unit or an abbreviation begin none.
+_LOWER_STARTERS = _STARTERS - _words(
+    """after and any are as at because before both but by can during each first for from had has have if in instead
+    is later like most no nor not of on one only or other others since so some such than that to today under until
+    was were when where which while who why with without would es er la le"""
 )
 # Words before a letter that is a label ("vitamin C.") and not an initial.
 _LABELS = _words(
@@ -138,6 +146,10 @@ def _ends_after(word: str, previous: str, behind: str, has_case: bool) -> bool:
     is_letter = len(word) == 1 and word.isalpha()
     if low in _ABBREVIATIONS and not (is_letter and word.isupper()):
         return False
+    if not has_case and (
+        low == "etc" or previous[-1:].isdigit() and (_UNIT.fullmatch(low) or _DOTTED.fullmatch(low))
+    ):
+        return _first_word(behind) in _LOWER_STARTERS
     if low == "etc":
         return behind[0].isalpha()
     if previous[-1:].isdigit() and _UNIT.fullmatch(low):
@@ -151,7 +163,12 @@ def _ends_after(word: str, previous: str, behind: str, has_case: bool) -> bool:
     return True
 
 
+def _first_word(text: str) -> str:
+    found = re.search(r"\w+", text)
+    return found[0] if found else ""
+
+
 def _begins_sentence(text: str, has_case: bool) -> bool:
     """Return whether a text begins with a word that begins sentences and is no name."""
-    word = next(iter(re.findall(r"\w+", text)), "")
+    word = _first_word(text)
     return word.lower() in _STARTERS and (word.istitle() or not has_case)
