@@ -103,9 +103,9 @@ def card(folder: Path, out: Path, minutes: float, stages: list[str], preset: str
         now = time.monotonic()
         until = now + STAGES[stage] * (ends - now)
         if stage == "checks":
-            left += do(chosen(checks.pieces(), ["equality/*", "lengths/*", "generation/*"]), device, found, until)
+            left += do(chosen(checks.pieces(), ["equality/*", "generation/*"]), device, found, until)
         elif stage == "seconds":
-            left += do(chosen(checks.pieces(), ["step/*", "kernels/*", "blocks/*"]), device, found, until)
+            left += do(chosen(checks.pieces(), ["step/*", "kernels/*"]), device, found, until)
         elif not train(stage, folder, until, preset, device):
             left.append(f"the end of {stage}'s training")
         report(found, out, left, device)

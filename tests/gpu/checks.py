@@ -9,7 +9,6 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import replace
 from itertools import islice
@@ -32,8 +31,7 @@ from lib.training.config import TrainConfig
 from lib.training.devices import attention_of_many_lengths, float32_products
 from lib.training.folder import Recipe, load_tensors, read_metrics
 from tests.conftest import VOCAB, batch_of
-from tests.gpu import blocks
-from tests.gpu.cases import PAPER_CASES, Case, clusters, corpus_of, training_of
+from tests.gpu.cases import PAPER_CASES, Case, corpus_of
 from tests.gpu.places import on, one_update, put, put_training, wait
 from tests.gpu.plan import share, step_seconds
 from tests.test_models import Case as Variant
@@ -68,12 +66,8 @@ def pieces() -> dict[str, Callable[[str], dict]]:
     for case in PAPER_CASES.values():
         for precision in PRECISIONS:
             found[f"step/{case.paper}/{precision}"] = lambda device, c=case, p=precision: step(c, p, device)
-    for name, how in LENGTHS.items():
-        found[f"lengths/{name}"] = lambda device, how=how: of_many_lengths(device, *how)
     for case in PAPER_CASES.values():
         found[f"kernels/{case.paper}"] = lambda device, case=case: slowest_kernels(case, device)
-    for loop_of_mem2mem in blocks.SIZES:
-        found[f"blocks/{loop_of_mem2mem}"] = lambda device, name=loop_of_mem2mem: blocks.by_blocks(name, device)
     return found
 
 
@@ -261,27 +255,6 @@ def timed(training: loop._Loop, place: torch.device) -> tuple[float, float]:
     losses = one_update(training)
     wait(place)
     return time.perf_counter() - started, losses["loss"].item()
-
-
-# name -> whether in bfloat16, and whether cuDNN's attention may be taken
-LENGTHS = {"float32": (False, False), "bf16": (True, False), "bf16, cuDNN's attention": (True, True)}
-
-
-def of_many_lengths(device: str, bf16: bool, cudnn: bool) -> dict:
-    """Seconds of an update where each batch is of another length, as real ones are: of the hierarchical transformer
-    with copying that is shipped."""
-    if bf16 and device in NO_AUTOCAST:
-        return {"left out": "no autocast", "ok": True}
-    setup, size = PAPERS["hierarchical_transformer"].setup("medium", "HT + copying"), 16 if device == "cuda" else 1
-    updates = 20 if device == "cuda" else 1
-    documents = [d for n in range(updates) for d in clusters(size, 3 + n, 100 + 5 * n, setup.options.vocab_size)]
-    config = replace(setup.train, batch_size=size, bf16=bf16)
-    with on(device) as place, tempfile.TemporaryDirectory() as folder:
-        training = put_training(training_of(setup, documents, config, place, Path(folder)), place)
-        with nullcontext() if cudnn else attention_of_many_lengths():
-            seconds, losses = zip(*(timed(training, place) for _ in range(updates)), strict=True)
-    well = all(loss == loss for loss in losses)
-    return {"seconds": median(seconds), "slowest": max(seconds), "updates": updates, "ok": well}
 
 
 def slowest_kernels(case: Case, device: str) -> dict:
