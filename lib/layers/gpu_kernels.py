@@ -231,7 +231,7 @@ class CoverageScan(torch.autograd.Function):
         return d_queries, d_keys, d_w.sum((0, 1)), d_v.sum((0, 1)), d_coverage, None
 
 
-def coverage_sizes(width: int, sums: int = 1) -> dict[str, int]:
+def coverage_sizes(width: int, sums: int = 1) -> dict[str, Any]:
     """Sizes of the blocks of kernels that compute a tanh of this width, and hold so many sums of a block."""
     rounded = triton.next_power_of_2(width)
     tile = TILE if sums == 1 else TILE // 2

@@ -112,7 +112,7 @@ def load_weights(model: nn.Module, folder: str | Path, which: str = "best") -> n
     if not {*names} & {*there}:
         raise RunError(f"{folder} holds no weights {which!r}; there are: {', '.join(there) or 'none'}")
     every = [load_tensors(folder / f"{name}.safetensors", "model.") for name in names]
-    mean = {key: sum(tensors[key].double() for tensors in every) / len(every) for key in every[0]}
+    mean: dict[str, Any] = {key: sum(tensors[key].double() for tensors in every) / len(every) for key in every[0]}
     put_weights(model, mean, folder)
     return model
 
@@ -130,7 +130,7 @@ def kept_checkpoints(folder: str | Path) -> list[str]:
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
     """Name a model's parameters as a checkpoint does. One that is used in several places is named once."""
-    return {f"model.{name}": parameter for name, parameter in model.named_parameters()}
+    return {f"model.{name}": parameter.detach() for name, parameter in model.named_parameters()}
 
 
 @torch.no_grad()

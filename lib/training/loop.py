@@ -237,7 +237,8 @@ class _Loop:
 
     def _load(self) -> None:
         path = self.folder / "last.safetensors"
-        state, meta = load_tensors(path), read_meta(path)
+        # The optimizer keeps its tensors, which must not be a map of the file that the run will replace.
+        state, meta = {name: tensor.clone() for name, tensor in load_tensors(path).items()}, read_meta(path)
         put_weights(self.model, state, path)
         moments = {i: under(f"optimizer.{i}", state) for i, _ in enumerate(self.model.parameters())}
         groups = self.optimizer.state_dict()["param_groups"]
@@ -462,7 +463,7 @@ class _Loop:
                 for key, value in self.optimizer.state.get(parameter, {}).items():
                     tensors[f"optimizer.{index}.{key}"] = value
             tensors["random"] = torch.get_rng_state()
-        tensors = {k: v.detach().cpu().contiguous() for k, v in tensors.items()}
+        tensors = {name: value.cpu().contiguous() for name, value in tensors.items()}
         meta = {"step": self.step, "best": self.best, "loss": loss}
         write_whole(self.folder / f"{which}.safetensors", save(tensors, {"meta": json.dumps(meta)}))
 

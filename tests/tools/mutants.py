@@ -100,7 +100,7 @@ def main(arguments: list[str] | None = None) -> None:
             outcomes: Counter[str] = Counter()
             for change in draw(module, args.each, args.seed):
                 result = mutate_and_test([change], f"{sys.executable} -m pytest {options} {tests}", SECONDS)
-                outcomes[result.test_outcome.value] += 1
+                outcomes[str(result.test_outcome.value)] += 1
                 if result.test_outcome == "survived":
                     print(result.diff, flush=True)
             print(f"{module}: {dict(outcomes)}", flush=True)
