@@ -1,10 +1,9 @@
-"""The pages in which Mem2Mem, windowed attention and Read-Again write: their scripts compute what the library
-computes, and a reader can use them."""
+"""The scripts of the live pages compute what the library computes. The pages themselves: `test_live_pages`."""
 
 import json
 import re
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -23,13 +22,17 @@ from companion.live.page import (
     scripts,
     write_live_page,
 )
+from companion.live.towns import SCRIPTS
+from companion.tasks.town_clusters import FACT_PLACES, TOWN_PIECES, TOWNS, VALUES, town_cluster, town_document
+from companion.tasks.towns import kind_of, open_towns, rows_about, unseen_towns, write_towns
 from lib.data.batch import make_batch
 from lib.data.documents import Document
-from lib.data.vocabulary import EOS, SLIDE, SLIDE_SYMBOL
+from lib.data.vocabulary import SLIDE, SLIDE_SYMBOL
 from lib.decoding.search import DecodeConfig
-from lib.evaluation.interventions import NOTHING, Change, changes_of, log_probs, without_unit
+from lib.evaluation.interventions import NOTHING, Change, changes_of, decoder_sees, without_unit
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.models.read_again import ReadAgain, ReadAgainConfig
+from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from lib.models.windowed import Windowed, WindowedConfig, count_windows
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.read_again.headlines import HeadlineOptions
@@ -38,8 +41,7 @@ from lib.system.errors import InputError
 from lib.system.files import project_root
 from tests.conftest import RAGGED, VOCAB, double
 from tests.test_windowed import TEXTS as WITH_SLIDES
-from tests.tools.browser import needs_browser, open_page
-from tests.tools.live import best_of, check_changed, check_written, needs_node, read_by, run_model, small_run
+from tests.tools.live import check_changed, check_written, needs_node, read_by, run_model, small_run
 
 TRAINED = project_root() / "trained"
 HOSTILE = "</script><!--<script>\u2028\"'&amp;\\u003c [DATA] [CODE] <img src=x onerror=alert(1)>"
@@ -89,7 +91,7 @@ class Case:
     """A model with a page.
 
     changes: the page's change, by the library's name of it; others: those that the library has no name for.
-    controls: how a reader makes a change.
+    controls: how a reader makes a change; shade: the output that shades the words.
     """
 
     kind: Any
@@ -97,10 +99,10 @@ class Case:
     options: Any
     documents: list
     variants: list[dict]
-    changes: dict[str, dict]
-    others: dict[str, tuple[dict, Change]]
-    controls: dict[str, str]
-    shade: str  # the output that shades the words
+    shade: str
+    changes: dict[str, dict] = field(default_factory=dict)
+    others: dict[str, tuple[dict, Change]] = field(default_factory=dict)
+    controls: dict[str, str] = field(default_factory=dict)
 
 
 CASES = {
@@ -113,13 +115,13 @@ CASES = {
             {}, {"start": "zeros", "lambda_comp": 0.0, "lambda_read": 0.0}, {"write": False}, {"gate_bias": 3.0},
             {"score": "general"}, {"score": "dot"},
         ],
+        "gamma",
         {
             "never written": {"written": False}, "another memory": {"following": "memory"},
             "no coverage": {"covered": False}, "no copying": {"copying": False}, "first unit erased": {},
         },
         {"slot erased": ({"erasedSlot": 2}, Change("", state=without_slot))},
         {"never written": "unwritten", "no coverage": "uncovered", "no copying": "uncopied", "slot erased": "slot=2"},
-        "gamma",
     ),
     "windowed": Case(
         Windowed,
@@ -130,6 +132,7 @@ CASES = {
             {}, {"window": None, "stride": None}, {"windowing": "static"}, {"windowing": "static", "reading": "code"},
             {"encode": "stream"}, {"encode": "stream", "stride": 4}, {"encode": "stream", "windowing": "static"},
         ],
+        "alpha",
         {"no copying": {"copying": False}, "first unit erased": {}},
         {
             "stays": ({"stays": True}, MOVED(model=lambda model: as_kind(model, Stays))),
@@ -138,7 +141,6 @@ CASES = {
             "second unit erased": ({}, SECOND_ERASED),
         },
         {"no copying": "uncopied", "stays": "stays", "static": "static", "everything in sight": "everything"},
-        "alpha",
     ),
     "read_again": Case(
         ReadAgain,
@@ -150,15 +152,20 @@ CASES = {
             {"encoder": "read-again gru"}, {"copy": False},
             {"encoder": "read-again gru", "importance": "sigmoid", "single_importance": True},
         ],
+        "beta",
         {
             "no copying": {"copying": False}, "[UNK] fed back": {"fromContext": False},
             "text not told": {"told": False}, "first unit erased": {},
         },
         {},
         {"no copying": "uncopied", "[UNK] fed back": "unembedded", "text not told": "untold"},
-        "beta",
+    ),
+    "pointer": Case(
+        Seq2Seq, partial(Seq2SeqConfig, embedding=6, hidden=8, bottleneck=5), CohanOptions(vocab_size=VOCAB),
+        RAGGED, [{}], "gamma",
     ),
 }  # fmt: skip
+OF_TEXTS = [name for name in CASES if name != "pointer"]  # whose pages are of texts
 DECODINGS = [
     {"block_ngrams": 3}, {"block_ngrams": 2, "min_length": 5}, {"beam": 1, "length_penalty": 0.6, "length_offset": 5},
     {"beam": 3, "min_length": 9, "forbidden": (0, 1, 2, SLIDE)},
@@ -203,7 +210,7 @@ def test_every_decoding_writes_the_same(node, name, decoding):
 
 
 @needs_node
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", OF_TEXTS)
 def test_changes_do_what_the_librarys_do(node, name):
     run = small(name, **({"longest": 11} if name == "windowed" else {}))
     check_changed(node, run, [CASES[name].documents[0], CASES[name].documents[2]], changes_for(name, run.model))
@@ -258,7 +265,7 @@ def test_what_a_step_shows_is_what_the_model_computes(node, name, changes):
 
 
 @needs_node
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", OF_TEXTS)
 def test_the_shipped_run_reads_and_writes_the_same(node, name, tmp_path):
     """Its page's papers are read as the library reads them, with its own options and with others."""
     main([str(TRAINED / name), str(tmp_path / "page.html")])
@@ -279,6 +286,60 @@ def test_the_shipped_run_reads_and_writes_the_same(node, name, tmp_path):
         assert [text["rows"] for text in texts] == [option.example(document).sentences for document in offered]
     decode = replace(run.decode, min_length=min(run.decode.min_length, 40), max_length=min(run.decode.max_length, 45))
     check_written(node, run, run.encode(offered[:1]), decode)
+
+
+# --------------------------------------------------------------------------------------------------------- the towns
+
+
+def town_run(row="HT"):
+    return small_run(open_towns()[row], CohanOptions(), TOWN_PIECES.words[4:])
+
+
+@needs_node
+@pytest.mark.parametrize("row", ["HT", "without global layers"])
+def test_models_of_towns_write_the_same(node, row):
+    run = town_run(row)
+    documents = [town_document(cluster, str(i)) for i, cluster in enumerate(unseen_towns(3))]
+    for beam in (1, 4):
+        check_written(node, run, documents, DecodeConfig(beam=beam, max_length=30))
+
+
+@needs_node
+def test_cuts_between_paragraphs_are_the_librarys(node):
+    cluster, run = unseen_towns(2)[1], town_run()
+    known = changes_of(run.model)
+    layers = {"layer 1": ["itself", ""], "layer 2": ["", "itself"], "layers": ["itself", "itself"]}
+    first = {" in layer 1": ["first", ""], " in layer 2": ["", "first"], "": ["first", "first"]}
+    ours = {f"{name} cut": {"cuts": cuts} for name, cuts in layers.items()}
+    ours |= {f"first paragraph cut{where}": {"cuts": cuts} for where, cuts in first.items()}
+    ours |= {"no paragraph positions": {"positions": False}, "first unit erased": {}}
+    pairs = {name: (change, known[name]) for name, change in ours.items()}
+    for own in (True, False):
+        rows = rows_about([cluster], own)
+        pairs[f"sees {own}"] = ({"seen": rows[0].tolist()}, decoder_sees(rows))
+    check_changed(node, run, [town_document(cluster)], {"nothing": ({}, NOTHING), **pairs})
+
+
+@needs_node
+def test_facts_of_towns_are_judged_the_same(node):
+    clusters, random, model = unseen_towns(3), np.random.default_rng(0), open_towns()["HT"]
+    summaries = write_towns(model, clusters, change=changes_of(model)["layers cut"])
+    others = [town_cluster(random).summary.split() for _ in clusters]
+    cases = list(zip(clusters * 3, [*summaries, *others, *[["a"]] * 3]))
+    body = """
+const facts = new TownFacts(data);
+return data.cases.map(({ title, paragraphs, summary }) =>
+  facts.judged(summary, title, facts.mentions(paragraphs)).map(({ kind }) => kind));"""
+    texts = [
+        {"title": c.title, "paragraphs": [p.text.split() for p in c.paragraphs], "summary": summary}
+        for c, summary in cases
+    ]
+    found = node(scripts(*SCRIPTS), body, towns=TOWNS, values=VALUES, places=FACT_PLACES, cases=texts)
+    expected = [
+        [kind_of(c, fact, "".join(summary[place : place + 1])) for fact, place in enumerate(FACT_PLACES)]
+        for c, summary in cases
+    ]
+    assert found == expected and len({kind for kinds in expected for kind in kinds}) >= 3
 
 
 # ------------------------------------------------------------------------------------------------- what is written
@@ -312,149 +373,3 @@ def test_bad_arguments_are_one_line(tmp_path):
     with pytest.raises(InputError, match="no live page of an encoder of several sentences"):
         model_scripts(small("read_again", encoder="option 2"))
     assert text.read_text(encoding="utf-8") == "It ends." and not page.exists()
-
-
-# ---------------------------------------------------------------------------------------------------- in a browser
-
-SENTENCES = [
-    "we study how mice of the north sleep in small nests .", "their nests are warm and dry , and they sleep well .",
-    "we saw ten mice in two winters .", "the mice of the south sleep less than those of the north .",
-]  # fmt: skip
-PAPER = Document("a", "On mice", ["Introduction", "Results"], [SENTENCES[:2], SENTENCES[2:]], [], tokenised=True)
-OTHER = Document("b", "On nests", ["Introduction"], [SENTENCES[1:3]], [], tokenised=True)
-KNOWN = sorted({word for sentence in SENTENCES for word in sentence.split()} - {"nests", "ten"})
-WRITTEN = "document.getElementById('status').textContent.includes(' words in ')"
-TYPED = {
-    "one word": "Mice",
-    "another script": "我们走了。他们来了！ " * 30,
-    "hostile": f"{HOSTILE} ends here. It goes on.",
-    "long": "The mice of the north slept well in their nests. " * 2_000,
-}
-
-
-@pytest.fixture(scope="module", params=CASES)
-def live(request, tmp_path_factory):
-    """(name, run, page) of a small model with two papers."""
-    name = request.param
-    run = small(name, KNOWN, KNOWN)
-    if name == "read_again":
-        run.model = double(ReadAgain, CASES[name].config(len(KNOWN) + 4, source_vocab_size=len(KNOWN) + 4)).float()
-    path = tmp_path_factory.mktemp("live") / "page.html"
-    return name, run, write_live_page(path, run, name, [LivePaper(PAPER, "A source"), LivePaper(OTHER)])
-
-
-def text_of(tab, selector):
-    return tab.run(f"document.querySelector({json.dumps(selector)}).innerText")
-
-
-def move(control):
-    """A script that moves a control: a box, or id=value of a list."""
-    name, _, value = control.partition("=")
-    if not value:
-        return f"$('{name}').click()"
-    return f"$('{name}').value = {value!r}; $('{name}').dispatchEvent(new Event('change'))"
-
-
-@needs_browser
-def test_a_reader_sees_it_write_and_changes_the_model(live):
-    name, run, page = live
-    documents = run.options.encode([PAPER, OTHER], run.encoder)
-    best = best_of(run, documents[0])
-    with open_page(page) as tab:
-        tab.until(WRITTEN)
-        ids = tab.run("view.own.ids")
-        assert ids == best.ids and tab.run("view.own.logP") == pytest.approx(best.log_prob, abs=1e-3)
-        count = len(ids) + 1
-        assert text_of(tab, "#place") == f"word {count} of {count}"
-        tab.run("$('first').click(); document.activeElement.blur()")
-        tab.key("ArrowRight")
-        assert text_of(tab, "#place") == f"word 2 of {count}"
-        shown = tab.run("view.own.steps[1].output.generate")
-        assert f"{shown:.3f}" in text_of(tab, "#switch")
-        tab.run("document.querySelector('#equations [aria-checked=true]').focus()")
-        tab.key("ArrowDown")
-        first = re.search(r"\d+", tab.run("document.activeElement.innerText"))[0]
-        lit = tab.run(
-            "[...document.querySelectorAll('#picture .lit')].map(part => part.dataset.equations.split(' '))"
-        )
-        assert lit and all(first in equations for equations in lit), "the picture shows the equation's parts"
-        documents[0] = replace(documents[0], target=np.array([*ids, EOS]))
-        pairs = {**changes_for(name, run.model), "second unit erased": ({}, SECOND_ERASED)}
-        for change, control in CASES[name].controls.items():
-            check_effect(tab, run, documents, pairs[change][1], move(control))
-        check_effect(tab, run, documents, SECOND_ERASED, "document.querySelectorAll('.sentence button')[1].click()")
-        tab.run(move("beam=1"))
-        tab.until(f"{WRITTEN} && rules().beam === 1")
-        assert tab.complaints == [], "no error, and no request"
-
-
-def check_effect(tab, run, documents, change, script):
-    """Check what the page says that a change does to log P of the unchanged summary; then undo it."""
-    tab.run(f"$('effect').dataset.values = ''; {{ {script} }}")
-    values = json.loads(tab.until("$('effect').dataset.values"))
-    for key, of in (("own", NOTHING), ("changed", change)):
-        expected = log_probs(run.model, documents, of, only_known=True)[0]
-        assert values[key] == pytest.approx(expected, abs=1e-4), key
-        assert f"{abs(values[key]):.3f}" in text_of(tab, "#effect")
-    tab.run("$('undo').click()")
-    tab.until(f"{WRITTEN} && $('changed').hidden")
-
-
-@needs_browser
-def test_a_readers_own_text_is_summarized(live):
-    _, run, page = live
-    with open_page(page, theme="dark") as tab:
-        tab.until(WRITTEN)
-        paste = "$('pasted').value = {}; say(''); view.own = null; $('take').click()"
-        tab.run(paste.format('"# A title"'))
-        tab.until("$('status').className === 'error'")
-        assert "nothing to summarize" in text_of(tab, "#status")
-        for text in TYPED.values():
-            tab.run(paste.format(json.dumps(text)))
-            tab.until(f"{WRITTEN} && view.own?.done")
-            words = tab.run("view.read.words")
-            document = Document(
-                "own", "", [""], [[" ".join(row) for row in tab.run("view.read.rows")]], [], tokenised=True
-            )
-            (encoded,) = run.options.encode([document], run.encoder)
-            assert len(words) == len(encoded.source) and tab.run("view.own.ids") == best_of(run, encoded).ids
-        assert tab.run("document.querySelectorAll('#text img').length") == 0 and tab.complaints == []
-
-
-@needs_browser
-def test_windows_slide_sections_turn_and_a_stream_reads_everything(tmp_path):
-    run = small("windowed", KNOWN)
-    run.model.pointer.vocabulary.bias.data[SLIDE] += 30  # so that the window moves often
-    weights = run.model.state_dict()
-    with open_page(write_live_page(tmp_path / "page.html", run, "windowed", [LivePaper(PAPER)])) as tab:
-        tab.until(WRITTEN)
-        (document,) = run.options.encode([PAPER], run.encoder)
-        target = np.array([*tab.run("view.own.ids"), EOS])
-        inside = "[...document.querySelectorAll('#text .word')].flatMap((w, i) => w.matches('.inside') ? [i] : [])"
-        begin, end = tab.run("[view.own.steps.at(-1).output.begin, view.own.steps.at(-1).output.end]")
-        assert tab.run(inside) == list(range(begin, end)) and begin > 0
-        turned = replace(PAPER, sections=PAPER.sections[::-1], section_names=PAPER.section_names[::-1])
-        tab.run(f"$('effect').dataset.values = ''; {move('order=1')}")
-        values = json.loads(tab.until("$('effect').dataset.values"))
-        backwards = [replace(d, target=target) for d in run.options.encode([turned], run.encoder)]
-        assert values["changed"] == pytest.approx(log_probs(run.model, backwards, only_known=True)[0], abs=1e-4)
-        tab.run(f"say(''); view.own = null; {move('reading=1')}")
-        tab.until(f"{WRITTEN} && view.own?.done")
-        run.model = Windowed(replace(run.model.config, encode="stream")).eval()
-        run.model.load_state_dict(weights)
-        assert tab.run("view.own.ids") == best_of(run, document).ids and tab.run("$('everything').disabled")
-
-
-@needs_browser
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_everybody_can_use_the_page(live, theme):
-    name, _, page = live
-    with open_page(page, theme) as tab:
-        tab.until(WRITTEN)
-        tab.run(move(next(iter(CASES[name].controls.values()))))
-        tab.until(f"{WRITTEN} && view.changed?.done")
-        tab.check_looks()
-        dark = tab.run("getComputedStyle(document.body).backgroundColor") == "rgb(18, 21, 26)"
-        assert dark == (theme == "dark")
-        if theme == "light":
-            tab.check_keyboard()

