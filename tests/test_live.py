@@ -22,12 +22,13 @@ from companion.live.page import (
     scripts,
     write_live_page,
 )
+from companion.live.pointer import LivePointer
 from companion.live.towns import SCRIPTS
 from companion.tasks.town_clusters import FACT_PLACES, TOWN_PIECES, TOWNS, VALUES, town_cluster, town_document
 from companion.tasks.towns import kind_of, open_towns, rows_about, unseen_towns, write_towns
 from lib.data.batch import make_batch
 from lib.data.documents import Document
-from lib.data.vocabulary import SLIDE, SLIDE_SYMBOL
+from lib.data.vocabulary import SLIDE, SLIDE_SYMBOL, Vocabulary
 from lib.decoding.search import DecodeConfig
 from lib.evaluation.interventions import NOTHING, Change, changes_of, decoder_sees, without_unit
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
@@ -144,9 +145,9 @@ CASES = {
     ),
     "read_again": Case(
         ReadAgain,
-        partial(ReadAgainConfig, source_vocab_size=20, embedding=5, hidden=4, dropout=0.0, sentences=3),
+        partial(ReadAgainConfig, embedding=5, hidden=4, dropout=0.0, sentences=3),
         HeadlineOptions(vocab_size=VOCAB, sentences=3),
-        [replace(d, source_ids=((d.source * 7) % 20).astype(np.int32)) for d in RAGGED],
+        [replace(d, source_ids=((d.source * 7) % (VOCAB + 4)).astype(np.int32)) for d in RAGGED],
         [
             {}, {"encoder": "lstm"}, {"encoder": "gru"}, {"encoder": "bidirectional gru"},
             {"encoder": "read-again gru"}, {"copy": False},
@@ -171,16 +172,26 @@ DECODINGS = [
     {"beam": 3, "min_length": 9, "forbidden": (0, 1, 2, SLIDE)},
 ]  # fmt: skip
 LETTERS = [f"w{i}" for i in range(VOCAB)]
+TEXT = "w0 w1 thylacine w2 . w1"
 
 
 def small(name, words=LETTERS[: VOCAB - 4], source_words=LETTERS, **changes):
     """A run of a small model that was not trained."""
     case = CASES[name]
-    words = [SLIDE_SYMBOL, *words[:-1]] if name == "windowed" else words
+    if name == "windowed":
+        words = [SLIDE_SYMBOL, *words[:-1]]
+    if name == "read_again":
+        changes["source_vocab_size"] = len(source_words) + 4
     model = double(case.kind, case.config(len(words) + 4, **changes)).float()
     if name == "windowed":
         model.pointer.vocabulary.bias.data[SLIDE] += 8  # so that the window moves
     return small_run(model, case.options, words, source_words if name == "read_again" else ())
+
+
+def small_pointer():
+    """The frame of a small pointer-generator."""
+    model = double(Seq2Seq, CASES["pointer"].config(VOCAB)).half().double()
+    return LivePointer(model, Vocabulary(LETTERS[: VOCAB - 4]), TEXT, DecodeConfig(max_length=9))
 
 
 def changes_for(name, model):
@@ -251,11 +262,10 @@ def test_what_a_step_shows_is_what_the_model_computes(node, name, changes):
     words[begin : begin + len(found[CASES[name].shade])] = found[CASES[name].shade]
     assert np.allclose(words, seen["words"], atol=1e-5)
     if name == "mem2mem":
-        assert np.allclose(found["psi"], seen["slots"], atol=1e-5) and np.allclose(
-            found["beta"], seen["units"], atol=1e-5
-        )
-        assert np.allclose(found["heads"], state.write_attention[0], atol=1e-5)
-        assert np.allclose(found["norms"], after.memory[0].norm(dim=-1), atol=1e-5)
+        memory = after.memory[0].norm(dim=-1)
+        shown = {"psi": seen["slots"], "beta": seen["units"], "heads": state.write_attention[0], "norms": memory}
+        for part, expected in shown.items():
+            assert np.allclose(found[part], expected, atol=1e-5), part
     if name == "windowed":
         assert (found["window"], found["begin"], found["end"], found["last"]) == (1, 3, 7, 3)
         assert found["slide"] == pytest.approx(float(p[SLIDE]), abs=1e-5)
@@ -308,12 +318,14 @@ def test_models_of_towns_write_the_same(node, row):
 def test_cuts_between_paragraphs_are_the_librarys(node):
     cluster, run = unseen_towns(2)[1], town_run()
     known = changes_of(run.model)
-    layers = {"layer 1": ["itself", ""], "layer 2": ["", "itself"], "layers": ["itself", "itself"]}
-    first = {" in layer 1": ["first", ""], " in layer 2": ["", "first"], "": ["first", "first"]}
-    ours = {f"{name} cut": {"cuts": cuts} for name, cuts in layers.items()}
-    ours |= {f"first paragraph cut{where}": {"cuts": cuts} for where, cuts in first.items()}
-    ours |= {"no paragraph positions": {"positions": False}, "first unit erased": {}}
-    pairs = {name: (change, known[name]) for name, change in ours.items()}
+    cuts = {
+        "layer 1 cut": ["itself", ""],
+        "layer 2 cut": ["", "itself"],
+        "first paragraph cut in layer 2": ["", "first"],
+        "first paragraph cut": ["first", "first"],
+    }
+    pairs = {name: ({"cuts": kinds}, known[name]) for name, kinds in cuts.items()}
+    pairs["no paragraph positions"] = {"positions": False}, known["no paragraph positions"]
     for own in (True, False):
         rows = rows_about([cluster], own)
         pairs[f"sees {own}"] = ({"seen": rows[0].tolist()}, decoder_sees(rows))
@@ -353,10 +365,11 @@ def data_of(path):
 def test_the_page_loads_nothing_and_no_text_leaves_its_data(tmp_path):
     paper = LivePaper(Document("d", HOSTILE, [HOSTILE], [[HOSTILE]], []), HOSTILE)
     path = write_live_page(tmp_path / "page.html", small("mem2mem"), HOSTILE, [paper])
-    page = path.read_text(encoding="utf-8")
-    assert not re.search(r"""(src|href)\s*=\s*["'](?!#|x)|@import|url\((?!#)|fetch\(|import\(""", page)
-    assert page.count("</script>") == 2 and "default-src 'none'; script-src 'sha256-" in page
-    assert data_of(path)["papers"][0]["title"] == HOSTILE
+    pointer = small_pointer()
+    for page in (path.read_text(encoding="utf-8"), pointer.document()):
+        assert not re.search(r"""(src|href)\s*=\s*["'](?!#|x)|@import|url\((?!#)|fetch\(|import\(""", page)
+        assert page.count("</script>") == 2 and "default-src 'none'; script-src 'sha256-" in page
+    assert data_of(path)["papers"][0]["title"] == HOSTILE and 'sandbox="allow-scripts"' in pointer._repr_html_()
 
 
 def test_bad_arguments_are_one_line(tmp_path):

@@ -10,20 +10,17 @@ import torch
 
 from companion.live.__main__ import main
 from companion.live.page import LivePaper, write_live_page
-from companion.live.pointer import LivePointer
 from companion.pages.towns import town_writing
 from companion.tasks.town_clusters import FACT_PLACES, TOWN_PIECES, town_document
 from companion.tasks.towns import batch_of, kind_of, open_towns, unseen_towns, write_towns
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.documents import Document
-from lib.data.vocabulary import BOS, EOS, SLIDE, Vocabulary
+from lib.data.vocabulary import BOS, EOS, SLIDE
 from lib.decoding.search import DecodeConfig, beam_search, greedy_search
 from lib.evaluation.interventions import NOTHING, changes_of, log_probs
-from lib.models.read_again import ReadAgain
-from lib.models.seq2seq import Seq2Seq
 from lib.models.windowed import Windowed
-from tests.conftest import VOCAB, double
-from tests.test_live import CASES, HOSTILE, LETTERS, OF_TEXTS, SECOND_ERASED, changes_for, small
+from tests.conftest import VOCAB
+from tests.test_live import CASES, HOSTILE, OF_TEXTS, SECOND_ERASED, TEXT, changes_for, small, small_pointer
 from tests.tools.browser import needs_browser, open_page
 from tests.tools.live import best_of
 
@@ -42,12 +39,6 @@ TYPED = {
     "hostile": f"{HOSTILE} ends here. It goes on.",
     "long": "The mice of the north slept well in their nests. " * 2_000,
 }
-TEXT = "w0 w1 thylacine w2 . w1"
-
-
-def small_pointer():
-    model = double(Seq2Seq, CASES["pointer"].config(VOCAB)).half().double()
-    return LivePointer(model, Vocabulary(LETTERS[: VOCAB - 4]), TEXT, DecodeConfig(max_length=9))
 
 
 @pytest.fixture(scope="module")
@@ -56,10 +47,6 @@ def pages(tmp_path_factory):
     folder, made = tmp_path_factory.mktemp("live"), {}
     for name in OF_TEXTS:
         run = small(name, KNOWN, KNOWN)
-        if name == "read_again":
-            run.model = double(
-                ReadAgain, CASES[name].config(len(KNOWN) + 4, source_vocab_size=len(KNOWN) + 4)
-            ).float()
         papers = [LivePaper(PAPER, "A source"), LivePaper(OTHER)]
         made[name] = run, write_live_page(folder / f"{name}.html", run, name, papers)
     main(["towns", str(folder / "towns.html")])
@@ -178,8 +165,8 @@ def words_of(tab, name):
 def reference(model, title, paragraphs):
     """What the library writes of a title and paragraphs, as the page has them."""
     rows = [[title, "<T>"], *(text.split() for text in paragraphs)]
-    ids = [[TOWN_PIECES.words.index(w) if w in TOWN_PIECES.words else len(TOWN_PIECES) for w in row] for row in rows]
-    document = EncodedDocument.of("", [i for row in ids for i in row], [len(row) for row in ids], [EOS])
+    ids, unknown = TOWN_PIECES.encode_source([word for row in rows for word in row])
+    document = EncodedDocument.of("", ids, [len(row) for row in rows], [EOS], unknown, [])
     (best,) = greedy_search(model, make_batch([document], len(TOWN_PIECES)), DecodeConfig(max_length=30))
     return [TOWN_PIECES.words[i] for i in best.ids]
 
@@ -301,10 +288,3 @@ def test_everybody_can_use_the_page(pages, name, theme):
         assert dark == (theme == "dark")
         if theme == "light":
             tab.check_keyboard()
-
-
-def test_the_frame_runs_its_own_script_only():
-    pointer = small_pointer()
-    frame, document = pointer._repr_html_(), pointer.document()
-    assert 'sandbox="allow-scripts"' in frame and document.count("</script>") == 2 and "<noscript>" in document
-    assert not re.search(r"""(src|href)\s*=\s*["'](?!#)|@import|url\((?!#)|fetch\(""", document)

@@ -32,9 +32,6 @@ def towns_data(models: Sequence[HierarchicalTransformer], clusters: Sequence[Tow
     Both models are of the form "code", without dropout.
     """
     model, beside = ({"config": asdict(m.config), "weights": packed(m.state_dict(), 32)} for m in models)
-    papers = [
-        {"title": " and ".join(c.truth), "town": c.title, "paragraphs": [p.text for p in c.paragraphs]} for c in clusters
-    ]
     return {
         **model,
         "beside": beside,
@@ -44,5 +41,8 @@ def towns_data(models: Sequence[HierarchicalTransformer], clusters: Sequence[Tow
         "towns": TOWNS,
         "values": VALUES,
         "places": FACT_PLACES,
-        "papers": papers,
+        "papers": [
+            {"title": " and ".join(c.truth), "town": c.title, "paragraphs": [p.text for p in c.paragraphs]}
+            for c in clusters
+        ],
     }

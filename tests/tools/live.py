@@ -38,7 +38,7 @@ return data.documents.map(read => {
 });"""
 FORCED = """
 const mean = (of, document, { ids, known }) => {
-  const logs = all(logProbs(of, document, ids, true)), counted = ids.map((id, t) => t).filter(t => known[t]);
+  const logs = all(logProbs(of, document, ids)), counted = ids.map((id, t) => t).filter(t => known[t]);
   return counted.reduce((sum, t) => sum + logs[t], 0) / counted.length;
 };
 return Object.fromEntries(Object.entries(data.changes).map(([name, { following, ...change }]) => {
@@ -59,14 +59,13 @@ def in_node(folder: Path, code: str, body: str, **data):
     return json.loads(done.stdout)
 
 
-def small_run(model, options, words: Sequence[str], source_words: Sequence[str] = (), **decode) -> SimpleNamespace:
+def small_run(model, options, words: Sequence[str], source_words: Sequence[str] = ()) -> SimpleNamespace:
     """A run of a small model with these words, of which nothing was trained."""
-    vocabulary = Vocabulary(words)
+    vocabulary, decode, folder = Vocabulary(words), DecodeConfig(max_length=9), Path("run")
     encoder = TextEncoder(options, vocabulary, Vocabulary(source_words) if source_words else None)
     return SimpleNamespace(
-        model=model, vocabulary=vocabulary, options=options, encoder=encoder,
-        decode=DecodeConfig(**{"max_length": 9, **decode}), folder=Path("run"),
-    )  # fmt: skip
+        model=model, vocabulary=vocabulary, options=options, encoder=encoder, decode=decode, folder=folder
+    )
 
 
 def read_by(document: EncodedDocument) -> dict:

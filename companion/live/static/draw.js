@@ -30,7 +30,7 @@ const tableCard = (id, title, ...more) => element("section", { className: "card"
 const ERASING = {
   name: j => String(j + 1),
   title: j => `Erase ${PAGE.unit} ${j + 1}, or bring it back`,
-  act: j => erase($("erased").value === String(j) ? "" : j),
+  act: j => setControl("erased", $("erased").value === String(j) ? "" : j),
   pressed: j => $("erased").value === String(j),
 };
 const rowsOf = () => PAGE.rows ?? ERASING;
@@ -109,9 +109,6 @@ function drawInside(output) {
   if (first !== before || end !== until) bringIntoView(spans[first], 2.5);
 }
 
-/** Bring the word of the largest weight into view. */
-const showStrongest = () => bringIntoView(view.spans[highest(drawn[shadesOfRun()[0].name], 1)[0]], 3);
-
 /** Bring a word into view inside the text's own box alone, a share of its height below its top. */
 function bringIntoView(span, share) {
   const article = $("text");
@@ -123,15 +120,16 @@ function bringIntoView(span, share) {
 
 // ---------------------------------------------------------------------------------------------------------- summaries
 
-/** Each summary in its box: unchanged, with the change, and what another model writes. */
+/** Each summary in its box: unchanged, with the change, and what another model writes. Words are marked that only one of
+ *  the first two has. */
 function drawSummaries() {
-  const { own, changed, other } = view, kept = changed && common(wordsOf(own), wordsOf(changed));
+  const { own, changed, other } = view, words = changed ? { own: new Set(wordsOf(changed)), changed: new Set(wordsOf(own)) } : {};
   const titles = { own: changed || other ? "unchanged" : "", changed: "with the change", other: PAGE.beside };
   $("summaries").classList.toggle("two", Boolean(changed || other));
   for (const [name, title] of Object.entries(titles)) {
     $(name).hidden = name !== "own" && !view[name];
-    drawSummary(name, title, view[name] ?? {}, ({ output }, t) => ({
-      copied: output.generate < 0.5, [name === "own" ? "gone" : "new"]: name !== "other" && Boolean(kept) && !kept[name].has(t),
+    drawSummary(name, title, view[name] ?? {}, ({ id, output }, t) => ({
+      copied: output.generate < 0.5, [name === "own" ? "gone" : "new"]: name in words && !words[name].has(word(id, view[name].text)),
       ...PAGE.classes?.(view[name], t),
     }));
   }
@@ -154,21 +152,6 @@ function drawSummary(name, title, { steps = [], logP, text }, classes) {
   words.forEach((_, t) => {
     for (const [className, on] of Object.entries(classes(steps[t], t))) shown[t].lastChild.classList.toggle(className, on);
   });
-}
-
-/** Places of the words that two summaries share in their order (the longest common subsequence), in each of them. */
-function common(a, b) {
-  const width = b.length + 1, longest = new Uint16Array((a.length + 1) * width), own = new Set(), changed = new Set();
-  for (let i = a.length - 1; i >= 0; i--)
-    for (let j = b.length - 1; j >= 0; j--)
-      longest[i * width + j] = a[i] === b[j] ? 1 + longest[(i + 1) * width + j + 1]
-        : Math.max(longest[(i + 1) * width + j], longest[i * width + j + 1]);
-  for (let i = 0, j = 0; i < a.length && j < b.length;) {
-    if (a[i] === b[j]) { own.add(i++); changed.add(j++); }
-    else if (longest[(i + 1) * width + j] >= longest[i * width + j + 1]) i++;
-    else j++;
-  }
-  return { own, changed };
 }
 
 /** log P a word of the unchanged summary, unchanged and with a change: a line for people. */

@@ -19,7 +19,6 @@ const cells = (...contents) => element("tr", {}, ...contents.map(c => element("t
 
 const number = x => x >= 0.9995 ? x.toFixed(2) : x >= 0.001 || x === 0 ? x.toFixed(3) : x.toExponential(1);
 const signed = (x, digits = 3) => x.toFixed(digits).replace("-", "−");
-const mean = numbers => numbers.reduce((a, b) => a + b, 0) / numbers.length;
 const highest = (numbers, count) => largest(numbers, count).length ? largest(numbers, count) : [0];
 
 /** Shade an element as dark as a share of 0 to 1; letters on it can be read. */

@@ -53,7 +53,7 @@ class HierarchicalTransformer {
       x = global[l].x;
       yield l;
     }
-    const words = layerNorm(weights, "encoder_norm", joined(x));
+    const words = layerNorm(weights, "encoder_norm", stacked(x));
     const source = this.decoder.map(layer => layer.source.keysAndValues(words));
     return { sentences, unknown, paragraphOf, N: paragraphOf.length, P: lengths.length, inputs, local, global, words, source };
   }

@@ -2,7 +2,7 @@
  * into a paragraph, a word, a layer and a head, and can edit the paragraphs. */
 
 const FACT_NAMES = ["founded in", "river", "known for", "mayor"];
-const SIGNS = { right: ["✓", "right"], tied: ["≈", "unsure"], "minority's": ["✗", "wrong"], "other town's": ["✗", "wrong"], nowhere: ["✗", "wrong"] };
+const SIGNS = { right: ["✓", "right"], tied: ["≈", "unsure"] }, WRONG = ["✗", "wrong"];
 const NO_GLOBAL = "this model has no global layers";
 
 /** Equations in their order: number, formula in the code's form, and what it gives of a place `c` (`chosen`). */
@@ -12,19 +12,19 @@ const EQUATIONS = [
   [9, "pe<sub>ij</sub> = [e<sub>j</sub>; e<sub>i</sub>]", c => vector(c.of.position(c.i, c.j))],
   [10, "x<sup>0</sup><sub>ij</sub> = √d w<sub>ij</sub> + pe<sub>ij</sub>", c => vector(c.at(c.encoded.inputs[c.i]))],
   [11, "h = x + MHAtt(LN x)", c => `${c.word} looks most at ${c.encoded.local.map((_, l) => localLook(c, l)).join("; ")}`],
-  [12, "x<sup>l</sup> = h + FFN(LN h)", c => { const { h, x } = c.encoded.local.at(-1)[c.i]; return `|h| ${size(c.at(h))}, |x| ${size(c.at(x))} in the last local layer`; }],
-  [13, "a<sup>z</sup><sub>ij</sub> = W<sup>z</sup><sub>a</sub>LN(x<sub>ij</sub>)", c => c.global && `${signed(c.pooled.scores[c.j * c.heads + c.z], 2)} for ${c.word}`],
-  [14, "b<sup>z</sup><sub>ij</sub> = W<sup>z</sup><sub>b</sub>LN(x<sub>ij</sub>)", c => c.global && vector(c.head(c.pooled.values, c.j))],
-  [15, "â<sup>z</sup><sub>ij</sub> = softmax<sub>j</sub>(a<sup>z</sup><sub>ij</sub>)", c => c.global && `${number(c.pooled.weights[c.j * c.heads + c.z])} for ${c.word}`],
-  [16, "head<sup>z</sup><sub>i</sub> = LN(Σ<sub>j</sub> â<sup>z</sup><sub>ij</sub>b<sup>z</sup><sub>ij</sub>)", c => c.global && vector(c.head(c.global.norm, c.i))],
-  [17, "q<sup>z</sup><sub>i</sub> = W<sub>q</sub>head<sup>z</sup><sub>i</sub>", c => c.global && vector(c.head(c.global.queries, c.i))],
-  [18, "k<sup>z</sup><sub>i′</sub> = W<sub>k</sub>head<sup>z</sup><sub>i′</sub>", c => c.global && `i′ = ${c.k}: ${vector(c.head(c.global.keys, c.k))}`],
-  [19, "v<sup>z</sup><sub>i′</sub> = W<sub>v</sub>head<sup>z</sup><sub>i′</sub>", c => c.global && `i′ = ${c.k}: ${vector(c.head(c.global.values, c.k))}`],
+  [12, "x<sup>l</sup> = h + FFN(LN h)", c => { const { h, x } = c.encoded.local.at(-1)[c.i]; return `|h| ${length(c.at(h))}, |x| ${length(c.at(x))} in the last local layer`; }],
+  [13, "a<sup>z</sup><sub>ij</sub> = W<sup>z</sup><sub>a</sub>LN(x<sub>ij</sub>)", c => `${signed(c.pooled.scores[c.j * c.heads + c.z], 2)} for ${c.word}`],
+  [14, "b<sup>z</sup><sub>ij</sub> = W<sup>z</sup><sub>b</sub>LN(x<sub>ij</sub>)", c => vector(c.head(c.pooled.values, c.j))],
+  [15, "â<sup>z</sup><sub>ij</sub> = softmax<sub>j</sub>(a<sup>z</sup><sub>ij</sub>)", c => `${number(c.pooled.weights[c.j * c.heads + c.z])} for ${c.word}`],
+  [16, "head<sup>z</sup><sub>i</sub> = LN(Σ<sub>j</sub> â<sup>z</sup><sub>ij</sub>b<sup>z</sup><sub>ij</sub>)", c => vector(c.head(c.global.norm, c.i))],
+  [17, "q<sup>z</sup><sub>i</sub> = W<sub>q</sub>head<sup>z</sup><sub>i</sub>", c => vector(c.head(c.global.queries, c.i))],
+  [18, "k<sup>z</sup><sub>i′</sub> = W<sub>k</sub>head<sup>z</sup><sub>i′</sub>", c => `i′ = ${c.k}: ${vector(c.head(c.global.keys, c.k))}`],
+  [19, "v<sup>z</sup><sub>i′</sub> = W<sub>v</sub>head<sup>z</sup><sub>i′</sub>", c => `i′ = ${c.k}: ${vector(c.head(c.global.values, c.k))}`],
   [20, "context<sup>z</sup><sub>i</sub> = Σ<sub>i′</sub> softmax<sub>i′</sub>(q<sup>z⊤</sup><sub>i</sub>k<sup>z</sup><sub>i′</sub> / √d<sub>head</sub>) v<sup>z</sup><sub>i′</sub>",
-    c => c.global && `score ${signed(dot(c.head(c.global.queries, c.i), c.head(c.global.keys, c.k)) / Math.sqrt(c.s), 2)}, weight ${number(c.between(c.i, c.k))} of ${nameOf(c.text, c.k)}; ${vector(c.head(c.global.contexts, c.i))}`],
-  [21, "c<sub>i</sub> = W<sub>c</sub>[context<sup>1</sup><sub>i</sub>; …; context<sup>n</sup><sub>i</sub>]", c => c.global && vector(row(c.global.c, c.d, c.i))],
-  [22, "g<sub>ij</sub> = FFN(LN(x<sub>ij</sub> + c<sub>i</sub>))", c => c.global && vector(c.at(c.global.after[c.i]))],
-  [23, "x<sup>l</sup><sub>ij</sub> = x<sub>ij</sub> + c<sub>i</sub> + g<sub>ij</sub>", c => c.global && `|x| from ${size(c.at(c.global.paragraphs[c.i]))} to ${size(c.at(c.global.x[c.i]))}`],
+    c => `score ${signed(dot(c.head(c.global.queries, c.i), c.head(c.global.keys, c.k)) / Math.sqrt(c.s), 2)}, weight ${number(c.between(c.i, c.k))} of ${nameOf(c.text, c.k)}; ${vector(c.head(c.global.contexts, c.i))}`],
+  [21, "c<sub>i</sub> = W<sub>c</sub>[context<sup>1</sup><sub>i</sub>; …; context<sup>n</sup><sub>i</sub>]", c => vector(row(c.global.c, c.d, c.i))],
+  [22, "g<sub>ij</sub> = FFN(LN(x<sub>ij</sub> + c<sub>i</sub>))", c => vector(c.at(c.global.after[c.i]))],
+  [23, "x<sup>l</sup><sub>ij</sub> = x<sub>ij</sub> + c<sub>i</sub> + g<sub>ij</sub>", c => `|x| from ${length(c.at(c.global.paragraphs[c.i]))} to ${length(c.at(c.global.x[c.i]))}`],
   ["y", "y + MHAtt(LN y, words)", c => { const most = highest(c.output.words, 1)[0]; return `most at “${c.text.words[most]}” of ${nameOf(c.text, c.encoded.paragraphOf[most])}: ${number(c.output.words[most])}`; }],
   ["P", "softmax(E LN(y) + b)", c => bestOf(c.output.best.mixed)],
 ];
@@ -32,10 +32,12 @@ const EQUATIONS = [
 const facts = new TownFacts(DATA);
 const place = { paragraph: 2, word: 0, layer: 1, head: 1, from: null };  // what the reader looks into
 
+const LAYERS = Array.from({ length: DATA.config.global_layers }, (_, l) => l);
 const CUTS = ["itself", "first"];
 const cutting = l => ({
-  id: `cut${l}`, label: `global layer ${l + 1}`, none: "as it is", choices: () => [[0, "each paragraph sees itself alone"], [1, "none looks at the title"]],
-  change: () => ({ cuts: Array.from({ length: DATA.config.global_layers }, (_, l) => CUTS[$(`cut${l}`).value] ?? "") }), anew: true,
+  id: `cut${l}`, label: `global layer ${l + 1}`, none: "as it is", anew: true,
+  choices: () => [[0, "each paragraph sees itself alone"], [1, "none looks at the title"]],
+  change: () => ({ cuts: LAYERS.map(l => CUTS[$(`cut${l}`).value] ?? "") }),
 });
 
 const PAGE = {
@@ -47,13 +49,16 @@ const PAGE = {
   beside: "without global layers",
   closed: true,
   begin: { step: facts.places[1], equation: EQUATIONS.findIndex(([n]) => n === 20) },
-  equations: EQUATIONS.map(([n, formula, value]) => [n, formula, () => value(chosen()) || NO_GLOBAL]),
+  equations: EQUATIONS.map(([n, formula, value]) => [n, formula, () => {
+    const c = chosen();
+    return n >= 13 && n <= 23 && !c.global ? NO_GLOBAL : value(c);
+  }]),
 
   attention: {
     title: "Attention: of the decoder, and pooling (15)",
     shades: [
-      { name: "decoder", label: "the decoder's attention", short: "decoder", weights: o => o.words, most: weights => Math.max(...weights) },
-      { name: "pooling", label: "pooling in the chosen layer and head", short: "pooling (15)", weights: (o, text) => pooledWords(text), most: weights => Math.max(...weights) || 1 },
+      { name: "decoder", label: "the decoder's attention", short: "decoder", weights: o => o.words, most: maximum },
+      { name: "pooling", label: "pooling in the chosen layer and head", short: "pooling (15)", weights: (o, text) => pooledWords(text), most: weights => maximum(weights) || 1 },
     ],
     units: { label: "of the paragraph", weights: o => o.paragraphs },
   },
@@ -76,9 +81,9 @@ const PAGE = {
     { id: "title", label: "title", none: "as it is", choices: () => townsIn(view.read).map(town => [DATA.towns.indexOf(town), town]),
       text: (raw, n) => ({ ...raw, town: DATA.towns[n] }) },
     { id: "edited", hidden: true, text: (raw, paragraphs) => ({ ...raw, paragraphs }) },
-    ...Array.from({ length: DATA.config.global_layers }, (_, l) => cutting(l)),
+    ...LAYERS.map(cutting),
     { id: "sees", label: "decoder sees", none: "all paragraphs", change: (others, text) => ({ seen: seenRows(text, !others) }),
-      choices: () => [[0, "those of the title's town alone"], [1, "those of other towns alone"]] },
+      choices: () => [[0, "only those of the title's town"], [1, "only those of other towns"]] },
     { id: "positions", label: "no paragraph positions", change: () => ({ positions: false }), anew: true },
   ],
 
@@ -92,7 +97,7 @@ const PAGE = {
 
   /** Facts of a summary are underlined as right, wrong, or neither. */
   classes(written, t) {
-    const fact = judge(written).find((_, f) => facts.places[f] === t), [, kind] = SIGNS[fact?.kind] ?? [];
+    const fact = judge(written).find((_, f) => facts.places[f] === t), [, kind] = fact ? SIGNS[fact.kind] ?? WRONG : [];
     return { fact: Boolean(fact), right: kind === "right", wrong: kind === "wrong", unsure: kind === "unsure" };
   },
 
@@ -101,9 +106,8 @@ const PAGE = {
 
 // ------------------------------------------------------------------------------------------------------------ helpers
 
-const size = v => signed(Math.hypot(...v), 2);
-const vector = v => `(${[...v.subarray(0, 3)].map(x => signed(x, 2)).join(", ")}, …), length ${size(v)}`;
-const dot = (a, b) => a.reduce((total, x, i) => total + x * b[i], 0);
+const length = v => signed(size(v), 2);
+const vector = v => `(${[...v.subarray(0, 3)].map(x => signed(x, 2)).join(", ")}, …), length ${length(v)}`;
 
 const townsIn = text => [...new Set(text?.words.filter(w => facts.towns.has(w)))].sort();
 const townsOf = ({ rows }) => rows.map(words => words.find(w => facts.towns.has(w)) ?? "");  // of each row
@@ -170,7 +174,7 @@ function factRows() {
   const judged = names.map(name => judge(view[name])), right = of => of.filter(({ kind }) => kind === "right").length;
   return [header("fact", ...names.map((name, n) => `${titles[name]}: ${right(judged[n])} of ${FACT_NAMES.length}`)),
     ...FACT_NAMES.map((fact, f) => element("tr", {}, element("th", { scope: "row" }, fact), ...judged.map(of => {
-      const [sign, className] = SIGNS[of[f].kind];
+      const [sign, className] = SIGNS[of[f].kind] ?? WRONG;
       return element("td", { className }, `${sign} ${of[f].word || "–"} (${verdict(of[f])})`);
     })))];
 }
@@ -179,7 +183,8 @@ function factRows() {
 
 /** A cell as dark as its weight. */
 function weightCell(weight, attributes = {}) {
-  const cell = element("td", { title: number(weight), ...attributes, className: `shaded ${attributes.className ?? ""}` }, weight.toFixed(2).replace(/^0/, ""));
+  const cell = element("td", { title: number(weight), ...attributes }, weight.toFixed(2).replace(/^0/, ""));
+  cell.classList.add("shaded");
   shade(cell, weight);
   return cell;
 }
@@ -207,7 +212,7 @@ function matrixRows({ text, global, l, z, i, k, between }) {
     });
   };
   return [element("caption", {}, `Layer ${l + 1}, head ${z + 1}: ${pairOf(text, i, k, between(i, k))}.`),
-    element("tr", { role: "row" }, element("th", { scope: "col" }, "from"), ...order.map(c => element("th", { scope: "col", title: nameOf(text, c) }, name(c)))),
+    header("from", ...order.map(name)),
     ...order.map(r => element("tr", { role: "row" }, element("th", { scope: "row" }, `${name(r)} ${towns[r]}`), ...order.map(c => cell(r, c))))];
 }
 
@@ -233,7 +238,10 @@ let focused = "";  // the tool with which the reader goes on when the text has b
 function finishText(text, article) {
   const { paragraphs } = text.raw, { unknown } = text.ids;
   view.bars.slice(1).forEach(({ parentElement: line }, n) => {
-    const tool = (sign, what, act) => button(sign, act, { title: `${what} this paragraph`, "aria-label": `${what} paragraph ${n + 1}`, "data-tool": `${what} ${n}` });
+    const tool = (sign, what, act) => {
+      const said = `${what} paragraph ${n + 1}`;
+      return button(sign, act, { title: said, "aria-label": said, "data-tool": `${what} ${n}` });
+    };
     const drop = () => take(paragraphs.filter((_, other) => other !== n), `Drop ${Math.min(n, paragraphs.length - 2)}`);
     line.append(element("span", { className: "tools" }, tool("✎", "Edit", () => edit(paragraphs, n, line)), tool("✕", "Drop", drop)));
   });
@@ -255,7 +263,9 @@ function take(paragraphs, tool) {
 
 /** A field in place of a paragraph: Enter or leaving it takes its words, Escape leaves them as they were. */
 function edit(paragraphs, n, line) {
-  const field = element("textarea", { rows: 3, maxLength: 600, spellcheck: false, value: paragraphs[n], "aria-label": `Words of paragraph ${n + 1}` });
+  const field = element("textarea", {
+    rows: 3, maxLength: 600, spellcheck: false, value: paragraphs[n], "aria-label": `Words of paragraph ${n + 1}`,
+  });
   let done = false;
   const leave = taken => {
     if (done) return;

@@ -1,20 +1,19 @@
 /* The page: a text, the summary that the model writes of it, and for each word the numbers of every equation.
  *
- * What is a model's own is in PAGE, of a script that stands before this one:
+ * A model's own script (NAME_page.js) stands before this one and defines PAGE:
  *   model      its class (see `search.js`), with `encode(ids)`, a generator, and `with(change)`
- *   read       (text, options) to what is read of a text: rows of words, and the heading of each; unit: what a row is
- *   equations  [number, formula, value(output, text)] in the order of a step; the parts of the picture with that number are lit
- *   attention  title, shades {name, label, weights(output, text), ...} and units {label, weights} of the words and rows
- *   next       title, columns of `output.best`, and what says how the model generates
+ *   read       (text, options) to {rows: lists of words, of: the heading of each}; unit: the name of a row
+ *   equations  [number, formula, value(output, text)] in the order of a step; they light the parts of the picture
+ *   attention  title; shades {name, label, weights(output, text), ...} of the words; units {label, weights} of the rows
+ *   next       title, columns of `output.best`, and a name for the switch
  *   tables     more of a step: {id, title, rows(output, text), note, place(card)}
- *   changes    controls {id, label, ...}: a box, with `choices` a list, or `hidden`. What is chosen makes a `change` of the
+ *   changes    controls {id, label, ...}: a box, with `choices` a list, or `hidden`. A control makes a `change` of the
  *              model, one by the document of another `paper`, of the `text` before it is read, or `rules` of the search;
- *              `anew`: the text is encoded with it; `without`: whether the run does not have that part
- * and where a model has them: `about` it, `says` (symbols as they are shown), `inside(output)` (the first and the last word
- * in sight), `readings` ({label, config, options}: other ways to read a text), `vocabulary` in place of the shared one,
- * `beside` (what the summary of the page's second model is called), `closed` (a reader cannot bring a text), `begin` (step
- * and equation at the start), and what is its own of the text: `rows` (in place of `ERASING`), `pick(row, word)`, `classes`
- * of the words of a summary, `finishText` and `finishStep`; `build()` adds controls.
+ *              `anew`: the text is encoded again; `without`: whether the run lacks that part
+ * A PAGE may also have `about` (a sentence), `says` (names of symbols), `inside(output)` (first and last word in sight),
+ * `readings` ({label, config, options}: other ways to read a text), `vocabulary`, `beside` (a title for the summary of a
+ * second model), `closed` (a reader cannot bring a text), `begin` (the first step and equation), `rows` (instead of
+ * `ERASING`), `pick(row, word)`, `classes(summary, t)`, `finishText`, `finishStep`, and `build()`, which adds controls.
  */
 
 let model, second, vocabulary;
@@ -76,8 +75,6 @@ function textOf(raw) {
   return { raw, rows, of, words: rows.flat(), lengths: rows.map(words => words.length), ids: vocabulary.encode(rows), gap: null };
 }
 
-const BY_ROW = ["sentences", "read"];  // ids of a text in rows: of what is written, and of what the encoder reads where that is another vocabulary
-
 /** The same text without `size` words from the place `at` on: a word, or a row, whose number it is. */
 function without(text, at, size, row = null) {
   const cut = rows => {
@@ -86,7 +83,7 @@ function without(text, at, size, row = null) {
     return rows.map(words => words.filter(stays)).filter(words => words.length);
   };
   const ids = { ...text.ids };
-  for (const name of BY_ROW) if (name in ids) ids[name] = cut(ids[name]);
+  for (const name of ["sentences", "read"]) if (name in ids) ids[name] = cut(ids[name]);  // `read`: of another vocabulary
   const rows = cut(text.rows);
   return { ...text, words: rows.flat(), lengths: rows.map(words => words.length), ids, gap: { at, size, row } };
 }
@@ -152,9 +149,8 @@ async function searched(job, name, of, text, document, more = {}) {
   const started = performance.now(), show = (best, done = false) => {
     view[name] = summaryOf(best, { of, text, document, done });
     view.looked = name;
-    const last = PAGE.equations.length - 1, { steps } = view[name];
-    if (view.follows) view.step = done && PAGE.begin?.step || steps.length - 1;
-    if (view.follows) view.equation = done ? PAGE.begin?.equation ?? last : view.equation < last ? view.equation + 1 : 0;  // one after the other is lit
+    if (view.follows) view.step = done && PAGE.begin?.step || view[name].steps.length - 1;
+    if (view.follows && done) view.equation = PAGE.begin?.equation ?? PAGE.equations.length - 1;
     drawSummaries();
   };
   say("writes …");
@@ -227,9 +223,6 @@ function setControl(id, value) {
   $(id).dispatchEvent(new Event("change"));
 }
 
-/** Erase a row of the text, or none (""). */
-const erase = row => setControl("erased", row);
-
 /** A control was moved. What is erased is a place in the text: it goes with no other change of the text. */
 function choose({ id, text, gap }) {
   for (const other of controls())
@@ -244,7 +237,8 @@ const fillList = ({ id, none, choices }) => choices && $(id).replaceChildren(opt
 function look(name, step) {
   Object.assign(view, { looked: name, step, follows: false });
   drawStep();
-  showStrongest();
+  const [strongest] = highest(drawn[shadesOfRun()[0].name], 1);
+  bringIntoView(view.spans[strongest], 3);
 }
 
 function light(equation) {
@@ -282,7 +276,9 @@ function build() {
   $("equations").append(...equations.map(([n, formula], place) =>
     element("button", { type: "button", role: "radio", tabIndex: -1, onclick: () => light(place) },
       element("b", {}, typeof n === "number" ? `(${n})` : n),
-      element("span", { className: "line" }, element("span", { className: "formula", innerHTML: formula }), element("span", { className: "value" })))));
+      element("span", { className: "line" },
+        element("span", { className: "formula", innerHTML: formula }),
+        element("span", { className: "value" })))));
   $("reading").replaceChildren(...(readings ?? []).map(({ label }, n) => option(n, label)));
   $("reading").parentElement.hidden = !readings;
   $("pasting").hidden = Boolean(closed);
@@ -326,7 +322,7 @@ function listen() {
   for (const control of controls()) $(control.id).addEventListener("change", () => choose(control));
   for (const id of ["blocking", "beam", "least", "most"])
     $(id).addEventListener("change", () => { if (view.own) view.own.done = false; rewrite(); });
-  for (const input of document.querySelectorAll("[name=shade]")) input.addEventListener("change", () => { if (drawn) { drawWeights(); drawAttention(); } });
+  $("shades").addEventListener("change", () => drawn && drawStep());
 }
 
 (async () => {

@@ -94,22 +94,15 @@ function drawTree() {
     return [shape("path", { d: curve, class: kind }), ...texts];
   });
   const width = columns.length * COLUMN, height = Math.max(...columns.map(column => column.length)) * LINE;
-  setAttributes($("tree"), {
-    width, height, viewBox: `0 0 ${width} ${height}`,
-    "aria-label": `A tree of ${places.size - 1} hypotheses with log P below each; the table has those that ended`,
-  });
-  $("tree").replaceChildren(...shapes);
+  const said = `A tree of ${places.size - 1} hypotheses with log P below each; the table has those that ended`;
+  $("tree").replaceChildren(shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": said }, ...shapes));
 }
 
-function shape(tag, attributes, text = "") {
+function shape(tag, attributes, ...children) {
   const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  setAttributes(made, attributes);
-  made.textContent = text;
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...children);
   return made;
-}
-
-function setAttributes(of, attributes) {
-  for (const [name, value] of Object.entries(attributes)) of.setAttribute(name, value);
 }
 
 function drawEnded() {

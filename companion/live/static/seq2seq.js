@@ -19,7 +19,7 @@ class Seq2Seq {
     const { weights, attention } = this, source = sentences.flat(), N = source.length;
     const embedded = embed(weights["embedding.weight"], source);
     const { states, last } = bidirectional(weights, "encoder", embedded, N);
-    const hidden = linear(weights["bridge.weight"], last, 1, weights["bridge.bias"]);
+    const hidden = layer(weights, "bridge", last, 1);
     return { source, unknown, extra: unknown.length, N, words: states, keys: attention.keys(states, N), hidden };
   }
 
