@@ -16,11 +16,9 @@ import torch
 from safetensors.torch import save
 from torch import Tensor
 
-from companion.live.towns import write_towns_page
 from companion.tasks.task import Task, greedy_words, learn
 from companion.tasks.town_clusters import FACT_PLACES, TOWN_PIECES, TownCluster, town_cluster, town_document
 from lib.data.batch import Batch, EncodedDocument, make_batch
-from lib.decoding.search import DecodeConfig
 from lib.evaluation.interventions import NOTHING, Change, changes_of, decoder_sees
 from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
 from lib.system.files import project_root, write_whole
@@ -30,7 +28,6 @@ STEPS = 1000
 BATCH = 32
 TESTED = 200  # unseen clusters
 _LONGEST = 30  # pieces of a summary that is written
-_OFFERED = 20  # clusters of the live page
 
 
 @dataclass(frozen=True)
@@ -208,14 +205,6 @@ def open_towns(steps: int = 0, seed: int = 0) -> dict[str, HierarchicalTransform
         models[row] = town_model(row).eval()
         models[row].load_state_dict(under(row, weights))
     return models
-
-
-def write_live_towns(path: Path) -> Path:
-    """The page of the shipped models, with the first unseen clusters."""
-    models = open_towns()
-    return write_towns_page(
-        path, [models[row] for row in SHIPPED], unseen_towns(_OFFERED), DecodeConfig(beam=1, max_length=_LONGEST)
-    )
 
 
 TASK = Task(
