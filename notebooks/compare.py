@@ -54,7 +54,7 @@ from companion.pages.figures import interval_bars
 from lib.decoding.search import summarize
 from lib.evaluation.summaries import write_summaries
 from companion.results.kept import render
-from companion.pages.runs import measured, unseen_papers
+from companion.pages.runs import run_module, unseen_papers
 from companion.pages.shown import (
     PageFigures,
     Passages,
@@ -95,14 +95,14 @@ alone = torch.cuda.is_available() or preset != "demo"
 
 
 def train_here(model, paper):
-    """A run of a model, trained at the comparison's preset, and what that takes."""
-    what = [model, "--preset", paper.comparison.get(preset, preset)]
+    """A run of a model, trained at the comparison's preset, and the time that it took."""
+    what = ["lib.train", model, "--preset", paper.comparison.get(preset, preset)]
     what += ["--dataset", dataset, "--errors", "skip", "--seed", str(seed)]
     what += ["--steps", str(steps)] if steps else []
     what += ["--output", str(here / model), "--resume"]
-    threads = None if alone else 1
-    cost = measured(here / model, "training", "lib.train", *what, threads=threads)
-    return lib.load(here / model), f"{cost['seconds']:.0f} s, {cost['gb']:.2f} GB"
+    run_module(*what, threads=None if alone else 1)
+    run = lib.load(here / model)
+    return run, f"{3600 * run.hours:.0f} s"
 
 
 def shipped_run(folder, paper):

@@ -62,7 +62,7 @@ from lib.models.hierarchical_transformer import (
 )
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
 from companion.pages.checks import Checks, gradients
-from companion.pages.diagrams import show_folded, show_model
+from companion.pages.diagrams import show_model
 from companion.pages.figures import lines, word_maps
 from companion.pages.measured import lost_table, task_results
 from companion.pages.runs import (
@@ -1113,7 +1113,7 @@ $$P(w)=p\,P_g(w)+(1-p)\!\!\sum_{i:x_i=w}\!\!\gamma_i,\qquad p=\sigma\Bigl(w_f^\t
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-show_folded("Copying in a picture", "copying_transformer")
+show_model("copying_transformer")
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 run, origin = run_for_page(

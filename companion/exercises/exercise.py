@@ -9,7 +9,6 @@ from math import log
 from operator import itemgetter
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
