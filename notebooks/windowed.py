@@ -290,8 +290,8 @@ Copying knows the words of the facts but not $\rightarrow$, which stands in no t
 # %% slideshow={"slide_type": "skip"}
 print("the text above:", " ".join(words[i] for i in example.target))
 for part, take_away in LEFT_OUT.items():
-    changed = take_away(fact_model)
-    summary = [step.word for step in fact_steps(changed, example)]
+    with take_away(fact_model):
+        summary = [step.word for step in fact_steps(fact_model, example)]
     named = "all parts" if part == "nothing" else f"without {part}"
     print(f"{named}:", " ".join(summary))
 
