@@ -16,7 +16,7 @@ from tests.test_project import PAGES as EVERY_PAGE
 from tests.test_project import notebook
 
 ROOT = project_root()
-PAGES = [page for page in EVERY_PAGE if page.stem != "baselines"]  # which has no exercises
+PAGES = [page for page in EVERY_PAGE if page.stem not in ("baselines", "compare")]  # which have no exercises
 SOLUTION = re.compile(r" *### BEGIN SOLUTION\n(.*?) *### END SOLUTION", re.DOTALL)
 HIDDEN = re.compile(r"### BEGIN HIDDEN TESTS\n(.*?)### END HIDDEN TESTS", re.DOTALL)
 GRADED = "hierarchical_transformer"  # the page whose exercises take least time

@@ -13,7 +13,7 @@ from companion.exercises.exercise import Case, Exercises
 from companion.site.class_pages import answers_of, exercises_of
 from tests.test_project import PAGES, notebook
 
-NAMES = [page.stem for page in PAGES if page.stem != "baselines"]  # which has none
+NAMES = [page.stem for page in PAGES if page.stem not in ("baselines", "compare")]  # which have none
 
 
 def page_of(*cases, points=3, shown=1):

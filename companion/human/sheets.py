@@ -96,10 +96,9 @@ def write_answers(folder: str | Path) -> int:
     asked["item"] = [f"q{number + 1}" for number in asked.index]
     asked["summary"] = [key["summaries"][row.system][row.document] for row in asked.itertuples()]
     key["answers"] = dict(zip(asked["item"], asked["system"]))
-    shown = asked.rename(columns={"answer": "expected"})[["item", "summary", "question", "expected"]].to_dict(
-        "records"
-    )
-    _write_form(folder / "answers.html", "Answering questions from summaries", {"answers": shown})
+    shown = asked.rename(columns={"answer": "expected"})[["item", "summary", "question", "expected"]]
+    content = {"answers": shown.to_dict("records")}
+    _write_form(folder / "answers.html", "Answering questions from summaries", content)
     write_json(folder / "key.json", key)
     return len(shown)
 
