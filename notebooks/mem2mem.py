@@ -99,7 +99,7 @@ show_tables()
 
 # %% slideshow={"slide_type": "subslide"}
 # "both": λ1 = 0.01, λ2 = 0.1
-toy, _ = learn_planted(Mem2Mem, "both", "plain gate", seed + 3)
+toy = learn_planted(Mem2Mem, "both", "plain gate", seed + 3)
 document = unseen_documents()[0]
 planted_steps(toy, document)
 
@@ -221,9 +221,7 @@ def planted_attention(model, document):
 panels = []
 for name in ("both", "neither", "no L(comp)", "no L(read)"):
     learned = (
-        toy
-        if name == "both"
-        else learn_planted(Mem2Mem, name, "plain gate", seed + 3)[0]
+        toy if name == "both" else learn_planted(Mem2Mem, name, "plain gate", seed + 3)
     )
     for symbol, panel in zip("Aψ", planted_attention(learned, document)):
         panels.append({"title": f"{name}: {symbol}", **panel})
@@ -272,7 +270,7 @@ rows["memory alone, never written, neither"] = "memory alone, neither, never wri
 task_table("memory", columns, rows)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-learned, _ = learn_planted(MemoryAlone, "both", "never written", seed)
+learned = learn_planted(MemoryAlone, "both", "never written", seed)
 A, psi = planted_attention(learned, document)
 panels = [{"title": "write attention A", **A}, {"title": "read attention ψ", **psi}]
 caption = (

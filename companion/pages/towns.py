@@ -56,21 +56,11 @@ def _at_the_end(measures: Measures) -> dict[str, str]:
     }
 
 
-_CUTS_IN_WORDS = (
-    "no look at the title in layer 1",
-    "no look at the title in layer 2",
-    "no look at the title",
-    "layer 1: each paragraph sees itself alone",
-    "layer 2: each paragraph sees itself alone",
-    "both layers: each sees itself alone",
-)
-
-
 def cuts_table(towns: Measures, named: Measures) -> pd.DataFrame:
     """What is right of the tasks `towns` and `named` where a look between paragraphs is cut, and what the decoder
     still writes when it sees the answer's paragraphs alone, or all others."""
     keys = {"nothing is cut": ("right", "right")}
-    keys |= {words: (f"right, {cut}", f"right, {cut}") for cut, words in zip(CUTS, _CUTS_IN_WORDS)}
+    keys |= {words: (f"right, {cut}", f"right, {cut}") for cut, words in CUTS.items()}
     keys["decoder: the answer's paragraphs alone"] = "right, decoder sees the title's town", "right, decoder sees it"
     keys["decoder: all others alone"] = "right, decoder sees the other town", "right, decoder sees the rest"
     cells = {words: [shares(towns[one]), shares(named[other])] for words, (one, other) in keys.items()}
