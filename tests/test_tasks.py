@@ -200,15 +200,25 @@ def test_the_decoder_has_only_the_last_state(encoder):
     assert not torch.allclose(model.decode(batch.target_input, started)[0].features, features)
 
 
-@pytest.mark.parametrize("buys, agrees, answer_first", list(product((True, False), repeat=3)))
-def test_a_headline_says_what_offer_and_answer_say(buys, agrees, answer_first):
-    document = short_news.dispatch("xanthe", "yorrel", "zinder", buys, agrees, answer_first)
-    words = short_news.WRITTEN.text(document.source, document.unknown)
-    buyer, bought = ("yorrel", "zinder") if buys else ("zinder", "yorrel")
-    offer = f"xanthe says yorrel {'wants to buy' if buys else 'may be sold to'} zinder ."
-    answer = f"the board of {bought} {'agrees' if agrees else 'refuses'} ."
-    assert words == (f"{answer} {offer}" if answer_first else f"{offer} {answer}")
-    headline = f"{buyer} to buy {bought}" if agrees else f"{bought} rejects {buyer}"
+@pytest.mark.parametrize(
+    "said, text, headline",
+    [
+        (
+            "buys agrees",
+            "xanthe says yorrel wants to buy zinder . the board of zinder agrees .",
+            "yorrel to buy zinder",
+        ),
+        (
+            "first",
+            "the board of yorrel refuses . xanthe says yorrel may be sold to zinder .",
+            "yorrel rejects zinder",
+        ),
+    ],
+)
+def test_a_headline_says_what_offer_and_answer_say(said, text, headline):
+    facts = (word in said for word in ("buys", "agrees", "first"))
+    document = short_news.dispatch("xanthe", "yorrel", "zinder", *facts)
+    assert short_news.WRITTEN.text(document.source, document.unknown) == text
     assert document.reference == [headline] == [short_news.WRITTEN.text(document.target, document.unknown)]
 
 

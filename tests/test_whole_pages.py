@@ -56,7 +56,7 @@ def papermill(page: str, folder: Path, **parameters) -> nbformat.NotebookNode:
     )
     assert run.returncode == 0, run.stderr[-3000:]
     notebook = nbformat.read(folder / "out.ipynb", as_version=4)
-    assert notebook.metadata.papermill.exception is None or not notebook.metadata.papermill.exception
+    assert not notebook.metadata.papermill.exception
     for cell in notebook.cells:
         if cell.cell_type == "code" and cell.source.strip():
             assert cell.execution_count is not None, cell.source
