@@ -201,25 +201,19 @@ def test_the_decoder_has_only_the_last_state(encoder):
 
 
 @pytest.mark.parametrize(
-    "said, text, headline",
+    "said, offer, answer, headline",
     [
-        (
-            "buys agrees",
-            "xanthe says yorrel wants to buy zinder . the board of zinder agrees .",
-            "yorrel to buy zinder",
-        ),
-        (
-            "first",
-            "the board of yorrel refuses . xanthe says yorrel may be sold to zinder .",
-            "yorrel rejects zinder",
-        ),
+        ("buys agrees", "yorrel wants to buy zinder", "the board of zinder agrees", "yorrel to buy zinder"),
+        ("sold refuses", "yorrel may be sold to zinder", "the board of yorrel refuses", "yorrel rejects zinder"),
     ],
 )
-def test_a_headline_says_what_offer_and_answer_say(said, text, headline):
-    facts = (word in said for word in ("buys", "agrees", "first"))
-    document = short_news.dispatch("xanthe", "yorrel", "zinder", *facts)
-    assert short_news.WRITTEN.text(document.source, document.unknown) == text
-    assert document.reference == [headline] == [short_news.WRITTEN.text(document.target, document.unknown)]
+def test_a_headline_says_what_offer_and_answer_say(said, offer, answer, headline):
+    for answer_first in (False, True):
+        facts = ("buys" in said, "agrees" in said, answer_first)
+        document = short_news.dispatch("xanthe", "yorrel", "zinder", *facts)
+        sentences = [f"xanthe says {offer} .", f"{answer} ."][:: -1 if answer_first else 1]
+        assert short_news.WRITTEN.text(document.source, document.unknown) == " ".join(sentences)
+        assert document.reference == [headline] == [short_news.WRITTEN.text(document.target, document.unknown)]
 
 
 @torch.no_grad()
