@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
 from string import ascii_uppercase as LETTERS
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -91,10 +92,10 @@ def write_answers(folder: str | Path) -> int:
     table = table[table["question"].str.strip() != ""]
     if not len(table) or not set(table["document"]) <= set(key["documents"]):
         raise InputError(f"{folder / 'questions.csv'}: questions are needed, each about one of {key['documents']}")
-    asked = table.merge(pd.Series(key["systems"], name="system"), how="cross")
+    asked: Any = table.merge(pd.Series(key["systems"], name="system"), how="cross")
     asked = asked.sample(frac=1, random_state=key["seed"]).reset_index(drop=True)  # in random order
     asked["item"] = [f"q{number + 1}" for number in asked.index]
-    asked["summary"] = [key["summaries"][row.system][row.document] for row in asked.itertuples()]
+    asked["summary"] = [key["summaries"][name][id_] for name, id_ in zip(asked["system"], asked["document"])]
     key["answers"] = dict(zip(asked["item"], asked["system"]))
     shown = asked.rename(columns={"answer": "expected"})[["item", "summary", "question", "expected"]]
     content = {"answers": shown.to_dict("records")}

@@ -89,7 +89,7 @@ def _before_and_after(
     model, documents = copy.deepcopy(run.model), run.encode(test)
     before = log_probs(model, documents, change)
     chosen = np.random.default_rng(seed).permutation(len(train))
-    chosen = np.resize(chosen, args.steps * args.batch_size)  # from the first again after the last one
+    chosen = np.resize(chosen, args.steps * args.batch_size).tolist()  # from the first again after the last one
     train_on(model, run.encode([train[i] for i in chosen]), change, args.batch_size, args.learning_rate, seed)
     after = log_probs(model, documents, change)
     return {"before": np.round(before, 5).tolist(), "after": np.round(after, 5).tolist()}
