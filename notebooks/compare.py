@@ -19,7 +19,6 @@ The four papers were published with different corpora, scorers and budgets. Here
 | 3 | Which differences are real: a paired bootstrap | 4 |
 | 4 | Three papers with every model's summary | 6 |
 | 5 | What to take home of the whole project; a form to let people judge | 4 |
-| 6 | Exercises | 20 |
 
 Each model is explained on its own page, and section 7 of [Start here](start_here.ipynb) explains intervals. With the parameters as they are, the page opens the shipped runs (`trained`), takes one to two minutes on two CPU cores and needs no network.
 With a `dataset` the shipped runs summarize that corpus's test documents: which model writes best on your papers? `run` adds a run of your own. With a `preset` the page first trains every model, each in a process of its own; `preset="demo"` takes two minutes and shows what training costs, not what the models can do.
@@ -57,7 +56,7 @@ from lib.decoding.search import summarize
 from lib.evaluation.summaries import write_summaries
 from companion.results.kept import render
 from companion.pages.choice import compare_means, sample_text
-from companion.pages.runs import measured, unseen_papers
+from companion.pages.runs import run_module, unseen_papers
 from companion.pages.shown import (
     PageFigures,
     Passages,
@@ -103,21 +102,15 @@ alone = torch.cuda.is_available() or trained_at != "demo"
 
 
 def train_here(model, paper):
-    """A run of a model, trained at the comparison's preset, and what that takes."""
-    what = [model, "--preset", paper.comparison.get(trained_at, trained_at)]
-    what += [
-        "--dataset",
-        dataset or corpus.name,
-        "--errors",
-        "skip",
-        "--seed",
-        str(seed),
-    ]
+    """A run of a model, trained at the comparison's preset, and the time that it took."""
+    preset_here = paper.comparison.get(trained_at, trained_at)
+    what = ["lib.train", model, "--preset", preset_here, "--dataset", corpus.name]
+    what += ["--errors", "skip", "--seed", str(seed)]
     what += ["--steps", str(steps)] if steps else []
     what += ["--output", str(here / model), "--resume"]
-    threads = None if alone else 1
-    cost = measured(here / model, "training", "lib.train", *what, threads=threads)
-    return lib.load(here / model), f"{cost['seconds']:.0f} s, {cost['gb']:.2f} GB"
+    run_module(*what, threads=None if alone else 1)
+    run = lib.load(here / model)
+    return run, f"{3600 * run.hours:.0f} s"
 
 
 def shipped_run(folder, paper):
@@ -396,116 +389,9 @@ print("python -m companion.human scores runs/rating")
 
 # %% [markdown]
 r"""
-# 6. Exercises
-
-Two functions of at most six lines each. Write one in place of `raise NotImplementedError`, run its cell and then the check below it, which compares your results with the library or with
-something computed in another way. A check says how many cases are right and shows the first wrong one, never the right answer. Hints and solutions are folded. This part needs nothing from
-above but the cell that follows. `make class` makes notebooks of it for students and for their teachers (`docs/teaching.md`).
-"""
-
-# %%
-import numpy as np
-
-from companion.exercises.compare import check, progress
-
-# %% [markdown]
-r"""
-## Compute
-
-**1.** *Find the bug.* This is somebody's bootstrap of the difference between two systems (section 3). It finds hardly any difference real:
-
-```python
-def interval_of_difference(first, second):
-    random = np.random.default_rng(0)
-    a, b = (random.choice(x, (2000, len(x))).mean(1) for x in (first, second))
-    return np.percentile(b - a, [2.5, 97.5])
-```
-
-Write it right. (2 points, 10 minutes)
-"""
-
-
-# %%
-def interval_of_difference(first, second):
-    """Ends of the 95% interval of the mean of second - first, two numbers.
-
-    first, second: arrays of scores, of the same documents in the same order.
-    """
-    raise NotImplementedError
-
-
-# %%
-check(1, interval_of_difference)
-
-# %% [markdown]
-r"""
-<details><summary>Hint</summary>
-
-Some documents are hard for every system. Which documents do the two means here come from?
-
-</details>
-<details><summary>Solution</summary>
-
-```python
-def interval_of_difference(first, second):
-    random, n = np.random.default_rng(0), len(first)
-    drawn = random.integers(0, n, (2000, n))
-    return np.percentile((second - first)[drawn].mean(1), [2.5, 97.5])
-```
-
-The two means were of different documents, so the interval held how much documents differ from each other. The same documents have to be drawn for both. (`lib.evaluation.bootstrap.paired_bootstrap` is the library's.)
-
-</details>
-"""
-
-# %% [markdown]
-r"""
-## Derive
-
-**2.** Two systems differ by `difference` on average, and the differences on single documents have the standard deviation `spread`. The mean of so many documents is nearly normally distributed. Of how many documents would the difference get a star (section 3)? LexRank and Mem2Mem, 0.6 apart, have none on 30 papers. (3 points, 10 minutes)
-"""
-
-
-# %%
-def documents_for_a_star(difference, spread):
-    """Two numbers in, one out: the documents; 5% more or less does not matter."""
-    raise NotImplementedError
-
-
-# %%
-check(2, documents_for_a_star)
-
-# %% [markdown]
-r"""
-<details><summary>Hint</summary>
-
-How wide is a 95% interval of a mean? It has to end before 0.
-
-</details>
-<details><summary>Solution</summary>
-
-```python
-def documents_for_a_star(difference, spread):
-    return (1.96 * spread / difference) ** 2
-```
-
-The half-width is $1.96\,\text{spread}/\sqrt n$. Half the difference needs four times the documents.
-
-</details>
-"""
-
-# %%
-progress()
-
-# %% [markdown]
-r"""
-**To go on with, without a check.** Run the page with `preset="demo"`. Which columns of the table change, and which of them say something about the papers?
-"""
-
-# %% [markdown]
-r"""
 # Where to go from here
 
+* Run the page with `preset="demo"`. Which columns of the table change, and which of them say something about the papers?
 * `papermill notebooks/compare.ipynb out.ipynb -p dataset my/folder` compares the shipped models on your own documents.
 * `snakemake -n` lists every table and figure of the four papers; [`papers.md`](../papers.md) says what they show.
 """

@@ -63,7 +63,7 @@ from lib.models.hierarchical_transformer import (
 )
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
 from companion.pages.checks import Checks, gradients
-from companion.pages.diagrams import show_folded, show_model
+from companion.pages.diagrams import show_model
 from companion.pages.figures import lines, word_maps
 from companion.pages.measured import lost_table, task_results
 from companion.pages.choice import choose, compare_means
@@ -136,7 +136,7 @@ r"""
 | 2 | every equation as a short function, in two readings, the paper's and its code's, each with a number of the cluster above, checked against the library `lib` | 42 |
 | 3 | real papers: ranking, what the shipped models write, and what they lose without a part | 12 |
 | 4 | the paper's claims, and what we found | 4 |
-| 5 | ten exercises | 90 |
+| 5 | six exercises | 55 |
 
 Before this page: [Mem2Mem](mem2mem.ipynb); next: [all models on the same documents](compare.ipynb).
 
@@ -1108,7 +1108,7 @@ $$P(w)=p\,P_g(w)+(1-p)\!\!\sum_{i:x_i=w}\!\!\gamma_i,\qquad p=\sigma\Bigl(w_f^\t
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-show_folded("Copying in a picture", "copying_transformer")
+show_model("copying_transformer")
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 trained = choice.open(output, progress=preset != "demo" or steps > 0)
@@ -1364,14 +1364,12 @@ Every point at which this project differs from the paper or from its authors' co
 r"""
 # 5. Exercises
 
-Ten functions of at most six lines each. Write one in place of `raise NotImplementedError`, run its cell and then the check below it, which compares your results with the library or with
+Six functions of at most six lines each. Write one in place of `raise NotImplementedError`, run its cell and then the check below it, which compares your results with the library or with
 something computed in another way. A check says how many cases are right and shows the first wrong one, never the right answer. Hints and solutions are folded. This part needs nothing from
 above but the cell that follows. `make class` makes notebooks of it for students and for their teachers (`docs/teaching.md`).
 """
 
 # %% slideshow={"slide_type": "skip"}
-import math
-
 import torch
 
 from companion.exercises.hierarchical_transformer import check, progress
@@ -1510,76 +1508,7 @@ What is saved are the pairs of words from different paragraphs. Nearly all that 
 r"""
 ## Derive
 
-**4.** A ranker that has learned nothing gives every paragraph the same $q=W_2\hat p$, so $s=\sigma(q)$ (6). It is trained by the mean of $-y\log s-(1-y)\log(1-s)$ over paragraphs with the ROUGE-2 recalls $y$. Derive the derivative with respect to $q$. At which $q$ is it 0? (3 points, 10 minutes)
-"""
-
-
-# %% slideshow={"slide_type": "skip"}
-def score_without_knowing(y):
-    """y: a list of recalls between 0 and 1. Returns q."""
-    raise NotImplementedError
-
-
-# %% slideshow={"slide_type": "skip"}
-check(4, score_without_knowing)
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
-<details><summary>Hint</summary>
-
-$\sigma'(q)=s\,(1-s)$. The derivative is simpler than the loss.
-
-</details>
-<details><summary>Solution</summary>
-
-```python
-def score_without_knowing(y):
-    mean = sum(y) / len(y)
-    return math.log(mean / (1 - mean))
-```
-
-The derivative is the mean of $s-y$: the score that it settles on is the mean recall, and for one paragraph its own recall.
-
-</details>
-"""
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
-**5.** Take one head and one paragraph. Its words are pooled to $\sum_j\hat a_jb_j$ (16), and the derivative of the loss with respect to this vector is $g$. Derive the derivative with respect to the scores $a_j$ (13). For which words is it 0? (3 points, 10 minutes)
-"""
-
-
-# %% slideshow={"slide_type": "skip"}
-def push_on_the_pooling(weights, b, g):
-    """weights: the softmax of the scores [n]; b: values [n, s]; g [s]. Returns [n]."""
-    raise NotImplementedError
-
-
-# %% slideshow={"slide_type": "skip"}
-check(5, push_on_the_pooling)
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
-<details><summary>Hint</summary>
-
-$\partial\hat a_i/\partial a_j=\hat a_i(\mathbb 1[i=j]-\hat a_j)$.
-
-</details>
-<details><summary>Solution</summary>
-
-```python
-def push_on_the_pooling(weights, b, g):
-    return weights * (b @ g - weights @ b @ g)
-```
-
-A word is pushed by how much its value differs, in the direction of $g$, from what is pooled already. Nothing is learned about a word that has no weight, or all of it.
-
-</details>
-"""
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
-**6.** A graph $G$ takes the place of the only head's attention (24). Each global layer adds to the words of a paragraph what it has taken (22), (23). How many hops can two layers follow? Derive which paragraphs the words of each paragraph depend on, after a number of global layers. (3 points, 15 minutes)
+**4.** A graph $G$ takes the place of the only head's attention (24). Each global layer adds to the words of a paragraph what it has taken (22), (23). How many hops can two layers follow? Derive which paragraphs the words of each paragraph depend on, after a number of global layers. (3 points, 15 minutes)
 """
 
 
@@ -1593,7 +1522,7 @@ def reached(G, layers):
 
 
 # %% slideshow={"slide_type": "skip"}
-check(6, reached)
+check(4, reached)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -1619,41 +1548,7 @@ A layer is one hop, and what is there already stays there: paths of *at most* so
 r"""
 ## Change the model, and predict
 
-**7.** One word of the **last** paragraph is changed. Do the encoder's states of the words of the **first** paragraph change? Say so for a model with no global layer; with one; with one whose only pooling head attends by the graph $G=I$ (24); and with one that has two pooling heads, of which the graph $G=I$ replaces the first. (3 points, 5 minutes)
-"""
-
-
-# %% slideshow={"slide_type": "skip"}
-def other_paragraphs_change():
-    """Four truth values, in the order of the text."""
-    raise NotImplementedError
-
-
-# %% slideshow={"slide_type": "skip"}
-check(7, other_paragraphs_change)
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
-<details><summary>Hint</summary>
-
-What leads from one paragraph to another, and how many heads does a graph replace?
-
-</details>
-<details><summary>Solution</summary>
-
-```python
-def other_paragraphs_change():
-    return [False, True, False, True]
-```
-
-Only a global layer leads from a paragraph to another. $G=I$ leads to itself, but the second head attends as it has learned.
-
-</details>
-"""
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
-**8.** The last two paragraphs of a cluster change places. Do the states of the words change, each word compared with itself? Say so for the model as it is (9); without positions of paragraphs; without them and with a graph (24) that stays as it was; and without them and with a graph whose rows and columns change places as the paragraphs do. (3 points, 5 minutes)
+**5.** The last two paragraphs of a cluster change places. Do the states of the words change, each word compared with itself? Say so for the model as it is (9); without positions of paragraphs; without them and with a graph (24) that stays as it was; and without them and with a graph whose rows and columns change places as the paragraphs do. (3 points, 5 minutes)
 """
 
 
@@ -1664,7 +1559,7 @@ def order_matters():
 
 
 # %% slideshow={"slide_type": "skip"}
-check(8, order_matters)
+check(5, order_matters)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -1687,41 +1582,7 @@ Attention is a sum over paragraphs, in any order. The number of a paragraph ente
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**9.** A model has two global layers (13) to (23) and random weights. Connections to the title are cut: a paragraph then takes nothing from it. Do the words of the **last** of three paragraphs still depend on a word of the title? Say so for five cases: no paragraph takes from the title in layer 1; in layer 2; in both; in both, but paragraph 1 may in layer 1; in both, but paragraph 1 may in layer 2. (3 points, 10 minutes)
-"""
-
-
-# %% slideshow={"slide_type": "skip"}
-def title_is_known():
-    """Five truth values, in the order of the text."""
-    raise NotImplementedError
-
-
-# %% slideshow={"slide_type": "skip"}
-check(9, title_is_known)
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
-<details><summary>Hint</summary>
-
-Exercise 6: draw the paragraphs once for each layer, and an arrow for what is taken.
-
-</details>
-<details><summary>Solution</summary>
-
-```python
-def title_is_known():
-    return [True, True, False, True, False]
-```
-
-One open layer is enough. In the fourth case paragraph 1 carries the title on in layer 2; in the fifth it comes too late. So both layers *can* do it, and which of them a trained model needs is an accident of its seed (section 1).
-
-</details>
-"""
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
-**10.** A model with two global layers learns a small planted task: the title names one of three paragraphs, and the summary is the word after that name. It writes all summaries right. Now something is cut, **without training again**. Are more than eight of ten still right? The decoder sees the named paragraph alone; it sees the title alone; it sees all but the title; it sees everything, but in the global layers no paragraph takes anything from the title. (3 points, 5 minutes)
+**6.** A model with two global layers learns a small planted task: the title names one of three paragraphs, and the summary is the word after that name. It writes all summaries right. Now something is cut, **without training again**. Are more than eight of ten still right? The decoder sees the named paragraph alone; it sees the title alone; it sees all but the title; it sees everything, but in the global layers no paragraph takes anything from the title. (3 points, 5 minutes)
 """
 
 
@@ -1732,7 +1593,7 @@ def still_right():
 
 
 # %% slideshow={"slide_type": "skip"}
-check(10, still_right)
+check(6, still_right)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""

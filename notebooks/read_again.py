@@ -182,7 +182,7 @@ r"""
 | 3 | every equation as a short function, on a small model that has learned the task, checked against the library `lib` | 34 |
 | 4 | real dispatches: scores, encoders, vocabularies, embeddings from context, time | 9 |
 | 5 | the paper's claims in one table | 3 |
-| 6 | ten exercises | 80 |
+| 6 | six exercises | 45 |
 
 Before this page: [Windowed attention](windowed.ipynb); next: [Mem2Mem](mem2mem.ipynb). The page runs in about a minute on two CPU cores and needs no network. With a `dataset` the shipped model writes
 headlines of that corpus's test documents; with a `preset` the page trains a model first; with `run` it shows a run of yours.
@@ -1330,7 +1330,7 @@ r"""
 r"""
 # 6. Exercises
 
-Ten functions of at most six lines each. Write one in place of `raise NotImplementedError`, run its cell and then the check below it, which compares your results with the library or with
+Six functions of at most six lines each. Write one in place of `raise NotImplementedError`, run its cell and then the check below it, which compares your results with the library or with
 something computed in another way. A check says how many cases are right and shows the first wrong one, never the right answer. Hints and solutions are folded. This part needs nothing from
 above but the cell that follows. `make class` makes notebooks of it for students and for their teachers (`docs/teaching.md`).
 """
@@ -1391,44 +1391,7 @@ The state at the last place of the batch has read padding, and in a shorter text
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**2.** How many weights do the reads have if they are LSTMs? An LSTM has three gates and a proposal (7), each with a matrix for what enters, one for the state before, and two biases (PyTorch's). Count the first read (1), the second read of one text (8), and that of option 1 (9) with places for a number of sentences. (2 points, 10 minutes)
-"""
-
-
-# %% slideshow={"slide_type": "skip"}
-def weights_of_reads(e, d, sentences):
-    """Whole numbers: width of embeddings and of states, sentences. Returns three."""
-    raise NotImplementedError
-
-
-# %% slideshow={"slide_type": "skip"}
-check(2, weights_of_reads)
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
-<details><summary>Hint</summary>
-
-What enters is as wide as everything in the square brackets of (8) and (9) together.
-
-</details>
-<details><summary>Solution</summary>
-
-```python
-def weights_of_reads(e, d, sentences):
-    def weights(enters):
-        return 4 * d * (enters + d + 2)
-
-    return [weights(e), weights(e + 2 * d), weights(e + d + sentences * d)]
-```
-
-The word, its state and the text enter the second read; in option 1, the word, its state and the vectors of all sentences.
-
-</details>
-"""
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
-**3.** *Find the bug.* This is somebody's $P(w)$ (17), from the scores (16):
+**2.** *Find the bug.* This is somebody's $P(w)$ (17), from the scores (16):
 
 ```python
 def shared_softmax(word, g, k, source):
@@ -1452,7 +1415,7 @@ def shared_softmax(word, g, k, source):
 
 
 # %% slideshow={"slide_type": "skip"}
-check(3, shared_softmax)
+check(2, shared_softmax)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -1479,7 +1442,7 @@ Two softmaxes sum to 2: one $Z$ is for both. And a word gets the share of every 
 r"""
 ## Derive
 
-**4.** Take one dimension of the state, which begins at 0. By (6) the last state is a weighted sum of the candidates, $h^2_n=\sum_iw_i\tilde h^2_i$. Derive the weights. When is one negative? (3 points, 10 minutes)
+**3.** Take one dimension of the state, which begins at 0. By (6) the last state is a weighted sum of the candidates, $h^2_n=\sum_iw_i\tilde h^2_i$. Derive the weights. When is one negative? (3 points, 10 minutes)
 """
 
 
@@ -1490,7 +1453,7 @@ def share_of_each_word(alpha, z):
 
 
 # %% slideshow={"slide_type": "skip"}
-check(4, share_of_each_word)
+check(3, share_of_each_word)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -1514,115 +1477,9 @@ $w_i=\alpha_iz_i\prod_{j>i}(1-\alpha_jz_j)$: a word is taken, and what follows w
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**5.** Suppose that $\mathrm{GRU}^2$ of (4) gives the same number $u\ne0$ at every word, and that the importance is the same $\alpha$ everywhere. The state begins at 0. Derive the state after $n$ words, without a loop. (5) allows an $\alpha$ in $[-1, 1]$: does the state grow without bound, as the text gets longer? (3 points, 10 minutes)
-"""
-
-
-# %% slideshow={"slide_type": "skip"}
-def state_after(n, alpha, u):
-    """Returns the state after n words, and whether it grows without bound."""
-    raise NotImplementedError
-
-
-# %% slideshow={"slide_type": "skip"}
-check(5, state_after)
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
-<details><summary>Hint</summary>
-
-What happens to $u-h$ at each word?
-
-</details>
-<details><summary>Solution</summary>
-
-```python
-def state_after(n, alpha, u):
-    return [(1 - (1 - alpha) ** n) * u, alpha < 0]
-```
-
-$u-h$ is multiplied by $1-\alpha$ at each word. With $\alpha>0$ it goes to 0, with $\alpha=0$ it stays, and below 0 it grows with every word.
-
-</details>
-"""
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
-**6.** Derive $\partial\log P(w)/\partial k$ from (17), for all places at once. The word $w$ is **not** in $Y$. (3 points, 10 minutes)
-"""
-
-
-# %% slideshow={"slide_type": "skip"}
-def push_on_the_copy_scores(g, k, here):
-    """g: scores of Y; k: scores of the places [n]; here: 1 at w's places, else 0 [n].
-
-    Returns [n].
-    """
-    raise NotImplementedError
-
-
-# %% slideshow={"slide_type": "skip"}
-check(6, push_on_the_copy_scores)
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
-<details><summary>Hint</summary>
-
-$\log P(w)$ is a difference of two logarithms of sums. The derivative of $\log\sum_ie^{k_i}$ is a softmax.
-
-</details>
-<details><summary>Solution</summary>
-
-```python
-def push_on_the_copy_scores(g, k, here):
-    mine = here * k.exp()
-    return mine / mine.sum() - k.exp() / (g.exp().sum() + k.exp().sum())
-```
-
-The share of each place among those of $w$, less its share of everything. Only the second part knows of $Y$.
-
-</details>
-"""
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
 ## Change the model, and predict
 
-**7.** The importance (5) has $\tanh$; `importance="sigmoid"` keeps it positive. Take random weights and a text of 60 words. Which of the two has the larger state after the second read (4)? Can the state be larger than 1 in any dimension, first with `"tanh"`, then with `"sigmoid"`? (3 points, 5 minutes)
-"""
-
-
-# %% slideshow={"slide_type": "skip"}
-def tanh_or_sigmoid():
-    """A name and two truth values."""
-    raise NotImplementedError
-
-
-# %% slideshow={"slide_type": "skip"}
-check(7, tanh_or_sigmoid)
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
-<details><summary>Hint</summary>
-
-Exercise 5. What does (4) do when $0\le\alpha\le1$?
-
-</details>
-<details><summary>Solution</summary>
-
-```python
-def tanh_or_sigmoid():
-    return ["tanh", True, False]
-```
-
-With $0\le\alpha\le1$ a state is a mean of numbers between $-1$ and 1; with a negative $\alpha$ it leaves them. The check takes five draws of the weights.
-
-</details>
-"""
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
-**8.** A text has nine words. The mixed second derivative $\partial^2h_5/\partial\mathbf x_3\,\partial\mathbf x_8$ says whether words 3 and 8 *act on each other* in the state of word 5: where it is 0, $h_5$ is a sum of what each does by itself. For which of these encoders, with random weights, is it **exactly** 0? A GRU that reads once (2); a bidirectional GRU, whose states are both directions beside each other; a bidirectional GRU of two layers; a GRU that reads again (4). (3 points, 5 minutes)
+**4.** A text has nine words. The mixed second derivative $\partial^2h_5/\partial\mathbf x_3\,\partial\mathbf x_8$ says whether words 3 and 8 *act on each other* in the state of word 5: where it is 0, $h_5$ is a sum of what each does by itself. For which of these encoders, with random weights, is it **exactly** 0? A GRU that reads once (2); a bidirectional GRU, whose states are both directions beside each other; a bidirectional GRU of two layers; a GRU that reads again (4). (3 points, 5 minutes)
 """
 
 
@@ -1633,7 +1490,7 @@ def never_meet():
 
 
 # %% slideshow={"slide_type": "skip"}
-check(8, never_meet)
+check(4, never_meet)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -1656,7 +1513,7 @@ Read once, word 5 has not seen word 8. Bidirectional, one half of $h_5$ has seen
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**9.** Words 12 and 13 are in no vocabulary, neither the decoder's nor the encoder's. The decoder has written one of them, and it enters the next step (15). Does the next step change if it is the other one? Say so in three cases: both stand in the text; neither stands in the text; both stand in the text, and the model has no copying. (3 points, 5 minutes)
+**5.** Words 12 and 13 are in no vocabulary, neither the decoder's nor the encoder's. The decoder has written one of them, and it enters the next step (15). Does the next step change if it is the other one? Say so in three cases: both stand in the text; neither stands in the text; both stand in the text, and the model has no copying. (3 points, 5 minutes)
 """
 
 
@@ -1667,7 +1524,7 @@ def next_word_changes():
 
 
 # %% slideshow={"slide_type": "skip"}
-check(9, next_word_changes)
+check(5, next_word_changes)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -1690,7 +1547,7 @@ Both words are read as [UNK], but at different places: their states differ, and 
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**10.** In the planted task of `companion.tasks.synthetic` a text here has four sentences of six words each. One sentence is marked, and its words are the headline. A model with copying and one without train for 30 steps. Predict which one has the smaller loss (18), `"copying"` or `"without"`, in two cases: all words are in $Y$; $Y$ has nothing but symbols and marks, so that the model without copying is asked for [UNK]. (3 points, 5 minutes)
+**6.** In the planted task of `companion.tasks.synthetic` a text here has four sentences of six words each. One sentence is marked, and its words are the headline. A model with copying and one without train for 30 steps. Predict which one has the smaller loss (18), `"copying"` or `"without"`, in two cases: all words are in $Y$; $Y$ has nothing but symbols and marks, so that the model without copying is asked for [UNK]. (3 points, 5 minutes)
 """
 
 
@@ -1701,7 +1558,7 @@ def smaller_loss():
 
 
 # %% slideshow={"slide_type": "skip"}
-check(10, smaller_loss)
+check(6, smaller_loss)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""

@@ -127,7 +127,7 @@ text, and a **switch** decides between the two. Numbers are those of the equatio
 | 6 | ROUGE | 10 |
 | 7 | Intervals, and the paired bootstrap | 6 |
 | 8, 9 | What to take home, symbols and words | 3 |
-| 10 | Exercises | 80 |
+| 10 | Exercises | 55 |
 
 **Next pages:** [windowed attention](windowed.ipynb) · [Read-Again](read_again.ipynb) · [Mem2Mem](mem2mem.ipynb) · [hierarchical transformers](hierarchical_transformer.ipynb) · [all four compared](compare.ipynb) ·
 [what they compare themselves with](baselines.ipynb). Section 8 says which to take first.
@@ -1346,7 +1346,7 @@ checks.table()
 r"""
 # 10. Exercises
 
-Ten functions of at most six lines each. Write one in place of `raise NotImplementedError`, run its cell and then the check below it, which compares your results with the library or with
+Six functions of at most six lines each. Write one in place of `raise NotImplementedError`, run its cell and then the check below it, which compares your results with the library or with
 something computed in another way. A check says how many cases are right and shows the first wrong one, never the right answer. Hints and solutions are folded. This part needs nothing from
 above but the cell that follows. `make class` makes notebooks of it for students and for their teachers (`docs/teaching.md`).
 """
@@ -1355,7 +1355,6 @@ above but the cell that follows. `make class` makes notebooks of it for students
 import numpy as np
 import torch
 
-from lib.data.vocabulary import EOS
 from companion.exercises.start_here import check, progress
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -1469,77 +1468,9 @@ all $K$ places to those that are open.
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**3.** *Deceive ROUGE.* Write a summary whose R-1 is 100 and whose R-2 is 0 (17), (18). `reference` is a list of words. In the references of the check no two words are neighbours in both orders. (2 points, 5 minutes)
-"""
-
-
-# %% slideshow={"slide_type": "skip"}
-def deceiving_summary(reference):
-    """A list of words in, a list of words out."""
-    raise NotImplementedError
-
-
-# %% slideshow={"slide_type": "skip"}
-check(3, deceiving_summary)
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
-<details><summary>Hint</summary>
-
-When is R-1 100? Which words must both have, and how often? Then look for an order in which no pair of neighbours is left.
-
-</details>
-<details><summary>Solution</summary>
-
-```python
-def deceiving_summary(reference):
-    return reference[::-1]
-```
-
-R-1 knows nothing of order, and R-2 sees neighbours only. Backwards, all words are there and no pair is, so one score calls the summary perfect and the other worthless.
-
-</details>
-"""
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
 ## Derive
 
-**4.** A summary of $n$ different words is written, and then written again, word for word. Derive the share (13) of repeated trigrams of the whole, for $n\ge3$. `lib.evaluation.rouge.repeated_ngrams` counts them. (3 points, 5 minutes)
-"""
-
-
-# %% slideshow={"slide_type": "skip"}
-def repeated_when_written_twice(n):
-    """A whole number in, a share out."""
-    raise NotImplementedError
-
-
-# %% slideshow={"slide_type": "skip"}
-check(4, repeated_when_written_twice)
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
-<details><summary>Hint</summary>
-
-How many trigrams do $2n$ words have? What of those that begin in the first summary and end in the second?
-
-</details>
-<details><summary>Solution</summary>
-
-```python
-def repeated_when_written_twice(n):
-    return (n - 2) / (2 * n - 2)
-```
-
-Of $2n-2$ trigrams the last $n-2$ are repetitions. The two across the seam are new.
-
-</details>
-"""
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
-**5.** An attention has $T$ steps over a text of $N$ words. Derive the largest and the smallest value that the coverage loss (16), summed over all steps, can have. Which attention has the largest, and which one the smallest? (3 points, 10 minutes)
+**3.** An attention has $T$ steps over a text of $N$ words. Derive the largest and the smallest value that the coverage loss (16), summed over all steps, can have. Which attention has the largest, and which one the smallest? (3 points, 10 minutes)
 """
 
 
@@ -1550,7 +1481,7 @@ def extremes_of_coverage_loss(T, N):
 
 
 # %% slideshow={"slide_type": "skip"}
-check(5, extremes_of_coverage_loss)
+check(3, extremes_of_coverage_loss)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -1574,7 +1505,7 @@ gets it in one step, and all beyond it is paid for. So the cheapest attention go
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**6.** Let $q$ be the score whose sigmoid is the switch $p$ (8). Derive $\partial\log P(w)/\partial q$ from (9), in $p$ and the two probabilities of $w$. When does a word of the reference push the switch towards copying? (3 points, 10 minutes)
+**4.** Let $q$ be the score whose sigmoid is the switch $p$ (8). Derive $\partial\log P(w)/\partial q$ from (9), in $p$ and the two probabilities of $w$. When does a word of the reference push the switch towards copying? (3 points, 10 minutes)
 """
 
 
@@ -1585,7 +1516,7 @@ def push_on_the_switch(p, P_g, P_c):
 
 
 # %% slideshow={"slide_type": "skip"}
-check(6, push_on_the_switch)
+check(4, push_on_the_switch)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -1608,77 +1539,9 @@ Whenever copying is the better guess for the word. A word outside the vocabulary
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**7.** Two hypotheses have $\log P$ of `a` and `b`, and lengths `n` < `m`, with `a` > `b`. From which exponent $\lambda$ on does (12) with $o=0$ prefer the longer one? (3 points, 10 minutes)
-"""
-
-
-# %% slideshow={"slide_type": "skip"}
-def exponent_of_a_tie(a, n, b, m):
-    """log P and symbols of the shorter one, then of the longer one. A number out."""
-    raise NotImplementedError
-
-
-# %% slideshow={"slide_type": "skip"}
-check(7, exponent_of_a_tie)
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
-<details><summary>Hint</summary>
-
-Both ranks are equal there. Bring the lengths to one side and the $\log P$ to the other, and take the logarithm. Both $\log P$ are negative.
-
-</details>
-<details><summary>Solution</summary>
-
-```python
-def exponent_of_a_tie(a, n, b, m):
-    return np.log(b / a) / np.log(m / n)
-```
-
-$a/n^\lambda=b/m^\lambda$ gives $(m/n)^\lambda=b/a$. Only the two ratios count.
-
-</details>
-"""
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
 ## Change the model, and predict
 
-**8.** The switch (8) is held at $p_t=0$ in every step: the model can only copy. For each id of `summary`, and for the [EOS] after them, say whether it can still be written from a text of the ids `source`. The check holds the switch of a small model. (3 points, 5 minutes)
-"""
-
-
-# %% slideshow={"slide_type": "skip"}
-def still_possible(source, summary):
-    """Two lists of ids in; a list of truth values out, one more than summary has."""
-    raise NotImplementedError
-
-
-# %% slideshow={"slide_type": "skip"}
-check(8, still_possible)
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
-<details><summary>Hint</summary>
-
-What is $P_c$ (7) of a word that the text lacks? Is [EOS] in a text?
-
-</details>
-<details><summary>Solution</summary>
-
-```python
-def still_possible(source, summary):
-    return [word in source for word in [*summary, EOS]]
-```
-
-What the text lacks has $P_c=0$, and so has [EOS]: the summary cannot even end. Words outside the vocabulary are no harder than others.
-
-</details>
-"""
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-r"""
-**9.** Two systems summarized the same 60 papers (section 7). The scores of the first have a standard deviation of 8 points over papers. The second is about one point better on every paper (standard deviation of the differences: 1). There are two intervals of the difference of the means: the paired one (22), and one for which the papers of each system are drawn by themselves (21). Which of them excludes 0?
+**5.** Two systems summarized the same 60 papers (section 7). The scores of the first have a standard deviation of 8 points over papers. The second is about one point better on every paper (standard deviation of the differences: 1). There are two intervals of the difference of the means: the paired one (22), and one for which the papers of each system are drawn by themselves (21). Which of them excludes 0?
 
 Then somebody sorts the second system's scores by mistake before the comparison. Which of the two excludes 0 now? (3 points, 5 minutes)
 """
@@ -1691,7 +1554,7 @@ def shown_by_intervals():
 
 
 # %% slideshow={"slide_type": "skip"}
-check(9, shown_by_intervals)
+check(5, shown_by_intervals)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -1714,7 +1577,7 @@ Paired, the differences count, and one point is many times $1/\sqrt{60}\approx0.
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**10.** In the planted task of `companion.tasks.synthetic` a text has three sentences of random words, one of them begins with a mark, and the summary is the rest of that sentence. All these words are now **outside** the vocabulary. A plain model and a pointer-generator train for 30 steps. Which of the two has the smaller loss (10) at the end? And which one gives the summary's own words the larger probability? (3 points, 5 minutes)
+**6.** In the planted task of `companion.tasks.synthetic` a text has three sentences of random words, one of them begins with a mark, and the summary is the rest of that sentence. All these words are now **outside** the vocabulary. A plain model and a pointer-generator train for 30 steps. Which of the two has the smaller loss (10) at the end? And which one gives the summary's own words the larger probability? (3 points, 5 minutes)
 """
 
 
@@ -1725,7 +1588,7 @@ def smaller_loss_and_better_summary():
 
 
 # %% slideshow={"slide_type": "skip"}
-check(10, smaller_loss_and_better_summary)
+check(6, smaller_loss_and_better_summary)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""

@@ -1,5 +1,5 @@
 """Everybody can use the pages, as far as axe-core can tell: the forms, the summary page, the book. The pages in which
-a model writes have their tests in `test_live`."""
+a model writes have their tests in `test_live_pages`."""
 
 import json
 

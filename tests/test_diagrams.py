@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from companion.pages.diagrams import FOLDER, PICTURES, show_folded, show_model
+from companion.pages.diagrams import FOLDER, PICTURES, show_model
 from lib.papers import PAPERS
 from lib.system.files import project_root
 
@@ -82,8 +82,5 @@ def test_a_picture_is_shown_without_a_file():
     html = shown._repr_html_()
     image = base64.b64decode(re.search(r"base64,([^\"]+)", html)[1]).decode()
     assert image == shown.image and image.startswith("<svg") and 'alt="Mem2Mem. The encoder' in html
-    folded = show_folded("All <two>", "tlm", "abs")
-    assert folded._repr_html_().count("<img") == 2 and "All &lt;two&gt;" in folded._repr_html_()
-    assert repr(folded) == f"{show_model('tlm').alt}\n\n{show_model('abs').alt}"
     with pytest.raises(ValueError, match="model"):
         show_model("nothing")

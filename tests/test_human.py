@@ -163,12 +163,20 @@ def test_statistics_by_hand():
         compare_systems({"a": [1.0, 2.0]})
 
 
-WRONG = {
-    "a value of no scale": ("ratings", "r1", "fluency", "12"),
-    "an item of another folder": ("ratings", "r99", "fluency", "3"),
-    "a letter of no summary": ("best_worst", "b1", "best", "Z"),
-    "a mark of no scale": ("answers", "q1", "mark", "2"),
-}
+WRONG = [
+    ("ratings", "r1", "fluency", "12"),  # of no scale
+    ("ratings", "r99", "fluency", "3"),  # of another folder
+    ("best_worst", "b1", "best", "Z"),  # of no summary
+    ("answers", "q1", "mark", "2"),
+]
+
+
+@pytest.mark.parametrize("row", WRONG)
+def test_judgements_of_nothing_are_refused(folder, row):
+    rest = [("best_worst", "b1", "worst", "A")] if row[0] == "best_worst" else []
+    save_form(folder, "a", [row, *rest])
+    with pytest.raises(InputError, match=r"form-a\.csv: .* is no judgement of"):
+        read_ratings(folder)
 
 
 def test_what_cannot_be_used(tmp_path, folder):
@@ -182,7 +190,6 @@ def test_what_cannot_be_used(tmp_path, folder):
         "1 systems": ["sheet", new, systems[0], "--documents", "1"],
         "a system is NAME=FILE": ["sheet", new, systems[0], str(nothing)],
         "holds a form already": ["sheet", str(folder), *systems, "--documents", "1"],
-        "no file has a reference": ["sheet", new, f"a={nothing}", f"b={nothing}", "--documents", "1"],
         "no such file; python -m lib.score run": ["sheet", new, f"a={tmp_path / 'gone.jsonl'}", systems[0]],
         "bad.csv, line 1: ": ["sheet", new, f"a={bad}", systems[0]],
         "begin with": ["scores", new],

@@ -1,10 +1,9 @@
-"""The pages in which Mem2Mem, windowed attention and Read-Again write: their scripts compute what the library
-computes, and a reader can use them."""
+"""The scripts of the live pages compute what the library computes. The pages themselves: `test_live_pages`."""
 
 import json
 import re
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -23,13 +22,18 @@ from companion.live.page import (
     scripts,
     write_live_page,
 )
+from companion.live.pointer import LivePointer
+from companion.live.towns import SCRIPTS
+from companion.tasks.town_clusters import FACT_PLACES, TOWN_PIECES, TOWNS, VALUES, town_cluster, town_document
+from companion.tasks.towns import kind_of, open_towns, rows_about, unseen_towns, write_towns
 from lib.data.batch import make_batch
 from lib.data.documents import Document
-from lib.data.vocabulary import EOS, SLIDE, SLIDE_SYMBOL
+from lib.data.vocabulary import SLIDE, SLIDE_SYMBOL, Vocabulary
 from lib.decoding.search import DecodeConfig
-from lib.evaluation.interventions import NOTHING, Change, changes_of, log_probs, without_unit
+from lib.evaluation.interventions import NOTHING, Change, changes_of, decoder_sees, without_unit
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.models.read_again import ReadAgain, ReadAgainConfig
+from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from lib.models.windowed import Windowed, WindowedConfig, count_windows
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.read_again.headlines import HeadlineOptions
@@ -38,8 +42,7 @@ from lib.system.errors import InputError
 from lib.system.files import project_root
 from tests.conftest import RAGGED, VOCAB, double
 from tests.test_windowed import TEXTS as WITH_SLIDES
-from tests.tools.browser import needs_browser, open_page
-from tests.tools.live import best_of, check_changed, check_written, needs_node, read_by, run_model, small_run
+from tests.tools.live import check_changed, check_written, needs_node, read_by, run_model, small_run
 
 TRAINED = project_root() / "trained"
 HOSTILE = "</script><!--<script>\u2028\"'&amp;\\u003c [DATA] [CODE] <img src=x onerror=alert(1)>"
@@ -89,7 +92,7 @@ class Case:
     """A model with a page.
 
     changes: the page's change, by the library's name of it; others: those that the library has no name for.
-    controls: how a reader makes a change.
+    controls: how a reader makes a change; shade: the output that shades the words.
     """
 
     kind: Any
@@ -97,10 +100,10 @@ class Case:
     options: Any
     documents: list
     variants: list[dict]
-    changes: dict[str, dict]
-    others: dict[str, tuple[dict, Change]]
-    controls: dict[str, str]
-    shade: str  # the output that shades the words
+    shade: str
+    changes: dict[str, dict] = field(default_factory=dict)
+    others: dict[str, tuple[dict, Change]] = field(default_factory=dict)
+    controls: dict[str, str] = field(default_factory=dict)
 
 
 CASES = {
@@ -113,13 +116,13 @@ CASES = {
             {}, {"start": "zeros", "lambda_comp": 0.0, "lambda_read": 0.0}, {"write": False}, {"gate_bias": 3.0},
             {"score": "general"}, {"score": "dot"},
         ],
+        "gamma",
         {
             "never written": {"written": False}, "another memory": {"following": "memory"},
             "no coverage": {"covered": False}, "no copying": {"copying": False}, "first unit erased": {},
         },
         {"slot erased": ({"erasedSlot": 2}, Change("", state=without_slot))},
         {"never written": "unwritten", "no coverage": "uncovered", "no copying": "uncopied", "slot erased": "slot=2"},
-        "gamma",
     ),
     "windowed": Case(
         Windowed,
@@ -130,6 +133,7 @@ CASES = {
             {}, {"window": None, "stride": None}, {"windowing": "static"}, {"windowing": "static", "reading": "code"},
             {"encode": "stream"}, {"encode": "stream", "stride": 4}, {"encode": "stream", "windowing": "static"},
         ],
+        "alpha",
         {"no copying": {"copying": False}, "first unit erased": {}},
         {
             "stays": ({"stays": True}, MOVED(model=lambda model: as_kind(model, Stays))),
@@ -138,42 +142,56 @@ CASES = {
             "second unit erased": ({}, SECOND_ERASED),
         },
         {"no copying": "uncopied", "stays": "stays", "static": "static", "everything in sight": "everything"},
-        "alpha",
     ),
     "read_again": Case(
         ReadAgain,
-        partial(ReadAgainConfig, source_vocab_size=20, embedding=5, hidden=4, dropout=0.0, sentences=3),
+        partial(ReadAgainConfig, embedding=5, hidden=4, dropout=0.0, sentences=3),
         HeadlineOptions(vocab_size=VOCAB, sentences=3),
-        [replace(d, source_ids=((d.source * 7) % 20).astype(np.int32)) for d in RAGGED],
+        [replace(d, source_ids=((d.source * 7) % (VOCAB + 4)).astype(np.int32)) for d in RAGGED],
         [
             {}, {"encoder": "lstm"}, {"encoder": "gru"}, {"encoder": "bidirectional gru"},
             {"encoder": "read-again gru"}, {"copy": False},
             {"encoder": "read-again gru", "importance": "sigmoid", "single_importance": True},
         ],
+        "beta",
         {
             "no copying": {"copying": False}, "[UNK] fed back": {"fromContext": False},
             "text not told": {"told": False}, "first unit erased": {},
         },
         {},
         {"no copying": "uncopied", "[UNK] fed back": "unembedded", "text not told": "untold"},
-        "beta",
+    ),
+    "pointer": Case(
+        Seq2Seq, partial(Seq2SeqConfig, embedding=6, hidden=8, bottleneck=5), CohanOptions(vocab_size=VOCAB),
+        RAGGED, [{}], "gamma",
     ),
 }  # fmt: skip
+OF_TEXTS = [name for name in CASES if name != "pointer"]  # whose pages are of texts
 DECODINGS = [
     {"block_ngrams": 3}, {"block_ngrams": 2, "min_length": 5}, {"beam": 1, "length_penalty": 0.6, "length_offset": 5},
     {"beam": 3, "min_length": 9, "forbidden": (0, 1, 2, SLIDE)},
 ]  # fmt: skip
 LETTERS = [f"w{i}" for i in range(VOCAB)]
+TEXT = "w0 w1 thylacine w2 . w1"
 
 
 def small(name, words=LETTERS[: VOCAB - 4], source_words=LETTERS, **changes):
     """A run of a small model that was not trained."""
     case = CASES[name]
-    words = [SLIDE_SYMBOL, *words[:-1]] if name == "windowed" else words
+    if name == "windowed":
+        words = [SLIDE_SYMBOL, *words[:-1]]
+    if name == "read_again":
+        changes["source_vocab_size"] = len(source_words) + 4
     model = double(case.kind, case.config(len(words) + 4, **changes)).float()
     if name == "windowed":
         model.pointer.vocabulary.bias.data[SLIDE] += 8  # so that the window moves
     return small_run(model, case.options, words, source_words if name == "read_again" else ())
+
+
+def small_pointer():
+    """The frame of a small pointer-generator."""
+    model = double(Seq2Seq, CASES["pointer"].config(VOCAB)).half().double()
+    return LivePointer(model, Vocabulary(LETTERS[: VOCAB - 4]), TEXT, DecodeConfig(max_length=9))
 
 
 def changes_for(name, model):
@@ -203,7 +221,7 @@ def test_every_decoding_writes_the_same(node, name, decoding):
 
 
 @needs_node
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", OF_TEXTS)
 def test_changes_do_what_the_librarys_do(node, name):
     run = small(name, **({"longest": 11} if name == "windowed" else {}))
     check_changed(node, run, [CASES[name].documents[0], CASES[name].documents[2]], changes_for(name, run.model))
@@ -244,11 +262,10 @@ def test_what_a_step_shows_is_what_the_model_computes(node, name, changes):
     words[begin : begin + len(found[CASES[name].shade])] = found[CASES[name].shade]
     assert np.allclose(words, seen["words"], atol=1e-5)
     if name == "mem2mem":
-        assert np.allclose(found["psi"], seen["slots"], atol=1e-5) and np.allclose(
-            found["beta"], seen["units"], atol=1e-5
-        )
-        assert np.allclose(found["heads"], state.write_attention[0], atol=1e-5)
-        assert np.allclose(found["norms"], after.memory[0].norm(dim=-1), atol=1e-5)
+        memory = after.memory[0].norm(dim=-1)
+        shown = {"psi": seen["slots"], "beta": seen["units"], "heads": state.write_attention[0], "norms": memory}
+        for part, expected in shown.items():
+            assert np.allclose(found[part], expected, atol=1e-5), part
     if name == "windowed":
         assert (found["window"], found["begin"], found["end"], found["last"]) == (1, 3, 7, 3)
         assert found["slide"] == pytest.approx(float(p[SLIDE]), abs=1e-5)
@@ -258,7 +275,7 @@ def test_what_a_step_shows_is_what_the_model_computes(node, name, changes):
 
 
 @needs_node
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", OF_TEXTS)
 def test_the_shipped_run_reads_and_writes_the_same(node, name, tmp_path):
     """Its page's papers are read as the library reads them, with its own options and with others."""
     main([str(TRAINED / name), str(tmp_path / "page.html")])
@@ -281,6 +298,62 @@ def test_the_shipped_run_reads_and_writes_the_same(node, name, tmp_path):
     check_written(node, run, run.encode(offered[:1]), decode)
 
 
+# --------------------------------------------------------------------------------------------------------- the towns
+
+
+def town_run(row="HT"):
+    return small_run(open_towns()[row], CohanOptions(), TOWN_PIECES.words[4:])
+
+
+@needs_node
+@pytest.mark.parametrize("row", ["HT", "without global layers"])
+def test_models_of_towns_write_the_same(node, row):
+    run = town_run(row)
+    documents = [town_document(cluster, str(i)) for i, cluster in enumerate(unseen_towns(3))]
+    for beam in (1, 4):
+        check_written(node, run, documents, DecodeConfig(beam=beam, max_length=30))
+
+
+@needs_node
+def test_cuts_between_paragraphs_are_the_librarys(node):
+    cluster, run = unseen_towns(2)[1], town_run()
+    known = changes_of(run.model)
+    cuts = {
+        "layer 1 cut": ["itself", ""],
+        "layer 2 cut": ["", "itself"],
+        "first paragraph cut in layer 2": ["", "first"],
+        "first paragraph cut": ["first", "first"],
+    }
+    pairs = {name: ({"cuts": kinds}, known[name]) for name, kinds in cuts.items()}
+    pairs["no paragraph positions"] = {"positions": False}, known["no paragraph positions"]
+    for own in (True, False):
+        rows = rows_about([cluster], own)
+        pairs[f"sees {own}"] = ({"seen": rows[0].tolist()}, decoder_sees(rows))
+    check_changed(node, run, [town_document(cluster)], {"nothing": ({}, NOTHING), **pairs})
+
+
+@needs_node
+def test_facts_of_towns_are_judged_the_same(node):
+    clusters, random, model = unseen_towns(3), np.random.default_rng(0), open_towns()["HT"]
+    summaries = write_towns(model, clusters, change=changes_of(model)["layers cut"])
+    others = [town_cluster(random).summary.split() for _ in clusters]
+    cases = list(zip(clusters * 3, [*summaries, *others, *[["a"]] * 3]))
+    body = """
+const facts = new TownFacts(data);
+return data.cases.map(({ title, paragraphs, summary }) =>
+  facts.judged(summary, title, facts.mentions(paragraphs)).map(({ kind }) => kind));"""
+    texts = [
+        {"title": c.title, "paragraphs": [p.text.split() for p in c.paragraphs], "summary": summary}
+        for c, summary in cases
+    ]
+    found = node(scripts(*SCRIPTS), body, towns=TOWNS, values=VALUES, places=FACT_PLACES, cases=texts)
+    expected = [
+        [kind_of(c, fact, "".join(summary[place : place + 1])) for fact, place in enumerate(FACT_PLACES)]
+        for c, summary in cases
+    ]
+    assert found == expected and len({kind for kinds in expected for kind in kinds}) >= 3
+
+
 # ------------------------------------------------------------------------------------------------- what is written
 
 
@@ -292,10 +365,11 @@ def data_of(path):
 def test_the_page_loads_nothing_and_no_text_leaves_its_data(tmp_path):
     paper = LivePaper(Document("d", HOSTILE, [HOSTILE], [[HOSTILE]], []), HOSTILE)
     path = write_live_page(tmp_path / "page.html", small("mem2mem"), HOSTILE, [paper])
-    page = path.read_text(encoding="utf-8")
-    assert not re.search(r"""(src|href)\s*=\s*["'](?!#|x)|@import|url\((?!#)|fetch\(|import\(""", page)
-    assert page.count("</script>") == 2 and "default-src 'none'; script-src 'sha256-" in page
-    assert data_of(path)["papers"][0]["title"] == HOSTILE
+    pointer = small_pointer()
+    for page in (path.read_text(encoding="utf-8"), pointer.document()):
+        assert not re.search(r"""(src|href)\s*=\s*["'](?!#|x)|@import|url\((?!#)|fetch\(|import\(""", page)
+        assert page.count("</script>") == 2 and "default-src 'none'; script-src 'sha256-" in page
+    assert data_of(path)["papers"][0]["title"] == HOSTILE and 'sandbox="allow-scripts"' in pointer._repr_html_()
 
 
 def test_bad_arguments_are_one_line(tmp_path):
@@ -312,149 +386,3 @@ def test_bad_arguments_are_one_line(tmp_path):
     with pytest.raises(InputError, match="no live page of an encoder of several sentences"):
         model_scripts(small("read_again", encoder="option 2"))
     assert text.read_text(encoding="utf-8") == "It ends." and not page.exists()
-
-
-# ---------------------------------------------------------------------------------------------------- in a browser
-
-SENTENCES = [
-    "we study how mice of the north sleep in small nests .", "their nests are warm and dry , and they sleep well .",
-    "we saw ten mice in two winters .", "the mice of the south sleep less than those of the north .",
-]  # fmt: skip
-PAPER = Document("a", "On mice", ["Introduction", "Results"], [SENTENCES[:2], SENTENCES[2:]], [], tokenised=True)
-OTHER = Document("b", "On nests", ["Introduction"], [SENTENCES[1:3]], [], tokenised=True)
-KNOWN = sorted({word for sentence in SENTENCES for word in sentence.split()} - {"nests", "ten"})
-WRITTEN = "document.getElementById('status').textContent.includes(' words in ')"
-TYPED = {
-    "one word": "Mice",
-    "another script": "我们走了。他们来了！ " * 30,
-    "hostile": f"{HOSTILE} ends here. It goes on.",
-    "long": "The mice of the north slept well in their nests. " * 2_000,
-}
-
-
-@pytest.fixture(scope="module", params=CASES)
-def live(request, tmp_path_factory):
-    """(name, run, page) of a small model with two papers."""
-    name = request.param
-    run = small(name, KNOWN, KNOWN)
-    if name == "read_again":
-        run.model = double(ReadAgain, CASES[name].config(len(KNOWN) + 4, source_vocab_size=len(KNOWN) + 4)).float()
-    path = tmp_path_factory.mktemp("live") / "page.html"
-    return name, run, write_live_page(path, run, name, [LivePaper(PAPER, "A source"), LivePaper(OTHER)])
-
-
-def text_of(tab, selector):
-    return tab.run(f"document.querySelector({json.dumps(selector)}).innerText")
-
-
-def move(control):
-    """A script that moves a control: a box, or id=value of a list."""
-    name, _, value = control.partition("=")
-    if not value:
-        return f"$('{name}').click()"
-    return f"$('{name}').value = {value!r}; $('{name}').dispatchEvent(new Event('change'))"
-
-
-@needs_browser
-def test_a_reader_sees_it_write_and_changes_the_model(live):
-    name, run, page = live
-    documents = run.options.encode([PAPER, OTHER], run.encoder)
-    best = best_of(run, documents[0])
-    with open_page(page) as tab:
-        tab.until(WRITTEN)
-        ids = tab.run("view.own.ids")
-        assert ids == best.ids and tab.run("view.own.logP") == pytest.approx(best.log_prob, abs=1e-3)
-        count = len(ids) + 1
-        assert text_of(tab, "#place") == f"word {count} of {count}"
-        tab.run("$('first').click(); document.activeElement.blur()")
-        tab.key("ArrowRight")
-        assert text_of(tab, "#place") == f"word 2 of {count}"
-        shown = tab.run("view.own.steps[1].output.generate")
-        assert f"{shown:.3f}" in text_of(tab, "#switch")
-        tab.run("document.querySelector('#equations [aria-checked=true]').focus()")
-        tab.key("ArrowDown")
-        first = re.search(r"\d+", tab.run("document.activeElement.innerText"))[0]
-        lit = tab.run(
-            "[...document.querySelectorAll('#picture .lit')].map(part => part.dataset.equations.split(' '))"
-        )
-        assert lit and all(first in equations for equations in lit), "the picture shows the equation's parts"
-        documents[0] = replace(documents[0], target=np.array([*ids, EOS]))
-        pairs = {**changes_for(name, run.model), "second unit erased": ({}, SECOND_ERASED)}
-        for change, control in CASES[name].controls.items():
-            check_effect(tab, run, documents, pairs[change][1], move(control))
-        check_effect(tab, run, documents, SECOND_ERASED, "document.querySelectorAll('.sentence button')[1].click()")
-        tab.run(move("beam=1"))
-        tab.until(f"{WRITTEN} && rules().beam === 1")
-        assert tab.complaints == [], "no error, and no request"
-
-
-def check_effect(tab, run, documents, change, script):
-    """Check what the page says that a change does to log P of the unchanged summary; then undo it."""
-    tab.run(f"$('effect').dataset.values = ''; {{ {script} }}")
-    values = json.loads(tab.until("$('effect').dataset.values"))
-    for key, of in (("own", NOTHING), ("changed", change)):
-        expected = log_probs(run.model, documents, of, only_known=True)[0]
-        assert values[key] == pytest.approx(expected, abs=1e-4), key
-        assert f"{abs(values[key]):.3f}" in text_of(tab, "#effect")
-    tab.run("$('undo').click()")
-    tab.until(f"{WRITTEN} && $('changed').hidden")
-
-
-@needs_browser
-def test_a_readers_own_text_is_summarized(live):
-    _, run, page = live
-    with open_page(page, theme="dark") as tab:
-        tab.until(WRITTEN)
-        paste = "$('pasted').value = {}; say(''); view.own = null; $('take').click()"
-        tab.run(paste.format('"# A title"'))
-        tab.until("$('status').className === 'error'")
-        assert "nothing to summarize" in text_of(tab, "#status")
-        for text in TYPED.values():
-            tab.run(paste.format(json.dumps(text)))
-            tab.until(f"{WRITTEN} && view.own?.done")
-            words = tab.run("view.read.words")
-            document = Document(
-                "own", "", [""], [[" ".join(row) for row in tab.run("view.read.rows")]], [], tokenised=True
-            )
-            (encoded,) = run.options.encode([document], run.encoder)
-            assert len(words) == len(encoded.source) and tab.run("view.own.ids") == best_of(run, encoded).ids
-        assert tab.run("document.querySelectorAll('#text img').length") == 0 and tab.complaints == []
-
-
-@needs_browser
-def test_windows_slide_sections_turn_and_a_stream_reads_everything(tmp_path):
-    run = small("windowed", KNOWN)
-    run.model.pointer.vocabulary.bias.data[SLIDE] += 30  # so that the window moves often
-    weights = run.model.state_dict()
-    with open_page(write_live_page(tmp_path / "page.html", run, "windowed", [LivePaper(PAPER)])) as tab:
-        tab.until(WRITTEN)
-        (document,) = run.options.encode([PAPER], run.encoder)
-        target = np.array([*tab.run("view.own.ids"), EOS])
-        inside = "[...document.querySelectorAll('#text .word')].flatMap((w, i) => w.matches('.inside') ? [i] : [])"
-        begin, end = tab.run("[view.own.steps.at(-1).output.begin, view.own.steps.at(-1).output.end]")
-        assert tab.run(inside) == list(range(begin, end)) and begin > 0
-        turned = replace(PAPER, sections=PAPER.sections[::-1], section_names=PAPER.section_names[::-1])
-        tab.run(f"$('effect').dataset.values = ''; {move('order=1')}")
-        values = json.loads(tab.until("$('effect').dataset.values"))
-        backwards = [replace(d, target=target) for d in run.options.encode([turned], run.encoder)]
-        assert values["changed"] == pytest.approx(log_probs(run.model, backwards, only_known=True)[0], abs=1e-4)
-        tab.run(f"say(''); view.own = null; {move('reading=1')}")
-        tab.until(f"{WRITTEN} && view.own?.done")
-        run.model = Windowed(replace(run.model.config, encode="stream")).eval()
-        run.model.load_state_dict(weights)
-        assert tab.run("view.own.ids") == best_of(run, document).ids and tab.run("$('everything').disabled")
-
-
-@needs_browser
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_everybody_can_use_the_page(live, theme):
-    name, _, page = live
-    with open_page(page, theme) as tab:
-        tab.until(WRITTEN)
-        tab.run(move(next(iter(CASES[name].controls.values()))))
-        tab.until(f"{WRITTEN} && view.changed?.done")
-        tab.check_looks()
-        dark = tab.run("getComputedStyle(document.body).backgroundColor") == "rgb(18, 21, 26)"
-        assert dark == (theme == "dark")
-        if theme == "light":
-            tab.check_keyboard()

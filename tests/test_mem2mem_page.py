@@ -38,7 +38,7 @@ def test_steps_of_a_model_that_writes():
     frames = planted_steps(model, document).frames
     words = planted_words(greedy_words(model, document, len(document.target)))
     assert len(frames) == len(document.target) == 7
-    for t, (_, html) in enumerate(frames.items()):
+    for t, html in enumerate(frames):
         written = re.search(r"written: (.*?)<b[^>]*>(.*?)</b>", html)
         assert written and [*written[1].split(), written[2]] == words[: t + 1]
         left = [float(share) for share in re.findall(r"([\d.]+) left", html)]

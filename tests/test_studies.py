@@ -26,17 +26,8 @@ WINDOWED = str(trained_folder("windowed"))
 
 def test_papers_are_read_in_every_part_once(tmp_path, capsys):
     output = tmp_path / "papers.json"
-    arguments = [
-        WINDOWED,
-        "--dataset",
-        "pmc-sample",
-        "--documents",
-        "2",
-        "--vectors-of",
-        "pmc-sample",
-        "--output",
-        str(output),
-    ]
+    options = "--dataset pmc-sample --documents 2 --vectors-of pmc-sample --output"
+    arguments = [WINDOWED, *options.split(), str(output)]
     about = {"run": WINDOWED, "corpus": "pmc-sample", "documents": 2, "orders": {"not": "measured again"}}
     output.write_text(json.dumps(about), encoding="utf-8")
     windows.main(arguments)
@@ -55,12 +46,8 @@ def test_papers_are_read_in_every_part_once(tmp_path, capsys):
 def test_three_sections_in_another_order():
     names = ["intro", "methods", "results", "conclusion"]
     paper = Document("p", "", names, [[f"{name[0]} ."] for name in names], ["s ."])
-    orders = {name: windows.reordered(paper, order).section_names for name, order in windows.ORDERS.items()}
-    assert orders == {
-        "conclusion first": ["conclusion", "intro", "methods"],
-        "conclusion in the middle": ["intro", "conclusion", "methods"],
-        "conclusion last": ["intro", "methods", "conclusion"],
-    }
+    first = windows.reordered(paper, windows.ORDERS["conclusion first"])
+    assert first.section_names == ["conclusion", "intro", "methods"] and first.sections[0] == ["c ."]
 
 
 def test_a_copied_sentence_has_one_source():
@@ -114,7 +101,7 @@ QUICK = ["--dataset", "pmc-sample", "--set", "paragraphs=2", "summary_tokens=8",
 def moved(model, change):
     """Names of the weights that learning moves."""
     before = {name: p.clone() for name, p in model.named_parameters()}
-    retrain.train_on(model, RAGGED, change, steps=3, batch_size=2, learning_rate=0.01, seed=0)
+    retrain.train_on(model, (RAGGED * 6)[:6], change, batch_size=2, learning_rate=0.01, seed=0)
     return {name for name, p in model.named_parameters() if not p.equal(before[name])}
 
 
@@ -158,7 +145,6 @@ REFUSED = {
     "this run has no windows": (windows, [str(trained_folder("mem2mem")), "--vectors-of", "pmc-sample"]),
     "did you mean 'layers cut'": (retrain, [SHIPPED, "layers ct"]),
     "did you mean 'graph'": (retrain, [SHIPPED, "grph=similarity"]),
-    "paragraphs=two: a value such as": (retrain, [SHIPPED, "paragraphs=two"]),
     "'sections backwards' changes no part": (retrain, [SHIPPED, "sections backwards"]),
 }
 
@@ -182,13 +168,7 @@ def reader(encoder):
 
 @pytest.mark.parametrize(
     ("encoder", "all_words", "together"),
-    [
-        ("gru", False, False),
-        ("lstm", False, False),
-        ("bidirectional gru", True, False),
-        ("read-again gru", True, True),
-        ("read-again lstm", True, True),
-    ],
+    [("gru", False, False), ("bidirectional gru", True, False), ("read-again lstm", True, True)],
 )
 def test_what_states_depend_on(encoder, all_words, together):
     """One read: the words before. Words on both sides of a word act on its state together only in a second read."""

@@ -200,16 +200,20 @@ def test_the_decoder_has_only_the_last_state(encoder):
     assert not torch.allclose(model.decode(batch.target_input, started)[0].features, features)
 
 
-@pytest.mark.parametrize("buys, agrees, answer_first", list(product((True, False), repeat=3)))
-def test_a_headline_says_what_offer_and_answer_say(buys, agrees, answer_first):
-    document = short_news.dispatch("xanthe", "yorrel", "zinder", buys, agrees, answer_first)
-    words = short_news.WRITTEN.text(document.source, document.unknown)
-    buyer, bought = ("yorrel", "zinder") if buys else ("zinder", "yorrel")
-    offer = f"xanthe says yorrel {'wants to buy' if buys else 'may be sold to'} zinder ."
-    answer = f"the board of {bought} {'agrees' if agrees else 'refuses'} ."
-    assert words == (f"{answer} {offer}" if answer_first else f"{offer} {answer}")
-    headline = f"{buyer} to buy {bought}" if agrees else f"{bought} rejects {buyer}"
-    assert document.reference == [headline] == [short_news.WRITTEN.text(document.target, document.unknown)]
+@pytest.mark.parametrize(
+    "said, offer, answer, headline",
+    [
+        ("buys agrees", "yorrel wants to buy zinder", "the board of zinder agrees", "yorrel to buy zinder"),
+        ("sold refuses", "yorrel may be sold to zinder", "the board of yorrel refuses", "yorrel rejects zinder"),
+    ],
+)
+def test_a_headline_says_what_offer_and_answer_say(said, offer, answer, headline):
+    for answer_first in (False, True):
+        facts = ("buys" in said, "agrees" in said, answer_first)
+        document = short_news.dispatch("xanthe", "yorrel", "zinder", *facts)
+        sentences = [f"xanthe says {offer} .", f"{answer} ."][:: -1 if answer_first else 1]
+        assert short_news.WRITTEN.text(document.source, document.unknown) == " ".join(sentences)
+        assert document.reference == [headline] == [short_news.WRITTEN.text(document.target, document.unknown)]
 
 
 @torch.no_grad()

@@ -57,7 +57,7 @@ def papermill(page: str, folder: Path, **parameters) -> nbformat.NotebookNode:
     )
     assert run.returncode == 0, run.stderr[-3000:]
     notebook = nbformat.read(folder / "out.ipynb", as_version=4)
-    assert notebook.metadata.papermill.exception is None or not notebook.metadata.papermill.exception
+    assert not notebook.metadata.papermill.exception
     for cell in notebook.cells:
         if cell.cell_type == "code" and cell.source.strip():
             assert cell.execution_count is not None, cell.source
@@ -97,30 +97,20 @@ TRAINED = {  # page -> a variant that is not its own, and what else its studies 
     "windowed": {"variant": "streamed"},
     "read_again": {"variant": "read-again gru"},
     # `small` has longer summaries and products in bfloat16, which take minutes where a processor has none
-    "hierarchical_transformer": {
-        "variant": "HT + similarity graph",
-        "study_steps": 1,
-        "preset": "demo",
-        "towns_steps": 2,
-    },
+    "hierarchical_transformer": {"variant": "HT + similarity graph", "preset": "demo"}
+    | {"study_steps": 1, "towns_steps": 2},
 }
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("page", TRAINED)
 def test_a_page_with_all_its_parameters(page, manuals, tmp_path):
-    given = {
-        "dataset": manuals,
-        "steps": 3,
-        "seed": 7,
-        "preset": "small",
-        "output": tmp_path / "run",
-        **TRAINED[page],
-    }
+    run = tmp_path / "run"
+    given = {"dataset": manuals, "steps": 3, "seed": 7, "preset": "small", "output": run, **TRAINED[page]}
     shown = text_of(papermill(page, tmp_path, **given))
     assert "trained here, on 24 documents, 3 steps" in shown
     assert "Empty DataFrame" not in shown, "a table that has no row for these texts"
-    config = json.loads((tmp_path / "run" / "config.json").read_text(encoding="utf-8"))
+    config = json.loads((run / "config.json").read_text(encoding="utf-8"))
     assert (config["variant"], config["preset"]) == (given["variant"], given["preset"])
     assert (config["train"]["seed"], config["train"]["steps"]) == (7, 3)
     declared = parameters_of(page)

@@ -9,12 +9,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from companion.exercises.exercise import Case, Exercises, logit, slope
+from companion.exercises.exercise import Case, Exercises, logit
 from companion.tasks.synthetic import planted_sentences
 from companion.tasks.task import learn
 from lib.data.batch import make_batch
 from lib.evaluation.interventions import changes_of, log_probs
-from lib.evaluation.rouge import copied_ngrams
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, compression_loss
 
 VOCABULARY = 20
@@ -43,13 +42,6 @@ def _of_two_texts() -> tuple:
 
 
 @PAGE.cases(1, points=2)
-def both_attentions() -> Iterator[Case]:
-    _, batch, _, output = _of_two_texts()
-    for b, what in ((1, "a text of 12 words, and 8 of padding"), (0, "a text of 20 words")):
-        yield Case(what, (output.alpha[b], output.sentences[b], batch.sentence_of[b]), output.copy[b])
-
-
-@PAGE.cases(2, points=2)
 def reads_of_memory() -> Iterator[Case]:
     model, batch, state, _ = _of_two_texts()
     hidden, _ = model.decoder(model.embedding(batch.target_input), state.hidden[None])
@@ -70,38 +62,15 @@ def _parts(model: Mem2Mem) -> tuple[Callable, Callable]:
     return read, gate_and_update
 
 
-LETTERS = [*"azatcsaq"], [*"tcsazatzstc"]  # a summary and its source
-WORDS = ["the", "cat", "ran"], ["the", "cats", "sat", "and", "the", "cow", "ran"]
-COPIED = [(*LETTERS, 1), (*WORDS, 1), (*LETTERS, 2), (*WORDS, 2), (*LETTERS, 3), (*LETTERS, 5)]
-
-
-@PAGE.exercise(3, points=2, shown=3, cases=COPIED)
-def copied_share(summary: list[str], source: list[str], n: int) -> float:
-    return copied_ngrams([summary], [source], (n,))[n]
-
-
-@PAGE.exercise(4, points=3, cases=[[[1, 1, 3, 3, 3]], [[4, 0, 2]], [[0] * 6], [[7]], [[5, 2, 5, 2]]])
+@PAGE.exercise(2, points=3, cases=[[[1, 1, 3, 3, 3]], [[4, 0, 2]], [[0] * 6], [[7]], [[5, 2, 5, 2]]])
 def loss_of_sharp_heads(on: list[int]) -> Tensor:
     return compression_loss(F.one_hot(torch.tensor(on), 8).double()[None])[0]
-
-
-@PAGE.cases(5, points=3)
-def gradient_of_compression() -> Iterator[Case]:
-    generator = torch.manual_seed(0)
-    for r, sentences in ((3, 5), (6, 2), (1, 4)):
-        A = torch.rand(r, sentences, generator=generator).double()
-        yield Case(f"A of {r} x {sentences}", (A,), slope(lambda A: compression_loss(A[None]), A))
-
-
-@PAGE.exercise(6, points=3, cases=[(0.6, 1.5, -0.2), (0.12, 0.3, 0.9), (1 - 2e-9, 1.0, -1.0), (0.5, 0.5, 0.5)])
-def push_on_the_gate(z: float, M: float, u: float) -> Tensor:
-    return slope(lambda q: q.sigmoid() * M + (1 - q.sigmoid()) * u, logit(z))
 
 
 SLOTS = [(3, 0.5, 2.0, 0.4), (10, 0.9, -1.0, 0.7), (1, 0.2, 0.5, -0.5), (0, 0.3, 0.8, 0.1)]
 
 
-@PAGE.exercise(7, points=3, cases=SLOTS)
+@PAGE.exercise(3, points=3, cases=SLOTS)
 @torch.no_grad()
 def slot_after(k: int, z: float, M: float, u: float) -> Tensor:
     """A number of a slot after k words, by a model whose gates are at z and whose updates are u, whatever is read."""
@@ -132,7 +101,7 @@ def _weight_and_loss(comp: float, read: float) -> tuple[float, float]:
     return weights.max(2).values.mean().item(), model.loss(batch)["nll"].item()
 
 
-@PAGE.prediction(8, points=3)
+@PAGE.prediction(4, points=3)
 def with_heavy_regulariser() -> dict[str, str]:
     weight, loss = _weight_and_loss(0.0, 0.0)
     sharp, _ = _weight_and_loss(1.0, 0.0)
@@ -141,7 +110,7 @@ def with_heavy_regulariser() -> dict[str, str]:
     return {"the weight": larger[sharp > weight], "the words": larger[read > loss]}
 
 
-@PAGE.prediction(9, points=3)
+@PAGE.prediction(5, points=3)
 def more_than_half_a_nat() -> dict[str, list[int]]:
     model, texts = _learned(60, 4, 1, 1e-2, 0.01, 0.1), planted_sentences(64, 60, 4, 4, 1, VOCABULARY)
     firsts = [replace(text, target=text.target[:1]) for text in texts]
@@ -161,7 +130,7 @@ MEMORIES = {
 }
 
 
-@PAGE.prediction(10, points=3)
+@PAGE.prediction(6, points=3)
 def same_probabilities() -> dict[str, bool]:
     model, batch, state, output = _of_two_texts()
     own = model.log_prob(output, batch.target, state)

@@ -7,7 +7,7 @@ from operator import itemgetter
 import torch
 from torch import Tensor, nn
 
-from companion.exercises.exercise import Case, Exercises, slope
+from companion.exercises.exercise import Case, Exercises
 from companion.tasks.synthetic import planted_sentences
 from companion.tasks.task import learn
 from lib.data.batch import Batch, EncodedDocument, make_batch
@@ -43,15 +43,7 @@ def importance_in_a_batch() -> Iterator[Case]:
         yield Case(what, arguments, state.importance[mask], of=itemgetter(mask))  # type: ignore[index]
 
 
-@PAGE.exercise(2, points=2, cases=[(4, 5, 2), (16, 32, 3), (7, 3, 4)])
-def weights_of_reads(e: int, d: int, sentences: int) -> list[int]:
-    sizes = {"embedding": e, "hidden": d, "sentences": sentences}
-    reader, option = (small_reader(encoder=name, **sizes) for name in ("read-again lstm", "option 1"))
-    reads = reader.first_read, reader.second_read, option.second_read
-    return [sum(p.numel() for p in read.parameters()) for read in reads]
-
-
-@PAGE.cases(3, points=2, shown=2)
+@PAGE.cases(2, points=2, shown=2)
 def shared_softmax() -> Iterator[Case]:
     reader, text = small_reader(), [4, 7, 12, 5, 12, 6, 7]
     batch = _texts(text)
@@ -71,54 +63,12 @@ SHARES = {
 }
 
 
-@PAGE.exercise(4, points=3, cases=SHARES)
+@PAGE.exercise(3, points=3, cases=SHARES)
 def share_of_each_word(alpha: Tensor, z: Tensor) -> Tensor:
     shares = torch.zeros(len(z))
     for i, candidate in enumerate(torch.eye(len(z))):
         shares = (1 - alpha[i] * z[i]) * shares + alpha[i] * z[i] * candidate
     return shares
-
-
-def _state(n: int, alpha: float, u: float) -> float:
-    h = 0.0
-    for _ in range(n):
-        h = (1 - alpha) * h + alpha * u
-    return h
-
-
-STATES = [(5, 0.3, 0.8), (20, -0.5, 0.1), (50, 0.0, 0.9), (3, 1.0, 0.7), (4, -0.01, -0.5)]
-
-
-@PAGE.exercise(5, points=3, shown=3, cases=STATES)
-def state_after(n: int, alpha: float, u: float) -> list[float]:
-    grows = abs(_state(10_000, alpha, u)) > 1e6
-    return [_state(n, alpha, u), int(grows)]
-
-
-SCORES = torch.randn(6, generator=torch.manual_seed(0))
-PLACES = {
-    "two places": (SCORES, SCORES[:3] + 1, torch.tensor([1.0, 0, 1])),
-    "two of five places": (SCORES, 2 * SCORES[1:], torch.tensor([0.0, 1, 0, 0, 1])),
-    "every place": (SCORES, -SCORES[:2], torch.tensor([1.0, 1])),
-}
-
-
-@PAGE.exercise(6, points=3, cases=PLACES)
-def push_on_the_copy_scores(g: Tensor, k: Tensor, here: Tensor) -> Tensor:
-    return slope(lambda k: (k.exp() @ here.double()).log() - torch.cat([g, k]).logsumexp(0), k)
-
-
-@cache
-def _largest_state(importance: str, seed: int) -> float:
-    reader = small_reader(seed, encoder="read-again gru", importance=importance, hidden=32)
-    return reader.encode(_texts([4 + i % 8 for i in range(60)])).words.abs().max().item()
-
-
-@PAGE.prediction(7, points=3)
-def tanh_or_sigmoid() -> dict[str, str | bool]:
-    largest = {name: [_largest_state(name, seed) for seed in range(5)] for name in ("tanh", "sigmoid")}
-    above_one = {f"larger than 1 with {name}": max(states) > 1 for name, states in largest.items()}
-    return {"the larger one": max(largest, key=lambda name: sum(largest[name])), **above_one}
 
 
 def _meet(states: Callable[[Tensor], Tensor]) -> bool:
@@ -132,7 +82,7 @@ def _meet(states: Callable[[Tensor], Tensor]) -> bool:
     return bool((both - one - other + neither).abs().max() > 1e-12)
 
 
-@PAGE.prediction(8, points=3)
+@PAGE.prediction(4, points=3)
 def never_meet() -> dict[str, bool]:
     def of_reader(encoder: str) -> Callable[[Tensor], Tensor]:
         reader = small_reader(encoder=encoder).double()
@@ -153,7 +103,7 @@ def never_meet() -> dict[str, bool]:
     return {name: not _meet(states) for name, states in encoders.items()}
 
 
-@PAGE.prediction(9, points=3)
+@PAGE.prediction(5, points=3)
 def next_word_changes() -> dict[str, bool]:
     text = _texts([4, 12, 7, 13, 6])
 
@@ -178,7 +128,7 @@ def _planted_loss(copy: bool, size: int) -> float:
     return learn(reader, iter(batches), 1e-2).loss(last)["loss"].item()
 
 
-@PAGE.prediction(10, points=3)
+@PAGE.prediction(6, points=3)
 def smaller_loss() -> dict[str, str]:
     def smaller(size: int) -> str:
         return "copying" if _planted_loss(True, size) < _planted_loss(False, size) else "without"

@@ -16,8 +16,6 @@ that `lib.score run` writes. Only `key.json` has the system of each summary. `sc
 Krippendorff's alpha, an analysis of variance and Tukey's test.
 """
 
-from argparse import Namespace
-
 from companion.human.ratings import report
 from companion.human.sheets import write_answers, write_sheets
 from lib.evaluation.summaries import read_summaries
@@ -37,27 +35,24 @@ def main(arguments: list[str] | None = None) -> None:
     commands.add_parser("scores", help="read the saved forms").add_argument("folder")
     args = parser.parse_args(arguments)
     with plain_errors():
-        {"sheet": _sheet, "answers": _answers, "scores": _scores}[args.command](args)
+        if args.command == "sheet":
+            write_sheets(args.folder, _read_systems(args.systems), args.documents, args.seed)
+            print(f"{args.folder}: give people form.html; write questions.csv for answers; key.json has the systems")
+        elif args.command == "answers":
+            count = write_answers(args.folder)
+            print(f"{args.folder}: answers.html, {count} questions to answer from the summaries")
+        else:
+            print(report(args.folder))
 
 
-def _sheet(args: Namespace) -> None:
+def _read_systems(arguments: list[str]) -> dict[str, dict[str, dict]]:
     systems = {}
-    for argument in args.systems:
+    for argument in arguments:
         name, _, path = argument.partition("=")
         if not path or name in systems:
             raise InputError(f"{argument!r}: a system is NAME=FILE, each with a name of its own")
         systems[name] = read_summaries(path)
-    write_sheets(args.folder, systems, args.documents, args.seed)
-    print(f"{args.folder}: give people form.html; write questions.csv for answers; key.json has the systems")
-
-
-def _answers(args: Namespace) -> None:
-    count = write_answers(args.folder)
-    print(f"{args.folder}: answers.html, {count} questions to answer from the summaries")
-
-
-def _scores(args: Namespace) -> None:
-    print(report(args.folder))
+    return systems
 
 
 if __name__ == "__main__":

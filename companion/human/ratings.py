@@ -101,16 +101,13 @@ def compare_systems(values: dict[str, list[float]]) -> tuple[pd.DataFrame, pd.Da
     means = {s: {"mean": str(interval(np.array(v), unit="rating")), "ratings": len(v)} for s, v in values.items()}
     with np.errstate(divide="ignore", invalid="ignore"):  # where all ratings of every system are the same
         tukey, names = tukey_hsd(*values.values()), list(values)
-    limits, pairs = tukey.confidence_interval(0.95), {}
-    for i, k in combinations(range(len(names)), 2):
-        pairs[f"{names[i]} - {names[k]}"] = {
-            "difference": tukey.statistic[i, k],
-            "low": limits.low[i, k],
-            "high": limits.high[i, k],
-            "p": tukey.pvalue[i, k],
-        }
-    by_name, by_pair = (pd.DataFrame.from_dict(rows, orient="index") for rows in (means, pairs))
-    return by_name, by_pair, float(f_oneway(*values.values()).pvalue)
+    limits = tukey.confidence_interval(0.95)
+    pairs = [
+        (f"{names[i]} - {names[k]}", tukey.statistic[i, k], limits.low[i, k], limits.high[i, k], tukey.pvalue[i, k])
+        for i, k in combinations(range(len(names)), 2)
+    ]
+    by_pair = pd.DataFrame(pairs, columns=["pair", "difference", "low", "high", "p"]).set_index("pair")
+    return pd.DataFrame.from_dict(means, orient="index"), by_pair, float(f_oneway(*values.values()).pvalue)
 
 
 def report(folder: str | Path) -> str:

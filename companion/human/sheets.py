@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
 from string import ascii_uppercase as LETTERS
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,18 +36,15 @@ def write_sheets(
     """Draw documents that all systems have, and write form.html, questions.csv and key.json.
 
     A summary is shown once, under a letter, another one in each document; the key has the system of each. Raises
-    InputError when too little is shared, no file has a reference, or the folder has a key already; CorpusError where
-    texts that may not be published would be.
+    InputError when too little is shared or the folder has a key already; CorpusError where texts that may not be
+    published would be.
     """
     folder, names = Path(folder), list(systems)
     shared = sorted(set.intersection(*(set(of_system) for of_system in systems.values())))
-    if not 2 <= len(names) <= len(LETTERS) or not 1 <= documents <= len(shared):
+    if len(names) < 2 or not 1 <= documents <= len(shared):
         raise InputError(
-            f"{len(names)} systems share {len(shared)} documents: 2 to {len(LETTERS)} systems and {documents} "
-            "documents (at least 1) are needed"
+            f"{len(names)} systems share {len(shared)} documents: two systems and {documents} documents are needed"
         )
-    if not any(systems[name][document]["reference"].strip() for name in names for document in shared):
-        raise InputError("no file has a reference: those that python -m lib.score run writes have them")
     if (folder / "key.json").exists():
         raise InputError(f"{folder} holds a form already: choose another folder, people may have filled it in")
     for corpus in {row["corpus"] for of_system in systems.values() for row in of_system.values() if "corpus" in row}:
@@ -57,17 +55,16 @@ def write_sheets(
     key = {"documents": chosen, "systems": names, "criteria": CRITERIA, "seed": seed, "ratings": {}, "best_worst": {}}
     rated, compared, questions, texts = [], [], [], {}
     for document in chosen:
-        of_document = {name: systems[name][document] for name in names}
+        rows = [systems[name][document] for name in names]
         title, reference, texts[document] = (
-            next((row[part] for row in of_document.values() if row[part]), "")
-            for part in ("title", "reference", "source")
+            next((row[part] for row in rows if row[part]), "") for part in ("title", "reference", "source")
         )
         about = {"document": document, "title": title, "reference": reference}
         letters = dict(zip(LETTERS, random.permutation(names).tolist()))
         for letter, name in letters.items():
             item = f"r{len(rated) + 1}"
             key["ratings"][item] = [document, name]
-            rated.append({"item": item, **about, "letter": letter, "summary": of_document[name]["summary"]})
+            rated.append({"item": item, **about, "letter": letter, "summary": systems[name][document]["summary"]})
         for group in combinations(letters, min(COMPARED, len(letters))):
             item = f"b{len(compared) + 1}"
             key["best_worst"][item] = {letter: letters[letter] for letter in group}
@@ -75,8 +72,8 @@ def write_sheets(
         questions += [{**about, "question": "", "answer": ""}] * QUESTIONS
     key["summaries"] = {name: {d: systems[name][d]["summary"] for d in chosen} for name in names}
 
-    asked = {"criteria": CRITERIA, "best_worst_criteria": BEST_WORST_CRITERIA}
-    content = {"ratings": rated, "best_worst": compared, "texts": texts, **asked}
+    content = {"ratings": rated, "best_worst": compared, "texts": texts, "criteria": CRITERIA}
+    content["best_worst_criteria"] = BEST_WORST_CRITERIA
     _write_form(folder / "form.html", "Rating summaries", content)
     write_whole(folder / "questions.csv", pd.DataFrame(questions).to_csv(index=False))
     write_json(folder / "key.json", key)
@@ -95,16 +92,14 @@ def write_answers(folder: str | Path) -> int:
     table = table[table["question"].str.strip() != ""]
     if not len(table) or not set(table["document"]) <= set(key["documents"]):
         raise InputError(f"{folder / 'questions.csv'}: questions are needed, each about one of {key['documents']}")
-    asked = [(system, row) for row in table.itertuples() for system in key["systems"]]
-    order = np.random.default_rng(key["seed"]).permutation(len(asked))
-    key["answers"], shown = {}, []
-    for number, place in enumerate(order, 1):
-        system, row = asked[place]
-        item = f"q{number}"
-        key["answers"][item] = system
-        summary = key["summaries"][system][row.document]
-        shown.append({"item": item, "summary": summary, "question": row.question, "expected": row.answer})
-    _write_form(folder / "answers.html", "Answering questions from summaries", {"answers": shown})
+    asked: Any = table.merge(pd.Series(key["systems"], name="system"), how="cross")
+    asked = asked.sample(frac=1, random_state=key["seed"]).reset_index(drop=True)  # in random order
+    asked["item"] = [f"q{number + 1}" for number in asked.index]
+    asked["summary"] = [key["summaries"][name][id_] for name, id_ in zip(asked["system"], asked["document"])]
+    key["answers"] = dict(zip(asked["item"], asked["system"]))
+    shown = asked.rename(columns={"answer": "expected"})[["item", "summary", "question", "expected"]]
+    content = {"answers": shown.to_dict("records")}
+    _write_form(folder / "answers.html", "Answering questions from summaries", content)
     write_json(folder / "key.json", key)
     return len(shown)
 
@@ -114,9 +109,7 @@ def read_key(folder: str | Path) -> dict:
     path = Path(folder) / "key.json"
     if not path.is_file():
         raise InputError(f"{path}: no such file; begin with python -m companion.human sheet {folder} ...")
-    return read_numbers(
-        path, "key", ("documents", "systems", "criteria", "seed", "ratings", "best_worst", "summaries")
-    )
+    return read_numbers(path, "key", ("documents", "systems", "ratings", "best_worst", "summaries"))
 
 
 def read_csv(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
@@ -127,9 +120,7 @@ def read_csv(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
         table = pd.read_csv(path, sep=separator, dtype=str, keep_default_na=False, encoding="utf-8-sig")
         return table.loc[:, list(columns)]
     except (ValueError, KeyError) as error:  # pandas has a ValueError for what is no CSV
-        raise InputError(
-            f"{path}: a CSV file in UTF-8 with columns {', '.join(columns)} is needed ({error})"
-        ) from None
+        raise InputError(f"{path}: a CSV file in UTF-8 with {', '.join(columns)} is needed ({error})") from None
 
 
 def _write_form(path: Path, title: str, content: dict) -> None:

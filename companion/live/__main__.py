@@ -16,6 +16,7 @@ from pathlib import Path
 
 import lib
 from companion.live.page import LivePaper, sample_papers, write_live_page
+from companion.live.towns import write_towns_page
 from lib.decoding.run import Run
 from lib.papers import paper
 from lib.summarize import check_page, model_name, read_texts
@@ -34,9 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if str(args.run) == "towns":
             if args.files:
                 raise InputError("towns: this page takes no texts")
-            from companion.tasks.towns import write_live_towns
-
-            page = write_live_towns(args.page)
+            page = write_towns_page(args.page)
         else:
             run = lib.load(args.run, device="cpu")
             named = list(read_texts(args.files)) if args.files else []

@@ -31,6 +31,7 @@ from lib.system.files import project_root, write_whole
 
 STATIC = Path(__file__).with_name("static")
 LAYERS = ("vocabulary", "own_text", "layers", "search")
+PAGE = ("draw", "page")
 # Each model has a script, a page and a picture: NAME.js, NAME_page.js and NAME.svg, NAME that of its module.
 MODELS = (Mem2Mem, Windowed, ReadAgain)
 MAX_BYTES = 12_000_000  # of a page
@@ -75,7 +76,7 @@ def write_live_page(path: str | Path, run: Run, title: str, papers: Sequence[Liv
     InputError for a model without a script, and for one that is too large.
     """
     name = module_name(type(run.model))
-    code = f"{model_scripts(run)}\n{scripts('reader', f'{name}_page', 'page')}"
+    code = f"{model_scripts(run)}\n{scripts('elements', f'{name}_page', *PAGE)}"
     texts = [_paper(paper, run.options) for paper in papers]
     for bits in (32, 16):
         page = live_page("page", title, name, code, {**live_data(run, bits), "papers": texts})
@@ -84,17 +85,15 @@ def write_live_page(path: str | Path, run: Run, title: str, papers: Sequence[Liv
     raise InputError(f"{run.folder}: the page would have {size / 1e6:.0f} MB, more than {MAX_BYTES / 1e6:.0f}")
 
 
-def live_page(
-    name: str, title: str, model: str, code: str, data: object, styles: Sequence[str] = ("base", "page")
-) -> str:
+def live_page(name: str, title: str, model: str, code: str, data: object) -> str:
     """Fill the frame of all live pages with the page `name`, the picture of a model, scripts and data."""
-    parts = {part.upper(): read_static(f"{part}.html") for part in ("stepper", "equations")}
-    body = re.sub(r"\[(STEPPER|EQUATIONS)\]", lambda part: parts[part[1]], read_static(f"{name}.html"))
-    body = body.replace("[PICTURE]", read_picture(model) if model else "").replace("[TITLE]", escape(title))
-    look = "".join(read_static(f"{style}.css") for style in styles)
-    look += (FOLDER / "models.css").read_text(encoding="utf-8") if model else ""
+    body = read_static(f"{name}.html").replace("[TITLE]", escape(title))
+    style = read_static("page.css")
+    if model:
+        body = body.replace("[PICTURE]", read_picture(model))
+        style += (FOLDER / "models.css").read_text(encoding="utf-8")
     code = f'"use strict";\n{code}'
-    return html_page(STATIC / "frame.html", data, TITLE=escape(title), STYLE=look, BODY=body, CODE=code)
+    return html_page(STATIC / "frame.html", data, TITLE=escape(title), STYLE=style, BODY=body, CODE=code)
 
 
 def sample_papers() -> list[LivePaper]:

@@ -39,8 +39,8 @@ class LivePointer:
             "words": self.vocabulary.words,
             "text": self.text,
         }
-        code = scripts(*LAYERS, "seq2seq", "pointer_page")
-        return live_page("pointer_page", "a pointer-generator", "", code, data, ("base", "pointer_page"))
+        code = scripts(*LAYERS, "seq2seq", "elements", "pointer_page")
+        return live_page("pointer_page", "a pointer-generator", "", code, data)
 
     def _repr_html_(self) -> str:
         """A frame that may run its script and nothing more; it hides the sentence that stands below it."""

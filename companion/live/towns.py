@@ -5,8 +5,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from companion.live.page import LAYERS, live_page, module_name, packed, scripts
+from companion.live.page import LAYERS, PAGE, live_page, module_name, packed, scripts
 from companion.tasks.town_clusters import FACT_PLACES, TOWN_PIECES, TOWNS, VALUES, TownCluster
+from companion.tasks.towns import open_towns, unseen_towns
 from lib.data.vocabulary import CLUSTER_SYMBOLS, SPECIALS
 from lib.decoding.search import DecodeConfig
 from lib.models.hierarchical_transformer import HierarchicalTransformer
@@ -14,33 +15,34 @@ from lib.system.files import write_whole
 
 MODEL = module_name(HierarchicalTransformer)
 SCRIPTS = (*LAYERS, "transformer", MODEL, "town_facts")
+DECODE = DecodeConfig(beam=1, max_length=30)
+OFFERED = 20  # clusters
 
 
-def write_towns_page(
-    path: str | Path, models: Sequence[HierarchicalTransformer], clusters: Sequence[TownCluster], decode: DecodeConfig
-) -> Path:
-    """Write the page of two models, of which the second one has no global layers, and of the clusters that it offers.
+def write_towns_page(path: Path) -> Path:
+    """Write the page of the shipped models, with the first unseen clusters."""
+    code = scripts(*SCRIPTS, "elements", f"{MODEL}_page", *PAGE)
+    data = towns_data(list(open_towns().values()), unseen_towns(OFFERED))
+    return write_whole(path, live_page("page", "two towns", MODEL, code, data))
+
+
+def towns_data(models: Sequence[HierarchicalTransformer], clusters: Sequence[TownCluster]) -> dict[str, Any]:
+    """Collect what the scripts need of two models, of which the second one has no global layers, and of clusters.
 
     Both models are of the form "code", without dropout.
     """
-    code, data = scripts(*SCRIPTS, "reader", "towns_page"), towns_data(models, clusters, decode)
-    return write_whole(path, live_page("towns", "two towns", MODEL, code, data, ("base", "page", "towns")))
-
-
-def towns_data(
-    models: Sequence[HierarchicalTransformer], clusters: Sequence[TownCluster], decode: DecodeConfig
-) -> dict[str, Any]:
-    """Collect what the scripts need: models, vocabulary, rules of the search, what facts can be, clusters."""
+    model, beside = ({"config": asdict(m.config), "weights": packed(m.state_dict(), 32)} for m in models)
     return {
-        "models": [{"config": asdict(m.config), "weights": packed(m.state_dict(), 32)} for m in models],
+        **model,
+        "beside": beside,
         "words": TOWN_PIECES.words,
         "symbols": len(SPECIALS) + len(CLUSTER_SYMBOLS),
-        "decode": asdict(decode),
+        "decode": asdict(DECODE),
         "towns": TOWNS,
         "values": VALUES,
         "places": FACT_PLACES,
-        "clusters": [
-            {**dict(zip(("title", "other"), cluster.truth)), "paragraphs": [p.text for p in cluster.paragraphs]}
-            for cluster in clusters
+        "papers": [
+            {"title": " and ".join(c.truth), "town": c.title, "paragraphs": [p.text for p in c.paragraphs]}
+            for c in clusters
         ],
     }

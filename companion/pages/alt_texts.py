@@ -11,23 +11,21 @@ def _joined(panels: Sequence[dict], describe: Callable[[dict], str]) -> str:
 
 
 def _describe_map(panel: Mapping[str, Any]) -> str:
-    """Size, names if there are any, range, and where the number furthest from 0 stands."""
+    """Size, names if there are any, range, and the place of the number that is furthest from 0."""
     values = np.asarray(panel.get("values", panel.get("weights")), dtype=float)
-    at = np.unravel_index(np.abs(values).argmax(), values.shape)
-    size, place = [], []
-    for what, count, i in zip(("rows", "columns"), values.shape, at):
-        names = panel.get(what, "")
-        if isinstance(names, str):  # numbered from 1
-            names = [f"{what[:-1]} {number}" for number in range(1, count + 1)]
-            size.append(f"{count} {what}")
-        else:
-            size.append(f"{count} {what} ({', '.join(map(str, names))})")
-        place.append(str(names[i]))
-    marked = ", ".join(str(column + 1) for column in panel.get("marked", ()))
-    return (
-        f"{' by '.join(size)}, from {values.min():.2g} to {values.max():.2g}, "
-        f"the furthest from 0 at {', '.join(place)}" + (f"; marked columns: {marked}" if marked else "")
-    )
+    sizes, places = [], []
+    for axis, count, i in zip(
+        ("rows", "columns"), values.shape, np.unravel_index(abs(values).argmax(), values.shape)
+    ):
+        names = panel.get(axis)
+        if isinstance(names, list):
+            sizes.append(f"{count} {axis} ({', '.join(names)})")
+            places.append(names[i])
+        else:  # numbered from 1
+            sizes.append(f"{count} {axis}")
+            places.append(f"{axis[:-1]} {i + 1}")
+    ends = f"from {values.min():.2g} to {values.max():.2g}"
+    return f"{' by '.join(sizes)}, {ends}, the furthest from 0 at {', '.join(places)}"
 
 
 def describe_maps(panels: Sequence[dict], **_: Any) -> str:
@@ -67,73 +65,50 @@ def describe_lines(panels: Sequence[dict], **_: Any) -> str:
 
 def describe_shaded_words(panels: Sequence[dict], label: str, **_: Any) -> str:
     def describe(panel: dict) -> str:
-        order, words = np.argsort(panel["weights"], kind="stable"), panel["words"]
-        (low, *_), (*_, high) = order, order
-        ends = f"from {panel['weights'][low]:.3g} ({words[low]}) to {panel['weights'][high]:.3g} ({words[high]})"
-        return f"{label} of {len(words)} words, {ends}"
+        ordered = sorted(zip(panel["weights"], panel["words"]))
+        ends = [f"{weight:.3g} ({word})" for weight, word in (ordered[0], ordered[-1])]
+        return f"{label} of {len(ordered)} words, from {' to '.join(ends)}"
 
     return "Texts with shaded words. " + _joined(panels, describe)
 
 
-def describe_maximum_attention(
-    places: Sequence[int], windows: Sequence[int], words: int, window: int, stride: int, **_: Any
-) -> str:
-    entered = np.unique(np.asarray(windows)) + 1
-    return (
-        f"A point for each of {len(places)} written symbols at one of {words} source words, from word "
-        f"{min(places) + 1} to {max(places) + 1}; in grey the window of {window} words that it was written from: "
-        f"{len(entered)} windows, the last is number {entered[-1]}."
+def describe_maximum_attention(places: Sequence[int], windows: Sequence[int], words: int, **_: Any) -> str:
+    ends = f"from word {min(places) + 1} to {max(places) + 1}"
+    return f"A point for each of {len(places)} written symbols at one of {words} source words, {ends}; " + (
+        f"in grey the window that it was written from: {len(set(windows))} windows, the last is {windows[-1] + 1}."
     )
 
 
 def describe_interval_bars(series: Mapping[str, Mapping[str, Sequence[float]]], xlabel: str) -> str:
-    described = [
-        f"{label}: "
-        + ", ".join(f"{name} {mean:.1f} [{low:.1f}, {high:.1f}]" for name, (mean, low, high) in named.items())
-        for label, named in series.items()
+    bars = [
+        f"{label}, {name} {mean:.1f} [{low:.1f}, {high:.1f}]"
+        for label, rows in series.items()
+        for name, (mean, low, high) in rows.items()
     ]
-    return f"Means with intervals, {xlabel}. {'; '.join(described)}."
+    return f"Means with intervals, {xlabel}. {'; '.join(bars)}."
 
 
 def describe_histograms(panels: Sequence[dict]) -> str:
     def describe(panel: dict) -> str:
-        middles = (np.array(panel["edges"])[1:] + np.array(panel["edges"])[:-1]) / 2
-        means = {name: np.average(middles, weights=counts) for name, counts in panel["counts"].items()}
-        return f"{panel['xlabel']}, means {', '.join(f'{name} {mean:.3g}' for name, mean in means.items())}"
+        middles = np.convolve(panel["edges"], [0.5, 0.5], "valid")
+        means = [f"{name} {np.average(middles, weights=c):.3g}" for name, c in panel["counts"].items()]
+        return f"{panel['xlabel']}, means {', '.join(means)}"
 
     return "Histograms. " + _joined(panels, describe)
 
 
 def describe_dot_plots(panels: Sequence[dict], unit: str) -> str:
-    return "Dot plots. " + _joined(
-        panels, lambda panel: f"{len(panel['pairs'])} dots in a text of {panel['length']} {unit}s"
-    )
+    return "Dot plots. " + _joined(panels, lambda panel: f"{len(panel['pairs'])} dots, {panel['length']} {unit}s")
 
 
 def describe_beam_tree(columns: Sequence[Sequence[dict]], **_: Any) -> str:
-    def describe(column: Sequence[dict], before: Sequence[dict]) -> str:
-        return ", ".join(
-            f"{before[node['parent']]['word'] + ' ' if before else ''}{node['word']} {node['value']:.2f}"
-            + (" (in the beam)" if node["beam"] else "")
-            for node in column
-        )
-
-    steps = (
-        f"Step {t}: {describe(column, columns[t - 1] if t > 1 else [])}."
-        for t, column in enumerate(columns[1:], start=1)
-    )
-    return f"A tree of hypotheses. {' '.join(steps)}"
+    text = "A tree of hypotheses."
+    for step, column in enumerate(columns[1:], start=1):
+        nodes = [f"{n['word']} {n['value']:.2f}{' (in the beam)' if n['beam'] else ''}" for n in column]
+        text += f" Step {step}: {', '.join(nodes)}."
+    return text
 
 
-def describe_number_grid(
-    values: Sequence[Sequence[int]],
-    rows: Sequence[str],
-    columns: Sequence[str],
-    hits: Sequence[Sequence[int]],
-    **_: Any,
-) -> str:
-    shared = ", ".join(rows[i] for i in sorted(hit[0] for hit in hits))
-    return (
-        f"A grid of whole numbers, {len(rows)} rows ({', '.join(rows)}) by {len(columns)} columns "
-        f"({', '.join(columns)}); the last is {values[-1][-1]}. A path leads to it over {len(hits)} hits: {shared}."
-    )
+def describe_number_grid(values: Sequence[Sequence[int]], hits: Sequence[Sequence[int]], **_: Any) -> str:
+    size = f"{len(values)} rows by {len(values[0])} columns"
+    return f"A grid of whole numbers, {size}. A path over {len(hits)} hits leads to the last, {values[-1][-1]}."

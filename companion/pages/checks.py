@@ -53,11 +53,9 @@ class Checks:
     def gradients(self, naive: dict[str, Tensor], fast: dict[str, Tensor], eq: str, tolerance: float = 1e-8) -> None:
         """Compare two sets of gradients by parameter name, as `close` does; every parameter must have one on both
         sides."""
-        for name in naive.keys() | fast.keys():
-            if naive.get(name) is None or fast.get(name) is None:
-                raise CheckError(
-                    f"{eq} gradient of {name}: missing {'on the page' if naive.get(name) is None else 'in lib'}"
-                )
+        for where, names in (("in lib", naive.keys() - fast.keys()), ("on the page", fast.keys() - naive.keys())):
+            if names:
+                raise CheckError(f"{eq} gradient of {min(names)}: missing {where}")
         page, ours = (torch.cat([g[name].flatten() for name in sorted(g)]) for g in (naive, fast))
         self.close(page, ours, eq, f"gradients of {len(naive)} parameters", tolerance)
 

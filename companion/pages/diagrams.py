@@ -70,23 +70,3 @@ def show_model(name: str, equations: Iterable[int] = ()) -> ShownModel:
 def _shrink(size: re.Match) -> str:
     width, height = float(size[1]), float(size[2]) - LEGEND
     return f'viewBox="0 0 {width:g} {height:g}" width="{SMALL * width:g}" height="{SMALL * height:g}"'
-
-
-@dataclass(frozen=True)
-class FoldedModels:
-    """Pictures as the result of a cell, behind a line to click on."""
-
-    summary: str
-    pictures: tuple[ShownModel, ...]
-
-    def _repr_html_(self) -> str:
-        shown = "".join(f"<p>{picture._repr_html_()}</p>" for picture in self.pictures)
-        return f"<details><summary><b>{html.escape(self.summary)}</b></summary>{shown}</details>"
-
-    def __repr__(self) -> str:
-        return "\n\n".join(picture.alt for picture in self.pictures)
-
-
-def show_folded(summary: str, *names: str) -> FoldedModels:
-    """Show whole pictures behind a line to click on."""
-    return FoldedModels(summary, tuple(show_model(name) for name in names))

@@ -1,8 +1,7 @@
 """Frames of which one is shown at a time, by buttons that need neither a script nor a kernel."""
 
-import itertools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -16,16 +15,13 @@ _times: Counter[str] = Counter()  # how often frames were shown, by a digest of 
 
 @dataclass(frozen=True)
 class Frames:
-    """HTML for every choice of values.
+    """Steps, one frame of HTML each.
 
-    axes: the values of each row of buttons, by its name.
-    frames: HTML for each tuple of values, one of each axis, in their order.
-    first: what is seen first.
+    first: the step that is seen first, counted from 1.
     """
 
-    axes: Mapping[str, Sequence[str]]
-    frames: Mapping[tuple[str, ...], str]
-    first: tuple[str, ...]
+    frames: Sequence[str]
+    first: int
 
     def _repr_html_(self) -> str:
         """Buttons, of which style sheets know the chosen one. Where those are taken out, as JupyterLab does with a
@@ -34,42 +30,32 @@ class Frames:
         Names are made of what is shown, so that an executed page is the same each time, and of how often it was
         shown before: the same frames twice on a page do not share their buttons.
         """
-        shown = digest([list(self.axes.items()), list(self.frames.items()), self.first], 8)
+        shown = digest([list(self.frames), self.first], 8)
         _times[shown] += 1
         name = f"frames-{shown}-{_times[shown]}"
-        inputs, rows = [], []
-        for a, ((axis, values), first) in enumerate(zip(self.axes.items(), self.first)):
-            labels = []
-            for i, value in enumerate(values):
-                chosen = " checked" if value == first else ""
-                inputs.append(f'<input type="radio" name="{name}-{a}" id="{name}-{a}-{i}"{chosen}{UNSEEN}>')
-                labels.append(f'<label for="{name}-{a}-{i}">{escape(value)}</label>')
-            rows.append(f"<p{UNSEEN}><b>{escape(axis)}</b> {' '.join(labels)}</p>")
-        places = itertools.product(*(range(len(values)) for values in self.axes.values()))
-        pictures, rules = [], []
-        for place, choice in zip(places, itertools.product(*self.axes.values())):
-            mark = f"{name}-f-{'-'.join(map(str, place))}"
-            buttons = [f"#{name}-{a}-{i}:checked" for a, i in enumerate(place)]
-            rules.append(f"{' ~ '.join(buttons)} ~ #{mark} {{display: block !important}}")
-            unseen = "" if choice == self.first else UNSEEN
-            pictures.append(f'<div id="{mark}" class="frame"{unseen}>{self.frames[choice]}</div>')
-        chosen = ", ".join(
-            f"#{name}-{a}-{i}:checked ~ p label[for={name}-{a}-{i}]"
-            for a, values in enumerate(self.axes.values())
-            for i in range(len(values))
-        )
+        inputs, labels, pictures, chosen, rules = [], [], [], [], []
+        for step, frame in enumerate(self.frames, start=1):
+            button, picture = f"{name}-{step}", f"{name}-f-{step}"
+            checked, unseen = (" checked", "") if step == self.first else ("", UNSEEN)
+            inputs.append(f'<input type="radio" name="{name}-0" id="{button}"{checked}{UNSEEN}>')
+            labels.append(f'<label for="{button}">{step}</label>')
+            pictures.append(f'<div id="{picture}" class="frame"{unseen}>{frame}</div>')
+            chosen.append(f"#{button}:checked ~ p label[for={button}]")
+            rules.append(f"#{name} > #{button}:checked ~ #{picture} {{display: block !important}}")
         style = (
             f"#{name} > input {{display: inline !important; position: absolute; opacity: 0}} "
             f"#{name} > .frame, #{name} > .untrusted {{display: none}} "
             f"#{name} > p {{display: block !important}} #{name} p {{margin: 0.3rem 0}} "
             f"#{name} label {{display: inline-block; "
             f"padding: 0 0.5rem; margin: 0.1rem 0; border: 1px solid #b0b0b0; border-radius: 4px; cursor: pointer}} "
-            f"{chosen} {{background: #0066a8; color: white}} {' '.join(f'#{name} > {rule}' for rule in rules)}"
+            f"{', '.join(chosen)} {{background: #0066a8; color: white}} {' '.join(rules)}"
         )
-        seen = ", ".join(f"{axis} {value}" for axis, value in zip(self.axes, self.first))
-        untrusted = f"One of {len(self.frames)} pictures: {seen}. For buttons that lead to the others, {TRUST}."
-        parts = [f'<div class="untrusted"><em>{escape(untrusted)}</em></div>', *inputs, *rows, *pictures]
+        untrusted = f"Step {self.first} of {len(self.frames)}. For buttons that lead to the others, {TRUST}."
+        parts = [
+            f'<div class="untrusted"><em>{escape(untrusted)}</em></div>', *inputs,
+            f"<p{UNSEEN}><b>step</b> {' '.join(labels)}</p>", *pictures,
+        ]  # fmt: skip
         return f'<div id="{name}"><style>{style}</style>{"".join(parts)}</div>'
 
     def __repr__(self) -> str:
-        return f"{len(self.frames)} frames, by {', '.join(self.axes)}"
+        return f"{len(self.frames)} frames, by step"

@@ -1,11 +1,10 @@
-"""The runs of a page: trained, opened and described; and small models and measurements."""
+"""The runs of a page: trained, opened and described; and measurements of them."""
 
 import os
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from pathlib import Path
 
 import pandas as pd
 from torch import nn
@@ -18,7 +17,7 @@ from lib.data.prepared import PreparedCorpus, code_of
 from lib.data.registry import IN_BOTH
 from lib.decoding.run import Run
 from lib.papers.paper import Setup
-from lib.system.files import project_root, read_json, work_folder
+from lib.system.files import project_root, work_folder
 from lib.system.fingerprints import digest
 from lib.training.folder import determining, run_config
 from lib.training.loop import evaluate_loss, train
@@ -48,14 +47,6 @@ def run_facts(run: Run, origin: str) -> Passages:
     options = ", ".join(f"{name} {value}" for name, value in values.items() if value != "")
     size = f"{sum(p.numel() for p in run.model.parameters()):,} parameters, {len(run.vocabulary):,} symbols"
     return Passages([("model", f"{run.config['variant']}: {size}"), ("run", origin), ("options", options)])
-
-
-def validation_losses(run: Run, rows: int = 8) -> pd.DataFrame:
-    """Losses on the validation documents, of about so many steps."""
-    losses = pd.DataFrame([m for m in run.metrics if m["split"] == "val"]).drop(columns="split").set_index("step")
-    if list(losses) == ["loss", "nll"]:  # the one is the other
-        losses = losses[["nll"]]
-    return losses.iloc[:: max(1, len(losses) // rows)].round(3)
 
 
 def loss_figure(figures: PageFigures, name: str, run: Run, is_shipped: bool) -> ShownFigure:
@@ -92,18 +83,11 @@ def nll_by_text(run: Run, documents: Sequence[Document]) -> pd.Series:
     return pd.Series(nll, name="nll")
 
 
-def measured(folder: Path, name: str, *command: str, threads: int | None = None) -> dict[str, float]:
-    """Run `python -m COMMAND` in a process of its own; its `seconds` and its largest memory, `gb`.
-
-    Saved in NAME.json of `folder`: what was measured once is not done again. It may use as many `threads`. Raises
-    RuntimeError with what the command wrote when it fails.
-    """
-    path = folder / f"{name}.json"
-    if path.exists():
-        return read_json(path)
+def run_module(module: str, *arguments: str, threads: int | None = None) -> None:
+    """Run `python -m MODULE ARGUMENTS` in a process of its own, which may use as many `threads`. Raises RuntimeError
+    with what it wrote when it fails."""
     environment = {**os.environ, **({"OMP_NUM_THREADS": str(threads)} if threads else {})}
-    whole = [sys.executable, "-m", "companion.pages.process_cost", str(path), *command]
-    run = subprocess.run(whole, cwd=project_root(), env=environment, capture_output=True, encoding="utf-8")
+    command = [sys.executable, "-m", module, *arguments]
+    run = subprocess.run(command, cwd=project_root(), env=environment, capture_output=True, encoding="utf-8")
     if run.returncode:
-        raise RuntimeError(f"python -m {' '.join(command)} failed:\n{run.stdout[-1000:]}{run.stderr[-2000:]}")
-    return read_json(path)
+        raise RuntimeError(f"python -m {module} failed:\n{run.stdout[-1000:]}{run.stderr[-2000:]}")

@@ -93,7 +93,7 @@ def decoding_frames(
         beside: words that others write at the same steps, by their names.
         first: the step that is seen first, or the last one where there are fewer.
     """
-    frames, own = {}, [step.word for step in steps]
+    frames, own = [], [step.word for step in steps]
     for t, step in enumerate(steps):
         parts = [
             _shaded(text, names, step),
@@ -102,8 +102,8 @@ def decoding_frames(
             _distributions(step),
             _slots(step.slots),
         ]
-        frames[(str(t + 1),)] = f'<div style="{PAPER}; padding: 0.3rem 0.6rem">{"".join(parts)}</div>'
-    return Frames({"step": [number for (number,) in frames]}, frames, (str(min(first, len(steps))),))
+        frames.append(f'<div style="{PAPER}; padding: 0.3rem 0.6rem">{"".join(parts)}</div>')
+    return Frames(frames, min(first, len(steps)))
 
 
 def _written(name: str, words: Sequence[str], t: int) -> str:

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 import torch
 
@@ -21,10 +22,6 @@ def shares(values: Iterable[float]) -> str:
     return " / ".join(f"{100 * value:.0f}" for value in values) + "%"
 
 
-def mean_share(values: Sequence[float]) -> str:
-    return f"{100 * sum(values) / len(values):.0f}%"
-
-
 LACKS = {
     "HT": "nothing",
     "without global layers": "the way between paragraphs (four local layers)",
@@ -41,42 +38,29 @@ def towns_table(results: Mapping[str, Measures]) -> pd.DataFrame:
     """The rows of the task `towns`; a cell has the share of each seed, but for kinds of errors, which are means."""
     rows = {}
     for row, measures in results.items():
+        rows[row] = {"what is missing": LACKS[row], "facts right, 500 steps": shares(measures["right after 500"])}
         if "right after 1000" in measures:  # it was trained for longer
-            rows[row] = _towns_row(
-                row, {kind: measures[f"{kind} after 1000"] for kind in (*KINDS, "whole")}, measures
-            )
-            row, lacks = f"{row}, 2,000 steps", row
-            rows[row] = _towns_row(lacks, measures, {})
+            early = {kind: measures[f"{kind} after 1000"] for kind in (*KINDS, "whole")}
+            rows[f"{row}, 2,000 steps"] = {"what is missing": LACKS[row], **_at_the_end(measures)}
+            rows[row] |= _at_the_end(early)
         else:
-            rows[row] = _towns_row(row, measures, measures)
-    return pd.DataFrame.from_dict(rows, orient="index")
+            rows[row] |= _at_the_end(measures)
+    return pd.DataFrame.from_dict(rows, orient="index").fillna("")
 
 
-def _towns_row(row: str, measures: Measures, early: Measures) -> dict[str, str]:
+def _at_the_end(measures: Measures) -> dict[str, str]:
     return {
-        "what is missing": LACKS[row],
-        "facts right, 500 steps": shares(early["right after 500"]) if early else "",
         "1,000 steps": shares(measures["right"]),
         "whole summaries": shares(measures["whole"]),
-        "wrong: " + ", ".join(KINDS[1:]): ", ".join(mean_share(measures[kind]) for kind in KINDS[1:]),
+        "wrong: " + ", ".join(KINDS[1:]): ", ".join(f"{100 * np.mean(measures[kind]):.0f}%" for kind in KINDS[1:]),
     }
-
-
-_CUTS_IN_WORDS = (
-    "no look at the title in layer 1",
-    "no look at the title in layer 2",
-    "no look at the title",
-    "layer 1: each paragraph sees itself alone",
-    "layer 2: each paragraph sees itself alone",
-    "both layers: each sees itself alone",
-)
 
 
 def cuts_table(towns: Measures, named: Measures) -> pd.DataFrame:
     """What is right of the tasks `towns` and `named` where a look between paragraphs is cut, and what the decoder
     still writes when it sees the answer's paragraphs alone, or all others."""
     keys = {"nothing is cut": ("right", "right")}
-    keys |= {words: (f"right, {cut}", f"right, {cut}") for cut, words in zip(CUTS, _CUTS_IN_WORDS)}
+    keys |= {words: (f"right, {cut}", f"right, {cut}") for cut, words in CUTS.items()}
     keys["decoder: the answer's paragraphs alone"] = "right, decoder sees the title's town", "right, decoder sees it"
     keys["decoder: all others alone"] = "right, decoder sees the other town", "right, decoder sees the rest"
     cells = {words: [shares(towns[one]), shares(named[other])] for words, (one, other) in keys.items()}

@@ -23,17 +23,7 @@ UNWRITTEN = "    raise NotImplementedError"
 STUB = re.compile(rf"(?P<head>def (?P<name>\w+)\(.*?\):\n).*\n{UNWRITTEN}", re.DOTALL)
 CHECK = re.compile(r"check\((?P<number>\d+), (?P<name>\w+)\)")
 SOLUTION = re.compile(r"<summary>Solution</summary>\n\n```python\n(.*?)```", re.DOTALL)
-CONFIG = r"""# nbgrader's settings for this class. `make class` writes them where there are none: change them freely.
-c = get_config()  # noqa: F821
-
-# Checks and set-up cells that a student deleted are put back before grading.
-c.OverwriteCells.add_missing_cells = True
-
-# `nbgrader zip_collect`: how Moodle names what was handed in. Other systems need another expression.
-c.FileNameCollectorPlugin.named_regexp = (
-    r"(?P<last_name>.*?)_(?P<student_id>\d+)_assignsubmission_file_(?P<file_id>.+)"
-)
-"""
+CONFIG = Path(__file__).with_name("nbgrader_config.txt")
 
 
 def exercises_of(page: dict) -> list[dict]:
@@ -68,9 +58,7 @@ def for_class(page: dict, name: str) -> dict:
 def _marked(cells: list[dict], name: str) -> Iterator[dict]:
     """Cells as a class gets them: an answer holds its solution, between marks, and a check hidden tests. Folds and
     the progress of a reader are left out."""
-    points = {
-        number: asked.points for number, asked in import_module(f"companion.exercises.{name}").PAGE.known.items()
-    }
+    known = import_module(f"companion.exercises.{name}").PAGE.known
     answers = {answer.function: answer for answer in answers_of(cells)}
     for cell in cells:
         text = _text(cell)
@@ -78,13 +66,12 @@ def _marked(cells: list[dict], name: str) -> Iterator[dict]:
             if not text.startswith("<details>"):
                 yield cell
         elif stub := STUB.fullmatch(text):
-            yield _graded(
-                cell, answers[stub["name"]].written(), f"{name}-{answers[stub['name']].number}", solution=True
-            )
+            answer = answers[stub["name"]]
+            yield _graded(cell, answer.written(), f"{name}-{answer.number}", solution=True)
         elif check := CHECK.fullmatch(text):
             number, call = int(check["number"]), f'grade({check["number"]}, globals().get("{check["name"]}")'
             code = f"{call}, shown=True)\n### BEGIN HIDDEN TESTS\n{call})\n### END HIDDEN TESTS"
-            yield _graded(cell, code, f"{name}-{number}-check", grade=True, points=points[number])
+            yield _graded(cell, code, f"{name}-{number}-check", grade=True, points=known[number].points)
         elif text != "progress()":
             yield _graded(cell, text.replace("import check, progress", "import grade"), f"{name}-setup", grade=True)
 
@@ -127,12 +114,10 @@ def write_exercises(folder: Path) -> list[str]:
     """A notebook for each page that has exercises to be graded, in `folder`; the names of the pages."""
     written = []
     for path in sorted((project_root() / "notebooks").glob("*.ipynb")):
-        page = read_json(path)
-        if not find_spec(f"companion.exercises.{path.stem}"):
-            continue
-        made = for_class(page, path.stem)
-        write_whole(folder / path.stem / path.name, json.dumps(made, indent=1, ensure_ascii=False) + "\n")
-        written.append(path.stem)
+        if find_spec(f"companion.exercises.{path.stem}"):
+            made = for_class(read_json(path), path.stem)
+            write_whole(folder / path.stem / path.name, json.dumps(made, indent=1, ensure_ascii=False) + "\n")
+            written.append(path.stem)
     return written
 
 
@@ -140,7 +125,7 @@ def write_config(folder: Path) -> None:
     """Write nbgrader's settings where there are none: a teacher's own are kept."""
     path = folder / "nbgrader_config.py"
     if not path.exists():
-        write_whole(path, CONFIG)
+        write_whole(path, CONFIG.read_text(encoding="utf-8"))
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -66,22 +66,17 @@ def name_remote_pictures(app, doctree):
             picture.replace_self(nodes.Text(picture["alt"]))
 
 
-def name_folds(app, page, template, context, doctree):
-    """A fold is called what is written on it, for screen readers too (WCAG 2.5.3)."""
+def name_parts(app, page, template, context, doctree):
+    """A fold is called what is written on it (WCAG 2.5.3), and the corner of a table that heads nothing is a cell and
+    no header without a name (WCAG 1.3.1)."""
     if "body" in context:
         context["body"] = context["body"].replace(' aria-label="Toggle hidden content"', "")
-
-
-def name_corners(app, page, template, context, doctree):
-    """The corner of a table that heads nothing is a cell, and no header without a name (WCAG 1.3.1)."""
-    if "body" in context:
         for corner in ('<th class="head"><p></p></th>', "<th></th>"):  # of Markdown, of pandas
             context["body"] = context["body"].replace(corner, "<td></td>")
 
 
 def setup(app):
-    app.connect("html-page-context", name_folds)
-    app.connect("html-page-context", name_corners)
+    app.connect("html-page-context", name_parts)
     app.connect("doctree-read", lambda _, doctree: link_equations(doctree))
     app.connect("doctree-read", keep_equations)
     app.connect("doctree-read", name_remote_pictures)

@@ -13,20 +13,21 @@ over documents and seeds. What --output already holds is not trained again.
 
 import copy
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 
 import lib
 from companion.results.text import markdown_table
 from companion.stored import open_store
 from companion.tasks.task import learn
-from lib.data.batch import Batch, EncodedDocument, make_batch
+from lib.data.batch import EncodedDocument, make_batch
 from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
 from lib.decoding.run import Run
@@ -87,33 +88,23 @@ def _before_and_after(
     """The references' log-probabilities before and after training with a seed."""
     model, documents = copy.deepcopy(run.model), run.encode(test)
     before = log_probs(model, documents, change)
-    chosen = np.random.default_rng(seed).permutation(len(train))[: args.steps * args.batch_size]
-    encoded = run.encode([train[i] for i in chosen])
-    train_on(model, encoded, change, args.steps, args.batch_size, args.learning_rate, seed)
+    chosen = np.random.default_rng(seed).permutation(len(train))
+    chosen = np.resize(chosen, args.steps * args.batch_size).tolist()  # from the first again after the last one
+    train_on(model, run.encode([train[i] for i in chosen]), change, args.batch_size, args.learning_rate, seed)
     after = log_probs(model, documents, change)
     return {"before": np.round(before, 5).tolist(), "after": np.round(after, 5).tolist()}
 
 
 def train_on(
-    model: Any,
-    documents: Sequence[EncodedDocument],
-    change: Change,
-    steps: int,
-    batch_size: int,
-    learning_rate: float,
-    seed: int,
+    model: Any, documents: Iterable[EncodedDocument], change: Change, batch_size: int, learning_rate: float, seed: int
 ) -> None:
-    """Train a model while it is changed, on documents in their order, from the first again after the last one."""
-
-    def batches() -> Iterator[Batch]:
-        for step in range(steps):
-            part = [documents[(step * batch_size + i) % len(documents)] for i in range(batch_size)]
-            yield make_batch([change.document(document) for document in part], model.config.vocab_size)
-
+    """Train a model while it is changed, on documents in their order."""
+    changed = list(map(change.document, documents))
+    parts = (changed[i : i + batch_size] for i in range(0, len(changed), batch_size))
     torch.manual_seed(seed)
     model.train()
     with change.model(model):
-        learn(model, batches(), learning_rate)
+        learn(model, (make_batch(part, model.config.vocab_size) for part in parts), learning_rate)
 
 
 def change_of(model: Summarizer, name: str) -> Change:
@@ -126,29 +117,24 @@ def change_of(model: Summarizer, name: str) -> Change:
 
 
 def with_options(run: Run, pairs: Sequence[str]) -> Run:
-    """Set options of a run, given as NAME=VALUE. Raises InputError for an unknown one, or a value of another kind."""
+    """Set options of a run, given as NAME=VALUE. Raises ValueError for an unknown one, or a value of another kind."""
     known, values = vars(run.options), {}
     for pair in pairs:
         name, _, value = pair.partition("=")
-        before = known[one_of(name, known, "option")]
-        try:
-            values[name] = type(before)(value)
-        except (TypeError, ValueError):
-            raise InputError(f"{pair}: a value such as {before!r} is needed") from None
+        values[name] = type(known[one_of(name, known, "option")])(value)
     return replace(run, encoder=replace(run.encoder, options=replace(run.options, **values)))
 
 
 def differences(results: Sequence[Mapping]) -> dict[str, dict[str, Difference]]:
     """By row and by "before" and "after": the difference from the unchanged model with the same seed, which has
     learned from the same documents: seeds are drawn in pairs."""
-    by_row: dict[str, dict[int, Mapping]] = {}
-    for result in results:
-        by_row.setdefault(result["row"], {})[result["seed"]] = result
-    own, found = by_row[UNCHANGED], {}
-    for row, of_row in by_row.items():
-        seeds = [seed for seed in of_row if seed in own]
+    table, found = pd.DataFrame(list(results)).set_index(["row", "seed"]), {}
+    own = table.loc[UNCHANGED]
+    for row in table.index.unique("row"):
+        of_row = table.loc[row]
         for when in ("before", "after"):
-            values = np.array([np.subtract(of_row[seed][when], own[seed][when]) for seed in seeds])
+            pairs = [(of_row[when][seed], own[when][seed]) for seed in of_row.index.intersection(own.index)]
+            values = np.array([np.subtract(changed, unchanged) for changed, unchanged in pairs])
             found.setdefault(row, {})[when] = paired_bootstrap(np.zeros_like(values), values)
     return found
 

@@ -21,15 +21,9 @@ CONTENT = range(SAME_AS + 1, SAME_AS + 12)
 VOCAB_SIZE = CONTENT.stop
 STEPS = 500
 BATCH = 32
-ROWS = {  # global layers; whether the first head has the graph of shared names
-    "no global layer": (0, False),
-    "1, learned": (1, False),
-    "1, given": (1, True),
-    "2, learned": (2, False),
-    "2, given": (2, True),
-    "3, learned": (3, False),
-    "3, given": (3, True),
-}
+# global layers; whether the first head has the graph of shared names
+ROWS = {"no global layer": (0, False)}
+ROWS |= {f"{layers}, {how}": (layers, how == "given") for layers in (1, 2, 3) for how in ("learned", "given")}
 
 
 @dataclass(frozen=True)

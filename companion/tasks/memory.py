@@ -1,7 +1,7 @@
 """When a memory matters: planted sentences, with all paths from the text to the summary open, and with the memory as
 the only one."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -20,7 +20,6 @@ from lib.models.hred import HREDState
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, Mem2MemState, memory_sentences
 
 VOCABULARY = 100
-WORDS_OF_A_SENTENCE = 5  # of the summary
 LEFT_AFTER = 1, 5, 10, 15  # words
 LOSSES = {  # lambda_comp, lambda_read
     "neither": (0.0, 0.0),
@@ -59,25 +58,16 @@ class MemoryAlone(Mem2Mem):
 STEPS = {Mem2Mem: 250, MemoryAlone: 600}
 
 
-def learn_planted(kind: type[Mem2Mem], losses: str, gate: str, seed: int) -> tuple[Mem2Mem, dict[int, float]]:
-    """Train a small model of a kind with weights of `GRID`: the model, and its read loss (11) before steps 0 and
-    60."""
+def learn_planted(kind: type[Mem2Mem], losses: str, gate: str, seed: int) -> Mem2Mem:
+    """Train a small model of a kind with weights of `GRID`."""
     torch.manual_seed(seed)
     comp, read = GRID[losses]
     config = Mem2MemConfig(
         VOCABULARY, embedding=64, hidden=64, bottleneck=32, slots=4, compression=64, lambda_comp=comp,
         lambda_read=read, **GATES[gate],
     )  # fmt: skip
-    model, read_losses = kind(config), {}
-
-    def batches() -> Iterator[Batch]:
-        for step in range(STEPS[kind]):
-            batch = make_batch(planted_sentences(16, 1000 + step, vocab_size=VOCABULARY), VOCABULARY)
-            if step in (0, 60):
-                read_losses[step] = model.loss(batch)["read"].item()
-            yield batch
-
-    return learn(model, batches(), learning_rate=4e-3), read_losses
+    texts = (planted_sentences(16, 1000 + step, vocab_size=VOCABULARY) for step in range(STEPS[kind]))
+    return learn(kind(config), (make_batch(of_step, VOCABULARY) for of_step in texts), learning_rate=4e-3)
 
 
 def unseen_documents() -> list[EncodedDocument]:
@@ -90,7 +80,6 @@ def memory_scores(model: Mem2Mem, documents: list[EncodedDocument]) -> dict[str,
     batch = make_batch(documents, model.config.vocab_size)
     state = model.encode(batch)
     output, _ = model.decode(batch.target_input, state)
-    seen = model.seen(output, state)
     changes = {"nll": NOTHING, "nll, another": MEMORY["another memory"], "nll, averaged": MEMORY["slots averaged"]}
     if model.config.write:
         changes["nll, not written"] = WRITING["never written"]
@@ -98,9 +87,8 @@ def memory_scores(model: Mem2Mem, documents: list[EncodedDocument]) -> dict[str,
     scores["words right"] = words_right(model, batch)
     left = slots_after(model, batch, LEFT_AFTER)["left"].tolist()
     scores |= {f"left {words}": share for words, share in zip(LEFT_AFTER, left)}
-    scores |= heads_scores(seen["heads"], documents)
     scores |= {f"L({name})": loss.item() for name, (_, loss) in model.regularisers(output, batch, state).items()}
-    return scores | reads_scores(seen["slots"], seen["heads"], documents)
+    return scores | heads_scores(model.seen(output, state)["heads"], documents)
 
 
 def heads_scores(attention: Tensor, documents: list[EncodedDocument]) -> dict[str, float]:
@@ -118,18 +106,6 @@ def heads_scores(attention: Tensor, documents: list[EncodedDocument]) -> dict[st
     }
 
 
-def reads_scores(psi: Tensor, attention: Tensor, documents: list[EncodedDocument]) -> dict[str, float]:
-    """Of read attention psi [B, T, r]: the mean weight of the slot that is read most, for each sentence of the
-    summary ("psi 1", ...); and how much of what is read was gathered from the sentence that is being written ("read
-    from")."""
-    by_sentence = psi[:, :-1].unflatten(1, (-1, WORDS_OF_A_SENTENCE))  # [B, sentences, words, r]
-    strongest = by_sentence.mean(2).max(-1).values.mean(0).tolist()
-    places = torch.tensor([planted_at(document) for document in documents])  # [B, sentences]
-    gathered = attention.gather(2, places[:, None].expand(-1, attention.shape[1], -1))  # [B, r, sentences]
-    read_from = (by_sentence * gathered.transpose(1, 2)[:, :, None]).sum(-1).mean().item()
-    return {**{f"psi {n}": value for n, value in enumerate(strongest, 1)}, "read from": read_from}
-
-
 @torch.no_grad()
 def words_right(model: Mem2Mem, batch: Batch) -> float:
     """The share of the references' words, without the end, that are the most probable after the words before them."""
@@ -142,9 +118,7 @@ def words_right(model: Mem2Mem, batch: Batch) -> float:
 
 
 def solved(kind: type[Mem2Mem], losses: str, gate: str, seed: int) -> dict[str, float]:
-    model, read_losses = learn_planted(kind, losses, gate, seed)
-    scores = memory_scores(model, unseen_documents())
-    scores |= {f"L(read) {step}": loss for step, loss in read_losses.items()}
+    scores = memory_scores(learn_planted(kind, losses, gate, seed), unseen_documents())
     return {name: round(score, 4) for name, score in scores.items()}
 
 

@@ -16,11 +16,9 @@ import torch
 from safetensors.torch import save
 from torch import Tensor
 
-from companion.live.towns import write_towns_page
 from companion.tasks.task import Task, greedy_words, learn
 from companion.tasks.town_clusters import FACT_PLACES, TOWN_PIECES, TownCluster, town_cluster, town_document
 from lib.data.batch import Batch, EncodedDocument, make_batch
-from lib.decoding.search import DecodeConfig
 from lib.evaluation.interventions import NOTHING, Change, changes_of, decoder_sees
 from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
 from lib.system.files import project_root, write_whole
@@ -30,7 +28,6 @@ STEPS = 1000
 BATCH = 32
 TESTED = 200  # unseen clusters
 _LONGEST = 30  # pieces of a summary that is written
-_OFFERED = 20  # clusters of the live page
 
 
 @dataclass(frozen=True)
@@ -69,7 +66,7 @@ def unseen_towns(count: int = TESTED, towns: int = 2, groups: int = 1) -> list[T
 
 def train_towns(row: str, seed: int, steps: int = 0) -> tuple[HierarchicalTransformer, dict[str, float]]:
     """A trained model of a row, by default after as many steps as the row says; and what was measured on the way: the
-    share of facts right every 500 steps, and all else of `kinds_of_facts` after 1,000."""
+    share of facts right every 500 steps, and all else of `facts_written` after 1,000."""
     torch.manual_seed(seed)
     model, on_the_way = town_model(row), {}
 
@@ -120,33 +117,29 @@ def _said(cluster: TownCluster, fact: int, own: bool) -> set[str]:
     return {value for p in chosen for f, value in zip(p.facts, p.values) if f == fact}
 
 
-def kinds_of_facts(clusters: list[TownCluster], summaries: list[list[str]]) -> dict[str, float]:
-    """Shares of facts by `KINDS`, and of summaries that are right from the first word to the last ("whole")."""
-    pairs = list(zip(clusters, summaries))
-    words = [(c, f, s[at : at + 1]) for c, s in pairs for f, at in enumerate(FACT_PLACES)]
-    kinds = Counter(kind_of(cluster, fact, "".join(word)) for cluster, fact, word in words)
+def facts_written(
+    model: HierarchicalTransformer, row: str = "HT", change: Change = NOTHING, groups: int = 1
+) -> dict[str, float]:
+    """Of summaries of `unseen_towns` in `groups` of twelve paragraphs: shares of facts by `KINDS`, and of summaries
+    that are right from the first word to the last ("whole")."""
+    clusters = unseen_towns(groups=groups)
+    pairs = list(zip(clusters, write_towns(model, clusters, row, change)))
+    words = [(c, f, "".join(s[at : at + 1])) for c, s in pairs for f, at in enumerate(FACT_PLACES)]
+    kinds = Counter(kind_of(*word) for word in words)
     whole = sum(" ".join(summary) == cluster.summary for cluster, summary in pairs)
     return {kind: kinds[kind] / len(words) for kind in KINDS} | {"whole": whole / len(pairs)}
 
 
-def facts_written(
-    model: HierarchicalTransformer, row: str = "HT", change: Change = NOTHING, groups: int = 1
-) -> dict[str, float]:
-    """What `kinds_of_facts` says of summaries of `unseen_towns` in `groups` of twelve paragraphs."""
-    clusters = unseen_towns(groups=groups)
-    return kinds_of_facts(clusters, write_towns(model, clusters, row, change))
-
-
 # ------------------------------------------------------------------------------------------- what each part does
 
-CUTS = (  # of `lib.evaluation.interventions`; the first paragraph is the title
-    "first paragraph cut in layer 1",
-    "first paragraph cut in layer 2",
-    "first paragraph cut",
-    "layer 1 cut",
-    "layer 2 cut",
-    "layers cut",
-)
+CUTS = {  # of `lib.evaluation.interventions`, where the first paragraph is the title; and in the words of the page
+    "first paragraph cut in layer 1": "no look at the title in layer 1",
+    "first paragraph cut in layer 2": "no look at the title in layer 2",
+    "first paragraph cut": "no look at the title",
+    "layer 1 cut": "layer 1: each paragraph sees itself alone",
+    "layer 2 cut": "layer 2: each paragraph sees itself alone",
+    "layers cut": "both layers: each sees itself alone",
+}
 SEEN = {"the title's town": True, "the other town": False}
 
 
@@ -168,10 +161,8 @@ def towns_under_cuts(model: HierarchicalTransformer) -> dict[str, float]:
         kinds = facts_written(model, change=change)
         found |= {f"{kind}, {name}": kinds[kind] for kind in KINDS[:2]}
     batch = batch_of(clusters)
-    units = model.eval().attention_weights(batch.target_input, model.encode(batch))[
-        "units"
-    ]  # [clusters, words, rows]
-    weights = units[:, FACT_PLACES]
+    attention = model.eval().attention_weights(batch.target_input, model.encode(batch))
+    weights = attention["units"][:, FACT_PLACES]  # [clusters, facts, rows]
     town = rows_about(clusters, own=True)[:, None]
     return found | {
         "decoder's weight on the title": weights[..., 0].mean().item(),
@@ -208,14 +199,6 @@ def open_towns(steps: int = 0, seed: int = 0) -> dict[str, HierarchicalTransform
         models[row] = town_model(row).eval()
         models[row].load_state_dict(under(row, weights))
     return models
-
-
-def write_live_towns(path: Path) -> Path:
-    """The page of the shipped models, with the first unseen clusters."""
-    models = open_towns()
-    return write_towns_page(
-        path, [models[row] for row in SHIPPED], unseen_towns(_OFFERED), DecodeConfig(beam=1, max_length=_LONGEST)
-    )
 
 
 TASK = Task(

@@ -2,20 +2,22 @@
 one by one and put together."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Literal
+from unittest.mock import patch
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from companion.tasks.synthetic import FACT, planted_facts
 from companion.tasks.task import Task, learn
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.data.vocabulary import EOS, SLIDE
 from lib.decoding.search import DecodeConfig, beam_search
-from lib.models.windowed import Windowed, WindowedConfig, WindowedState, count_windows
+from lib.evaluation.interventions import hooks
+from lib.models.windowed import Windowed, WindowedConfig, count_windows
 
 VOCABULARY, WINDOW, STRIDE, WORDS = 60, 20, 16, 4  # ids; words of a window, from one to the next, of a fact
 TESTED = {2: 50, 6: 50, 12: 50, 300: 5}  # windows of a text: how many texts of that length are read
@@ -94,39 +96,30 @@ def _moves(ids: Sequence[int] | np.ndarray) -> set[int]:
 # ---------------------------------------------------------------------------------------------- parts left out
 
 
-class _SeesAll(Windowed):
+@contextmanager
+def _attend_to_all(model: Windowed) -> Iterator[None]:
     """Attention to the whole text. Windows are counted, so that symbols can be written."""
+    config = replace(model.config, window=None, stride=None)
+    last_window = lambda lengths: count_windows(lengths, WINDOW, STRIDE) - 1  # noqa: E731
+    with patch.object(model, "config", config), patch.object(model, "_last_window", last_window):
+        yield
 
-    def _last_window(self, lengths: Tensor) -> Tensor:
-        return count_windows(lengths, WINDOW, STRIDE) - 1
 
-
-class _Stays(Windowed):
+def _stay(model: Windowed) -> AbstractContextManager:
     """The window never leaves the beginning of the text, whatever is written."""
-
-    def _windows(self, tokens: Tensor, state: WindowedState) -> Tensor:
-        return torch.zeros_like(tokens)
+    return patch.object(model, "_windows", lambda tokens, state: torch.zeros_like(tokens))
 
 
-def _with_weights(model: Windowed, weights: dict[str, Tensor]) -> Windowed:
-    model.load_state_dict(weights)
-    return model
+def _fix_switch(score: float) -> Callable[[Windowed], AbstractContextManager]:
+    return hooks(lambda model: [model.pointer.switch], lambda switch: torch.full_like(switch, score))
 
 
-def _with_switch(model: Windowed, score: float) -> Windowed:
-    """Fix the switch at a score."""
-    weights = dict(model.state_dict())
-    weights["pointer.switch.weight"] = torch.zeros_like(weights["pointer.switch.weight"])
-    weights["pointer.switch.bias"] = torch.full_like(weights["pointer.switch.bias"], score)
-    return _with_weights(Windowed(model.config), weights)
-
-
-LEFT_OUT: dict[str, Callable[[Windowed], Windowed]] = {
-    "nothing": lambda model: model,
-    "window": lambda m: _with_weights(_SeesAll(replace(m.config, window=None, stride=None)), m.state_dict()),
-    "sliding": lambda model: _with_weights(_Stays(model.config), model.state_dict()),
-    "copying": lambda model: _with_switch(model, 50.0),
-    "generating": lambda model: _with_switch(model, -50.0),
+LEFT_OUT: dict[str, Callable[[Windowed], AbstractContextManager]] = {  # changes of a model
+    "nothing": nullcontext,
+    "window": _attend_to_all,
+    "sliding": _stay,
+    "copying": _fix_switch(50.0),
+    "generating": _fix_switch(-50.0),
 }
 _trained = cache(partial(learn_facts, "windows"))  # every part is taken from the same model
 
@@ -135,13 +128,15 @@ def _without(part: str, seed: int) -> dict[str, float]:
     """Without one of its parts: facts that a trained model with windows writes in their places, texts whose first
     fact it writes, texts in which it writes a symbol; of the attention at the first step the weight of all first
     words of facts, and the largest weight."""
-    model, documents = LEFT_OUT[part](_trained(seed)), planted_facts(50, 1, 6)
-    texts, true = written_for(model, documents, 36), [facts_in_place(d.target[:-1]) for d in documents]
+    model, documents = _trained(seed), planted_facts(50, 1, 6)
+    with LEFT_OUT[part](model):
+        texts, first = written_for(model, documents, 36), first_look(model, documents)
+    true = [facts_in_place(d.target[:-1]) for d in documents]
     return {
         "facts of 6": share_in_place(list(map(facts_in_place, texts)), true),
         "first fact": float(np.mean([ids[:WORDS] == facts[0] for ids, facts in zip(texts, true)])),
         "texts with symbols": float(np.mean([SLIDE in ids for ids in texts])),
-        **first_look(model, documents),
+        **first,
     }
 
 

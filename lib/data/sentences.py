@@ -147,7 +147,7 @@ def _ends_after(word: str, previous: str, behind: str, has_case: bool) -> bool:
     if low in _ABBREVIATIONS and not (is_letter and word.isupper()):
         return False
     if not has_case and (
-        low == "etc" or previous[-1:].isdigit() and (_UNIT.fullmatch(low) or _DOTTED.fullmatch(low))
+        low == "etc" or (previous[-1:].isdigit() and (_UNIT.fullmatch(low) or _DOTTED.fullmatch(low)))
     ):
         return _first_word(behind) in _LOWER_STARTERS
     if low == "etc":

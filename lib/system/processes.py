@@ -5,8 +5,8 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
 from itertools import chain, islice
 from multiprocessing import get_context
 
@@ -26,13 +26,22 @@ def in_processes(function: Callable, chunks: Iterator, workers: int) -> Iterator
     # forked: the workers only handle text, and a script need not guard its main module
     watch = {"initializer": _end_with, "initargs": (os.getpid(),)}
     with ProcessPoolExecutor(workers, mp_context=get_context("fork"), **watch) as pool:
-        waiting = deque()
-        for chunk in chain(first, chunks):
-            waiting.append(pool.submit(function, chunk))
-            if len(waiting) > 2 * workers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+        yield from results_in_order(pool, function, chain(first, chunks), 2 * workers)
+
+
+def results_in_order(pool: Executor, function: Callable, items: Iterable, ahead: int) -> Iterator:
+    """Yield `function` of every item. A pool is given `ahead` items before the first result is taken, then one for
+    each."""
+    items, running = iter(items), deque()
+    try:
+        for item in islice(items, ahead):
+            running.append(pool.submit(function, item))
+        while running:
+            yield running.popleft().result()
+            running.extend(pool.submit(function, item) for item in islice(items, 1))
+    finally:
+        for left in running:  # after an error nothing goes on behind its back
+            left.cancel() or left.exception()
 
 
 def _end_with(parent: int) -> None:

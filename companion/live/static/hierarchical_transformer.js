@@ -53,7 +53,7 @@ class HierarchicalTransformer {
       x = global[l].x;
       yield l;
     }
-    const words = layerNorm(weights, "encoder_norm", joined(x));
+    const words = layerNorm(weights, "encoder_norm", stacked(x));
     const source = this.decoder.map(layer => layer.source.keysAndValues(words));
     return { sentences, unknown, paragraphOf, N: paragraphOf.length, P: lengths.length, inputs, local, global, words, source };
   }
@@ -125,7 +125,7 @@ class HierarchicalTransformer {
     const K = outputs.length, scores = linear(this.weights["embedding.weight"], features, K, this.weights.bias);
     return outputs.map((output, k) => {
       const p = softmax(Float64Array.from(row(scores, this.size, k)));
-      if (this.shown) output.best = largest(p, this.shown).map(id => [id, p[id]]);
+      if (this.shown) output.best = { mixed: largest(p, this.shown).map(id => [id, p[id]]) };
       return p;
     });
   }

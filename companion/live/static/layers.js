@@ -28,6 +28,9 @@ function linear({ data, shape: [n, m] }, rows, K, bias = null) {
   return made;
 }
 
+/** W x + b of the layer `name`, of K rows. */
+const layer = (weights, name, rows, K) => linear(weights[`${name}.weight`], rows, K, weights[`${name}.bias`]);
+
 const sigmoid = x => 1 / (1 + Math.exp(-x));
 
 /** tanh x, right to 2e-8, by x P(x²) / Q(x²): the function of `lib.layers.cpu_kernels`. */
@@ -52,19 +55,31 @@ function softmax(scores, from = 0, to = scores.length) {
   return scores;
 }
 
-/** Rows of typed arrays of one length, one after the other. */
-function stacked(rows) {
-  const width = rows[0].length, out = new Float32Array(rows.length * width);
-  rows.forEach((row, k) => out.set(row, k * width));
-  return out;
-}
-
 /** Row k of rows [K, width], not copied. */
 const row = (rows, width, k) => rows.subarray(k * width, (k + 1) * width);
 
 /** Embedded words [K, e] of K ids: those beyond the vocabulary, which only copies have, are read as [UNK]. */
 function embed({ data, shape: [size, width] }, tokens) {
   return stacked(tokens.map(id => row(data, width, id < size ? id : UNK)));
+}
+
+const dot = (a, b) => {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
+  return sum;
+};
+
+const mean = numbers => numbers.reduce((a, b) => a + b, 0) / numbers.length;
+const size = numbers => Math.sqrt(dot(numbers, numbers));
+const meanSize = numbers => mean(numbers.map(Math.abs));
+const maximum = numbers => numbers.reduce((a, b) => Math.max(a, b), -Infinity);
+
+/** Arrays, one after the other: of K rows of one length [K, width]. */
+function stacked(arrays) {
+  const out = new Float32Array(arrays.reduce((n, array) => n + array.length, 0));
+  let at = 0;
+  for (const array of arrays) { out.set(array, at); at += array.length; }
+  return out;
 }
 
 /** Two arrays [K, a] and [K, b] side by side: [K, a + b]. */
@@ -93,20 +108,21 @@ function gruGates(input, before, hidden, K, alpha = null) {
   return out;
 }
 
-/** One step of a GRU: inputs [K, e] and states [K, d] to new states [K, d]. suffix: "" or "_reverse". */
-function gruStep(weights, name, inputs, hidden, K, suffix = "") {
-  const of = (part, side) => weights[`${name}.${part}_${side}_l0${suffix}`];
-  const input = linear(of("weight", "ih"), inputs, K, of("bias", "ih"));
-  return gruGates(input, linear(of("weight", "hh"), hidden, K, of("bias", "hh")), hidden, K);
+/** One step of a GRU: inputs [K, e] and states [K, d] to new states [K, d]. */
+function gruStep(weights, name, inputs, hidden, K) {
+  const of = part => weights[`${name}.${part}_l0`];
+  const input = linear(of("weight_ih"), inputs, K, of("bias_ih"));
+  return gruGates(input, linear(of("weight_hh"), hidden, K, of("bias_hh")), hidden, K);
 }
 
-/** A GRU over n inputs [n, e] from zeros: states [n, d], and the last one [d]. alpha: shares of the updates [n, d]. */
-function gruStates(weights, name, inputs, n, alpha = null) {
-  const of = part => weights[`${name}.${part}_l0`], d = of("weight_hh").shape[1], states = new Float32Array(n * d);
-  const projected = linear(of("weight_ih"), inputs, n, of("bias_ih"));
+/** A GRU over n inputs [n, e] from zeros: states [n, d], and the last one [d]. alpha: shares of the updates [n, d]; back:
+ *  from the last input to the first, with the weights of that direction. */
+function gruStates(weights, name, inputs, n, alpha = null, back = false) {
+  const of = part => weights[`${name}.${part}_l0${back ? "_reverse" : ""}`], d = of("weight_hh").shape[1];
+  const projected = linear(of("weight_ih"), inputs, n, of("bias_ih")), states = new Float32Array(n * d);  // all inputs at once
   let last = new Float32Array(d);
-  for (let i = 0; i < n; i++) {
-    const before = linear(of("weight_hh"), last, 1, of("bias_hh"));
+  for (let t = 0; t < n; t++) {
+    const i = back ? n - 1 - t : t, before = linear(of("weight_hh"), last, 1, of("bias_hh"));
     last = gruGates(row(projected, 3 * d, i), before, last, 1, alpha && row(alpha, d, i));
     states.set(last, i * d);
   }
@@ -115,21 +131,8 @@ function gruStates(weights, name, inputs, n, alpha = null) {
 
 /** A GRU in both directions over n inputs [n, e]: states [n, d], and the last forward and first backward one [d]. */
 function bidirectional(weights, name, inputs, n) {
-  const half = weights[`${name}.weight_hh_l0`].shape[1], states = new Float32Array(2 * half * n);
-  ["", "_reverse"].forEach((suffix, side) => {
-    const of = part => weights[`${name}.${part}_l0${suffix}`];
-    const projected = linear(of("weight_ih"), inputs, n, of("bias_ih"));  // all inputs at once
-    let hidden = new Float32Array(half);
-    for (let t = 0; t < n; t++) {
-      const i = side ? n - 1 - t : t;
-      const before = linear(of("weight_hh"), hidden, 1, of("bias_hh"));
-      hidden = gruGates(row(projected, 3 * half, i), before, hidden, 1);
-      states.set(hidden, (2 * i + side) * half);
-    }
-  });
-  const last = states.slice(2 * half * (n - 1), 2 * half * n);
-  last.set(states.subarray(half, 2 * half), half);
-  return { states, last };
+  const [forth, back] = [false, true].map(side => gruStates(weights, name, inputs, n, null, side));
+  return { states: beside(forth.states, back.states, n), last: beside(forth.last, back.last, 1) };
 }
 
 // ------------------------------------------------------------------------------------------------------------ LSTM
@@ -175,10 +178,6 @@ function* lstm(weights, name, inputs, n, start = null, back = false) {
   return { states, last };
 }
 
-/** Two states {hidden, cell} as one. */
-const besideStates = (left, right) =>
-  ({ hidden: beside(left.hidden, right.hidden, 1), cell: beside(left.cell, right.cell, 1) });
-
 /** What a generator with stops makes, without the stops. */
 function drained(generator) {
   for (;;) {
@@ -187,19 +186,17 @@ function drained(generator) {
   }
 }
 
-const meanSize = numbers => numbers.reduce((sum, x) => sum + Math.abs(x), 0) / numbers.length;
-
 // ------------------------------------------------------------------------------------------------------- attention
 
-/** v tanh(k_i + q (+ w c_i)) of one query [A] and n keys [n, A], into out from `at` on. w, c: of coverage (17). */
-function additiveScores(query, keys, n, v, out, at = 0, w = null, coverage = null) {
-  const A = query.length, q = Float64Array.from(query), weight = Float64Array.from(v);
+/** v tanh(k_i + q (+ w c_i)) of one query [A] and n keys [n, A]: [n]. w, c: of coverage (17). */
+function additiveScores(query, keys, n, v, w = null, coverage = null) {
+  const A = query.length, q = Float64Array.from(query), weight = Float64Array.from(v), out = new Float64Array(n);
   const slope = w ? Float64Array.from(w) : new Float64Array(A);
   for (let i = 0, k = 0; i < n; i++) {
     const c = coverage ? coverage[i] : 0;
     let score = 0;
     for (let j = 0; j < A; j++, k++) score += weight[j] * tanh(keys[k] + q[j] + slope[j] * c);
-    out[at + i] = score;
+    out[i] = score;
   }
   return out;
 }
@@ -220,42 +217,31 @@ class Attention {
 
   /** Weights [n] of one projected query over n projected keys. */
   weights(query, keys, n) {
-    const scores = new Float64Array(n), A = query.length;
-    if (this.score === "concat") additiveScores(query, keys, n, this.v, scores);
-    else for (let i = 0; i < n; i++) for (let j = 0; j < A; j++) scores[i] += query[j] * keys[i * A + j];
-    return softmax(scores);
+    if (this.score === "concat") return softmax(additiveScores(query, keys, n, this.v));
+    return softmax(Float64Array.from({ length: n }, (_, i) => dot(query, row(keys, query.length, i))));
   }
 }
 
 /** Attention with coverage, (16) and (17) (`lib.layers.coverage.CoverageAttention`). */
-class CoverageAttention {
+class CoverageAttention extends Attention {
   constructor(weights, name) {
-    this.query = weights[`${name}.query.weight`];
-    this.key = weights[`${name}.key.weight`];
+    super(weights, name, "concat");
     this.v = weights[`${name}.v`].data;
     this.w = weights[`${name}.coverage`].data;
   }
 
-  keys(values, n) { return linear(this.key, values, n); }
-
-  queries(rows, K) { return linear(this.query, rows, K); }
-
   /** Weights [n] of one projected query; covered: whether coverage has its weight. */
   weights(query, keys, n, coverage, covered = true) {
-    const scores = additiveScores(query, keys, n, this.v, new Float64Array(n), 0, covered ? this.w : null, coverage);
-    return softmax(scores);
+    return softmax(additiveScores(query, keys, n, this.v, covered ? this.w : null, coverage));
   }
 }
 
 /** The sum of rows [n, d] by weights [n]: [d]. */
 function weightedSum(weights, rows, d) {
-  const out = new Float64Array(d), n = weights.length, weight = new Float64Array(n + 3);  // four rows at a time
-  weight.set(weights);
-  for (let i = 0; i < n; i += 4) {
-    const a = i * d, b = i + 1 < n ? a + d : a, c = i + 2 < n ? b + d : a, e = i + 3 < n ? c + d : a;
-    const [v, w, x, y] = [weight[i], weight[i + 1], weight[i + 2], weight[i + 3]];
-    for (let j = 0; j < d; j++) out[j] += v * rows[a + j] + w * rows[b + j] + x * rows[c + j] + y * rows[e + j];
-  }
+  const out = new Float64Array(d);
+  weights.forEach((weight, i) => {
+    for (let j = 0, at = i * d; j < d; j++, at++) out[j] += weight * rows[at];
+  });
   return Float32Array.from(out);
 }
 
@@ -264,23 +250,21 @@ function weightedSum(weights, rows, d) {
 /** The generate-or-copy distribution, (13) to (15) (`lib.layers.pointer.PointerGenerator`). */
 class PointerGenerator {
   constructor(weights, name) {
-    for (const part of ["bottleneck", "switch", "vocabulary"]) {
-      this[part] = weights[`${name}.${part}.weight`];
-      this[`${part}Bias`] = weights[`${name}.${part}.bias`];
-    }
-    this.size = this.vocabulary.shape[0];
+    Object.assign(this, { weights, name, size: weights[`${name}.vocabulary.weight`].shape[0] });
   }
+
+  through(part, rows, K) { return layer(this.weights, `${this.name}.${part}`, rows, K); }
 
   /** Features [K, F] of P_g and the switch p [K], of states, contexts and embedded words [K, .]. */
   read(states, contexts, embedded, K) {
-    const features = linear(this.bottleneck, beside(states, contexts, K), K, this.bottleneckBias);
+    const features = this.through("bottleneck", beside(states, contexts, K), K);
     const all = beside(beside(contexts, states, K), embedded, K);
-    return { features, generate: Array.from(linear(this.switch, all, K, this.switchBias), sigmoid) };
+    return { features, generate: Array.from(this.through("switch", all, K), sigmoid) };
   }
 
   /** P_g [K, V] of features [K, F]. */
   generated(features, K) {
-    const p = linear(this.vocabulary, features, K, this.vocabularyBias);
+    const p = this.through("vocabulary", features, K);
     for (let k = 0; k < K; k++) softmax(p, k * this.size, (k + 1) * this.size);
     return p;
   }

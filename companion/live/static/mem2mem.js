@@ -27,25 +27,22 @@ class Mem2Mem {
 
   /** What is made once of a text, with a stop after every sentence. sentences: extended ids; unknown: their words. */
   *encode({ sentences, unknown }) {
-    const words = [], ends = [], sentenceOf = [], L = sentences.length;
+    const words = [], ends = [], L = sentences.length;
     for (const [j, ids] of sentences.entries()) {  // (1)
       const { states, last } = bidirectional(this.weights, "sentence_encoder", this.embedded(ids), ids.length);
       words.push(states);
       ends.push(last);
-      for (let i = 0; i < ids.length; i++) sentenceOf.push(j);
       yield j;
     }
     const { states, last } = bidirectional(this.weights, "document_encoder", stacked(ends), L);  // (2), (4)
-    const N = sentenceOf.length, all = new Float32Array(N * this.d);
-    let at = 0;
-    for (const part of words) { all.set(part, at); at += part.length; }
+    const sentenceOf = sentences.flatMap((ids, j) => ids.map(() => j)), N = sentenceOf.length, all = stacked(words);
     const heads = this.extracts ? this.writeAttention(states, L) : null;
     const memory = heads ? stacked(heads.map(weights => weightedSum(weights, states, this.d))) : null;
     return {
       sentences, unknown, source: sentences.flat(), sentenceOf, N, L, heads, words: all, extra: unknown.length,
       wordKeys: this.wordAttention.keys(all, N), sentenceKeys: this.sentenceAttention.keys(states, L),
       memory: memory ?? new Float32Array(this.slots * this.d),
-      hidden: linear(this.weights["bridge.weight"], last, 1, this.weights["bridge.bias"]),
+      hidden: layer(this.weights, "bridge", last, 1),
     };
   }
 
@@ -79,7 +76,7 @@ class Mem2Mem {
     const { features, generate } = this.pointer.read(query, stacked(seen.map(s => s.context)), embedded, K);
     const outputs = seen.map(({ alpha, beta, gamma }, k) => ({
       alpha, beta, gamma, coverage: states[k].coverage, psi: reads.psi[k], ...writes[k].seen,
-      left: this.bySlot(writes[k].left), norms: this.norms(writes[k].memory),
+      left: this.bySlot(writes[k].left, mean), norms: this.bySlot(writes[k].memory, size),
       generate: this.change.copying ? generate[k] : 1,
     }));
     const next = seen.map(({ coverage }, k) => ({
@@ -109,20 +106,12 @@ class Mem2Mem {
           updates[at] = Math.abs(u);
         }
       }
-      return { memory, left, seen: { gates: this.bySlot(gates), updates: this.bySlot(updates) } };
+      return { memory, left, seen: { gates: this.bySlot(gates, mean), updates: this.bySlot(updates, mean) } };
     });
   }
 
-  /** The mean of each slot: [r, d] to r numbers. */
-  bySlot(values) {
-    const mean = slot => row(values, this.d, slot).reduce((sum, x) => sum + x, 0) / this.d;
-    return Array.from({ length: this.slots }, (_, slot) => mean(slot));
-  }
-
-  norms(memory) {
-    const norm = slot => Math.sqrt(row(memory, this.d, slot).reduce((sum, x) => sum + x * x, 0));
-    return Array.from({ length: this.slots }, (_, slot) => norm(slot));
-  }
+  /** A number of each slot: its mean or its size. */
+  bySlot(values, of) { return Array.from({ length: this.slots }, (_, slot) => of(row(values, this.d, slot))); }
 
   /** (7): weights psi of the slots, r numbers for each hypothesis, and what is read [K, d]. */
   read(hidden, writes, K) {

@@ -5,8 +5,8 @@
  */
 
 /** Changes of a model. copying; fromContext: whether a copied word enters by its context (15), otherwise as [UNK];
- *  told: whether the second read has the vector of the text; averaged: whether every word has the mean importance. */
-const READ_TWICE = { copying: true, fromContext: true, told: true, averaged: false };
+ *  told: whether the second read has the vector of the text. */
+const READ_TWICE = { copying: true, fromContext: true, told: true };
 
 class ReadAgain {
   /** config: of the run's model; weights: {name: {data, shape}}. shown: words of P_g, P_c and P that an output has. */
@@ -16,10 +16,8 @@ class ReadAgain {
     this.change = READ_TWICE;
   }
 
-  /** The same model with changes; `told` and `averaged` change what is encoded. */
+  /** The same model with changes; `told` changes what is encoded. */
   with(change) { return Object.assign(Object.create(this), { change: { ...READ_TWICE, ...change } }); }
-
-  through(layer, rows, n) { return linear(this.weights[`${layer}.weight`], rows, n, this.weights[`${layer}.bias`]); }
 
   // ------------------------------------------------------------------------------------------------------ encoder
 
@@ -27,10 +25,10 @@ class ReadAgain {
   *encode({ sentences, unknown, read }) {
     const source = sentences.flat(), N = source.length, embedded = embed(this.weights["source_embedding.weight"], (read ?? sentences).flat());
     const { first, states, last, importance } = yield* this.read(embedded, N);
-    const contexts = this.config.copy ? this.through("word", states, N).map(tanh) : null;  // (15)
+    const contexts = this.config.copy ? layer(this.weights, "word", states, N).map(tanh) : null;  // (15)
     const document = {
       sentences, unknown, read, source, N, extra: unknown.length, states, contexts, importance, text: first.last,
-      keys: this.attention.keys(states, N), hidden: this.through("bridge", last, 1).map(tanh), cell: new Float32Array(this.d),
+      keys: this.attention.keys(states, N), hidden: layer(this.weights, "bridge", last, 1).map(tanh), cell: new Float32Array(this.d),
     };
     if (this.shown && contexts) document.near = this.nearest(document);
     return document;
@@ -56,30 +54,22 @@ class ReadAgain {
 
   /** (5): alpha of each word in each dimension [N, d], and its mean over dimensions [N]. */
   importance(first, text, embedded, N) {
-    const { config, d, change } = this, own = this.through("importance_word", first, N), width = own.length / N;
-    const ofText = this.through("importance_text", text, 1), ofInput = this.through("importance_input", embedded, N);
+    const { config, d } = this, own = layer(this.weights, "importance_word", first, N), width = own.length / N;
+    const ofText = layer(this.weights, "importance_text", text, 1), ofInput = layer(this.weights, "importance_input", embedded, N);
     const squash = config.importance === "tanh" ? tanh : gate;
-    let alpha = own.map((x, at) => squash(x + ofText[at % width] + ofInput[at]));
-    if (change.averaged) {
-      const mean = weightedSum(new Float64Array(N).fill(1 / N), alpha, width);
-      alpha = alpha.map((_, at) => mean[at % width]);
-    }
-    const each = new Float32Array(N * d), mean = Array.from({ length: N }, (_, i) => row(alpha, width, i).reduce((a, b) => a + b, 0) / width);
-    for (let at = 0; at < each.length; at++) each[at] = width === d ? alpha[at] : alpha[Math.floor(at / d)];
-    return { each, mean };
+    const alpha = own.map((x, at) => squash(x + ofText[at % width] + ofInput[at]));
+    const each = new Float32Array(N * d).map((_, at) => width === d ? alpha[at] : alpha[Math.floor(at / d)]);
+    return { each, mean: Array.from({ length: N }, (_, i) => mean(row(alpha, width, i))) };
   }
 
   /** Of each unknown word its first place, and the words of Y whose embeddings are nearest to p there, by cosine. */
   nearest({ source, contexts, extra }) {
     const { data, shape: [Y, e] } = this.weights["target_embedding.weight"], cosines = new Float64Array(Y);
-    const norms = this.norms ??= Array.from({ length: Y }, (_, id) => Math.hypot(...row(data, e, id)));
+    const norms = this.norms ??= Array.from({ length: Y }, (_, id) => size(row(data, e, id)));
     return Array.from({ length: extra }, (_, n) => {
-      const place = source.indexOf(this.size + n), p = row(contexts, e, place), norm = Math.hypot(...p);
-      for (let id = 4; id < Y; id++) {  // no symbols
-        let sum = 0;
-        for (let j = 0, at = id * e; j < e; j++, at++) sum += p[j] * data[at];
-        cosines[id] = 2 + sum / (norm * norms[id]);  // `largest` looks above 0
-      }
+      const place = source.indexOf(this.size + n), p = row(contexts, e, place), norm = size(p);
+      for (let id = 4; id < Y; id++)  // no symbols
+        cosines[id] = 2 + dot(p, row(data, e, id)) / (norm * norms[id]);  // `largest` looks above 0
       return { place, norm, words: largest(cosines, 3).map(id => [id, cosines[id] - 2]) };
     });
   }
@@ -121,11 +111,11 @@ class ReadAgain {
   /** (16), (17): P [Y + extra] of each output: one softmax over words and places. An output gets what copying gives to
    *  each place, `generate`, its words of the largest shares, and the largest scores. */
   distributions(outputs, features, document) {
-    const K = outputs.length, scores = this.through("vocabulary", features, K);
+    const K = outputs.length, scores = layer(this.weights, "vocabulary", features, K);
     return outputs.map((output, k) => {
       const own = Float64Array.from(row(scores, this.size, k)), { copyScores } = output, { source, N } = document;
       const copied = Float64Array.from(copyScores ?? new Float64Array(N).fill(-Infinity));
-      output.scores = { g: own.reduce((a, b) => Math.max(a, b), -Infinity), k: copied.reduce((a, b) => Math.max(a, b), -Infinity) };
+      output.scores = { g: maximum(own), k: maximum(copied) };
       const both = new Float64Array(own.length + N);
       both.set(own);
       both.set(copied, own.length);

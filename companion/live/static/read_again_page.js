@@ -45,7 +45,6 @@ const PAGE = {
     { id: "unembedded", label: "[UNK] in place of p (15)", change: () => ({ fromContext: false }), without: () => !model.config.copy },
     { id: "untold", label: "the second read is not told of the text", change: () => ({ told: false }), anew: true,
       without: () => !model.config.encoder.startsWith("read-again") },
-    { id: "averaged", label: "importance averaged", change: () => ({ averaged: true }), anew: true, without: () => model.config.encoder !== "read-again gru" },
     { id: "word", label: "word erased", none: "none", gap: withoutWord,
       choices: () => (view.read?.words ?? []).map((text, i) => [i, `${i + 1} ${text}`]) },
   ],

@@ -93,9 +93,9 @@ function stepsOf(best) {
   return steps;
 }
 
-/** log P of every word of `ids` and of the [EOS] behind them, with a stop after every fourth. cut: without [EOS]. */
-function* logProbs(model, document, ids, cut = false) {
-  const targets = cut ? ids : [...ids, EOS], logs = [];
+/** log P of every word of `ids` and of the [EOS] behind them, with a stop after every fourth. */
+function* logProbs(model, document, ids) {
+  const targets = [...ids, EOS], logs = [];
   let state = model.first(document), waiting = [];
   for (let t = 0; t < targets.length; t++) {
     const { states, outputs, features } = model.advance([t ? targets[t - 1] : BOS], [state], document);

@@ -14,12 +14,12 @@ class Seq2Seq {
   /** The same model with its switch moved by hand: moved has its value at some steps, counted from 0. */
   with(moved) { return Object.assign(Object.create(this), { moved }); }
 
-  /** What is made once of a text. sentences: extended ids; unknown: their words. */
-  encode({ sentences, unknown }) {
+  /** What is made once of a text, without a stop. sentences: extended ids; unknown: their words. */
+  *encode({ sentences, unknown }) {
     const { weights, attention } = this, source = sentences.flat(), N = source.length;
     const embedded = embed(weights["embedding.weight"], source);
     const { states, last } = bidirectional(weights, "encoder", embedded, N);
-    const hidden = linear(weights["bridge.weight"], last, 1, weights["bridge.bias"]);
+    const hidden = layer(weights, "bridge", last, 1);
     return { source, unknown, extra: unknown.length, N, words: states, keys: attention.keys(states, N), hidden };
   }
 

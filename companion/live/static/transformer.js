@@ -17,18 +17,7 @@ function sinusoids(position, width) {
   return out;
 }
 
-/** W x + b of the layer `name`, of rows [n, m]. */
-const layer = (weights, name, rows, n) => linear(weights[`${name}.weight`], rows, n, weights[`${name}.bias`]);
-
 const sum = (a, b) => a.map((x, i) => x + b[i]);
-
-/** Arrays, one after the other. */
-function joined(arrays) {
-  const out = new Float32Array(arrays.reduce((n, array) => n + array.length, 0));
-  let at = 0;
-  for (const array of arrays) { out.set(array, at); at += array.length; }
-  return out;
-}
 
 /** Layer normalisation of each row of x: as many rows as x has. */
 function layerNorm(weights, name, x) {
@@ -118,7 +107,7 @@ class DecoderLayer {
     const { weights, name, own: { d } } = this, K = pasts.length;
     const normed = layerNorm(weights, `${name}.norms.0`, x), made = this.own.keysAndValues(normed);
     const following = pasts.map(({ keys, values }, k) =>
-      ({ keys: joined([keys, row(made.keys, d, k)]), values: joined([values, row(made.values, d, k)]) }));
+      ({ keys: stacked([keys, row(made.keys, d, k)]), values: stacked([values, row(made.values, d, k)]) }));
     x = sum(x, stacked(following.map((past, k) => this.own.read(row(normed, d, k), past).rows)));
     const found = this.source.read(layerNorm(weights, `${name}.norms.1`, x), source, (_, j) => !seen || seen[j]);
     x = sum(x, found.rows);

@@ -1,6 +1,6 @@
 /* Symbols and words by their ids, as `lib.data.vocabulary` has them. */
 
-const PAD = 0, UNK = 1, BOS = 2, EOS = 3;
+const UNK = 1, BOS = 2, EOS = 3;
 
 /** The vocabulary with copy ids (`lib.data.vocabulary.Vocabulary`). */
 class Vocabulary {

@@ -46,16 +46,15 @@ class Windowed {
   /** (5): states [n, d] of the words from `begin` on, the `last` ones {hidden, cell}, and the forward direction's where
    *  the next window begins. carried: that of the window before. */
   *read(source, begin, n, carried) {
-    const inputs = this.embedded(source.slice(begin, begin + n)), { stride } = this.config, H = this.config.hidden;
-    const width = inputs.length / n, cut = this.streams ? Math.min(n, stride) : n, states = new Float32Array(n * this.d);
+    const inputs = this.embedded(source.slice(begin, begin + n)), { stride } = this.config;
+    const width = inputs.length / n, cut = this.streams ? Math.min(n, stride) : n;
     const first = yield* lstm(this.weights, "forward_encoder", inputs.subarray(0, cut * width), cut, carried);
-    const rest = cut < n ? yield* lstm(this.weights, "forward_encoder", inputs.subarray(cut * width), n - cut, first.last) : first;
+    let rest = { states: [], last: first.last };
+    if (cut < n) rest = yield* lstm(this.weights, "forward_encoder", inputs.subarray(cut * width), n - cut, first.last);
     const back = yield* lstm(this.weights, "backward_encoder", inputs, n, null, true);
-    for (let i = 0; i < n; i++) {
-      states.set(i < cut ? row(first.states, H, i) : row(rest.states, H, i - cut), i * this.d);
-      states.set(row(back.states, H, i), i * this.d + H);
-    }
-    return { states, carried: first.last, last: besideStates(rest.last, back.last) };
+    const states = beside(stacked([first.states, rest.states]), back.states, n);
+    const [hidden, cell] = ["hidden", "cell"].map(part => beside(rest.last[part], back.last[part], 1));
+    return { states, carried: first.last, last: { hidden, cell } };
   }
 
   /** The states of a window, [n, d]; a stream encodes it when the first hypothesis enters it. */
@@ -114,17 +113,15 @@ class Windowed {
   attend(query, window, document) {
     const { d, config, change } = this, all = config.window === null || change.everything;
     const begin = all ? 0 : window * config.stride, end = all ? document.N : Math.min(document.N, begin + config.window);
-    const states = this.statesOf(document, all ? 0 : window, begin, end), alpha = new Float64Array(end - begin);
-    for (let i = 0, at = 0; i < alpha.length; i++) for (let j = 0; j < d; j++, at++) alpha[i] += query[j] * states[at];
-    const score = alpha.reduce((a, b) => Math.max(a, b), -Infinity);
-    softmax(alpha);
+    const states = this.statesOf(document, all ? 0 : window, begin, end);
+    const scores = Float64Array.from({ length: end - begin }, (_, i) => dot(query, row(states, d, i)));
+    const score = maximum(scores), alpha = softmax(scores);
     return { alpha, begin, end, window, score, context: weightedSum(alpha, states, d) };
   }
 
   /** (10), (12): the attentional state [K, d], features [K, E] of P_g, and the switch p [K]. */
   pointer(contexts, hidden, before, embedded, K) {
-    const of = part => [this.weights[`pointer.${part}.weight`], this.weights[`pointer.${part}.bias`]];
-    const through = (part, rows) => linear(of(part)[0], rows, K, of(part)[1]);
+    const through = (part, rows) => layer(this.weights, `pointer.${part}`, rows, K);
     const attentional = through("combine", beside(contexts, hidden, K).map(tanh));
     const switches = through("switch", beside(beside(attentional, before, K), embedded, K));
     return { attentional, features: through("bottleneck", attentional), generate: Array.from(switches, sigmoid) };
@@ -140,7 +137,7 @@ class Windowed {
     const scores = linear(weights["embedding.weight"], features, K, weights["pointer.vocabulary.bias"]);
     return outputs.map((output, k) => {
       const own = row(scores, size, k), source = document.source.slice(output.begin, output.end);
-      output.logit = own.reduce((a, b) => Math.max(a, b), -Infinity);
+      output.logit = maximum(own);
       const p = mixed(softmax(own), output.generate, output.alpha, source, document.extra);
       output.slide = p[SLIDE];
       if (this.shown) output.best = bestWords(own, output.alpha, p, source, this.shown);

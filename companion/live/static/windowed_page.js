@@ -32,7 +32,7 @@ const PAGE = {
     title: "Attention in the window: (8), (9)",
     shades: [
       { name: "alpha", label: "α (9)", weights: (o, text) => overText([o], text) },
-      { name: "total", label: "α of all steps so far", short: "so far", most: weights => weights.reduce((a, b) => Math.max(a, b), 1),
+      { name: "total", label: "α of all steps so far", short: "so far", most: weights => Math.max(1, maximum(weights)),
         weights: (o, text) => overText(summary().steps.slice(0, view.step + 1).map(step => step.output), text) },
     ],
     units: { label: "α of the sentence", weights: (o, text) => byRow(overText([o], text), text) },
@@ -75,6 +75,13 @@ const PAGE = {
     { id: "order", label: "sections", none: "in their order", choices: () => [[0, "the last one first"], [1, "backwards"]], text: reordered },
   ],
 };
+
+/** A bar for each step, as high as its share; the one of now stands out. */
+const chart = (values, now) => element("div", { className: "chart", "aria-hidden": "true" }, ...values.map((share, t) => {
+  const made = element("i", { className: t === now ? "now" : "" });
+  made.style.height = `${Math.max(2, 100 * share)}%`;
+  return made;
+}));
 
 const windowless = () => model.config.window === null;
 const windowNow = o => `window ${o.window + 1} of ${o.last + 1}`;

@@ -1,0 +1,252 @@
+/* What the page draws: a text, summaries, and of the step that is looked at the picture, the equations and the tables.
+ *
+ * `PAGE` and `view` are described in `page.js`.
+ */
+
+const SHOWN = 5;  // words of a distribution
+
+// ------------------------------------------------------------------------------------------------------------ helpers
+
+const shares = numbers => `${(100 * mean(numbers)).toFixed(mean(numbers) < 0.1 ? 1 : 0)}%`;
+const range = numbers => `${number(Math.min(...numbers))} to ${number(Math.max(...numbers))}`;
+const summary = () => view[view.looked] ?? view.own;
+const textNow = () => summary()?.text ?? view.read;
+const word = (id, text = textNow()) => PAGE.says?.[id] ?? vocabulary.word(id, text.ids.unknown);
+const wordsOf = ({ ids, text }) => ids.map(id => word(id, text));
+const wordAt = i => textNow().words[i];
+const isWritten = id => id !== EOS && !model.control?.includes(id);  // a word, no symbol
+const largestWord = weights => { const i = highest(weights, 1)[0]; return `largest ${number(weights[i])}, ${wordAt(i)}`; };
+const bestOf = ([[id, p]]) => `largest ${number(p)}, ${word(id)}`;
+const shadesOfRun = () => PAGE.attention.shades.filter(({ without }) => !without?.());
+
+/** A card with a heading and a table that can be scrolled. */
+const tableCard = (id, title, ...more) => element("section", { className: "card", "aria-labelledby": `${id}-name` },
+  element("h2", { id: `${id}-name` }, title),
+  element("div", { className: "wide", tabIndex: 0, role: "group", "aria-labelledby": `${id}-name` }, element("table", { id })), ...more);
+
+// --------------------------------------------------------------------------------------------------------------- text
+
+/** What is shown of a row by default: its number, which erases it. */
+const ERASING = {
+  name: j => String(j + 1),
+  title: j => `Erase ${PAGE.unit} ${j + 1}, or bring it back`,
+  act: j => setControl("erased", $("erased").value === String(j) ? "" : j),
+  pressed: j => $("erased").value === String(j),
+};
+const rowsOf = () => PAGE.rows ?? ERASING;
+
+/** Draw a text, with a stop after every hundred rows. */
+function* drawText(text) {
+  const { raw: { title, source }, rows, of } = text, article = $("text"), { name, title: said, act } = rowsOf();
+  article.replaceChildren(element("div", { id: "strip", hidden: true }, element("i")), element("h2", {}, title || "Your text"));
+  article.classList.toggle("long", rows.length > 500);  // what is out of sight is not laid out
+  if (source) article.append(element("p", { className: "note" }, source));
+  Object.assign(view, { spans: [], bars: [], darks: [], shown: rows, inside: [0, 0] });
+  for (const [j, words] of rows.entries()) {
+    if (of[j] && of[j] !== of[j - 1]) article.append(element("h3", {}, of[j]));
+    const length = element("span", { className: "bar" });
+    const sentence = element("p", { className: "sentence" }, button(name(j), () => act(j), { title: said(j) }), length);
+    for (const [place, shown] of words.entries()) {
+      const span = element("span", { className: "word", onclick: PAGE.pick ? () => PAGE.pick(j, place) : null }, shown);
+      view.spans.push(span);
+      sentence.append(span, " ");
+    }
+    view.bars.push(length);
+    article.append(sentence);
+    if (j % 100 === 99) yield j;
+  }
+  article.scrollTop = 0;
+  PAGE.finishText?.(text, article);
+}
+
+/** Weights of the words, or of the rows, that were read, at the places of those that are shown: what is erased has 0. */
+function placed(weights, { gap }, ofRows = false) {
+  if (!gap || ofRows && gap.row === null) return weights;
+  const [at, size] = ofRows ? [gap.row, 1] : [gap.at, gap.size];
+  return [...weights.slice(0, at), ...Array(size).fill(0), ...weights.slice(at)];
+}
+
+/** The sum over each row of weights of the words that were read. */
+function byRow(weights, { lengths }) {
+  let at = 0;
+  return lengths.map(length => weights.slice(at, at += length).reduce((a, b) => a + b, 0));
+}
+
+/** Of a place in a text, the row that it is in. */
+const sentencesOfWords = rows => place => {
+  let j = 0;
+  for (let end = rows[0].length; place >= end; end += rows[++j].length);
+  return j;
+};
+
+const shadeChosen = () => document.querySelector("[name=shade]:checked").value;
+
+function drawWeights() {
+  const chosen = shadesOfRun().find(({ name }) => name === shadeChosen()), weights = drawn[chosen.name], most = chosen.most?.(weights) ?? 1;
+  view.spans.forEach((span, i) => {
+    const dark = Math.round(50 * Math.sqrt(weights[i] / most)) / 50;  // the root: small weights can be seen, too
+    if (dark !== (view.darks[i] ?? 0)) shade(span, view.darks[i] = dark);
+  });
+  const { pressed } = rowsOf();
+  view.bars.forEach((length, j) => {
+    length.style.width = `${2.1 * drawn.units[j]}rem`;
+    length.title = number(drawn.units[j]);
+    length.parentElement.classList.toggle("erased", $("erased").value === String(j));
+    length.previousElementSibling.setAttribute("aria-pressed", String(pressed(j)));
+  });
+}
+
+/** The words in sight, and where in the text they are. */
+function drawInside(output) {
+  if (!PAGE.inside) return;
+  const [first, end] = PAGE.inside(output), [before, until] = view.inside, { spans } = view;
+  for (let i = before; i < until; i++) spans[i]?.classList.remove("inside");
+  for (let i = first; i < end; i++) spans[i]?.classList.add("inside");
+  view.inside = [first, end];
+  const strip = $("strip"), { style } = strip.firstChild, share = i => `${100 * i / spans.length}%`;
+  strip.hidden = false;
+  Object.assign(style, { left: share(first), width: share(end - first) });
+  if (first !== before || end !== until) bringIntoView(spans[first], 2.5);
+}
+
+/** Bring a word into view inside the text's own box alone, a share of its height below its top. */
+function bringIntoView(span, share) {
+  const article = $("text");
+  for (let n = 0; n < 2; n++) {  // rows far away get their true height once they are near
+    const box = article.getBoundingClientRect(), place = span.getBoundingClientRect();
+    if (place.top < box.top || place.bottom > box.bottom) article.scrollTop += place.top - box.top - box.height / share;
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------- summaries
+
+/** Each summary in its box: unchanged, with the change, and what another model writes. Words are marked that only one of
+ *  the first two has. */
+function drawSummaries() {
+  const { own, changed, other } = view, words = changed ? { own: new Set(wordsOf(changed)), changed: new Set(wordsOf(own)) } : {};
+  const titles = { own: changed || other ? "unchanged" : "", changed: "with the change", other: PAGE.beside };
+  $("summaries").classList.toggle("two", Boolean(changed || other));
+  for (const [name, title] of Object.entries(titles)) {
+    $(name).hidden = name !== "own" && !view[name];
+    drawSummary(name, title, view[name] ?? {}, ({ id, output }, t) => ({
+      copied: output.generate < 0.5, [name === "own" ? "gone" : "new"]: name in words && !words[name].has(word(id, view[name].text)),
+      ...PAGE.classes?.(view[name], t),
+    }));
+  }
+  drawStep();
+}
+
+/** A summary in its box. Words that are there already stay: a search mostly goes on. classes(step, t): {name: whether
+ *  the word has that class}. */
+function drawSummary(name, title, { steps = [], logP, text }, classes) {
+  const box = $(name), paragraph = box.lastElementChild, shown = paragraph.children;
+  box.firstElementChild.textContent = [title, steps.length && `log P a word ${signed(logP / steps.length)}`].filter(Boolean).join(", ");
+  const words = steps.filter(({ id }) => id !== EOS).map(({ id }) => word(id, text));
+  let same = 0;
+  while (same < shown.length && same < words.length && shown[same].lastChild.textContent === words[same]) same++;
+  while (shown.length > same) shown[same].remove();
+  for (let place = same; place < words.length; place++) {
+    const apart = place && !/^[.,;:)\]%]$/.test(words[place]) ? " " : "";
+    paragraph.append(element("span", {}, apart, element("span", { className: "word", onclick: () => look(name, place) }, words[place])));
+  }
+  words.forEach((_, t) => {
+    for (const [className, on] of Object.entries(classes(steps[t], t))) shown[t].lastChild.classList.toggle(className, on);
+  });
+}
+
+/** log P a word of the unchanged summary, unchanged and with a change: a line for people. */
+function effectOf({ own, changed, same }) {
+  const sign = changed >= own ? "+" : "−";
+  return `${same ? "The summary stays as it is. " : ""}log P of the unchanged summary, nats a word: `
+    + `${signed(own)} unchanged, ${signed(changed)} with the change (${sign}${Math.abs(changed - own).toFixed(3)})`;
+}
+
+// --------------------------------------------------------------------------------------------------------------- step
+
+let drawn;  // weights of the step, at the places of the text that is shown
+
+/** All that is shown of the step that is looked at. */
+function drawStep() {
+  const steps = summary()?.steps ?? [];
+  view.step = Math.max(0, Math.min(view.step, steps.length - 1));
+  drawStepper(steps);
+  if (!steps.length) return;
+  const text = textNow(), { id, p, output } = steps[view.step];
+  if (view.shown !== text.rows) for (const _ of drawText(text));  // the changed one, or the reader's own again
+  drawn = Object.fromEntries(shadesOfRun().map(({ name, weights }) => [name, placed(weights(output, text), text)]));
+  drawn.units = placed(PAGE.attention.units.weights(output, text), text, true);
+  drawWeights();
+  drawInside(output);
+  for (const { id, rows } of PAGE.tables) $(id).replaceChildren(...rows(output, text));
+  drawAttention();
+  drawWords(output, id, p);
+  drawEquations(output);
+  PAGE.finishStep?.();
+}
+
+/** The stepper, and the word that is looked at. */
+function drawStepper(steps) {
+  const count = steps.length, slider = $("step"), { step } = view;
+  slider.max = Math.max(0, count - 1);
+  slider.value = step;
+  for (const name of ["first", "back"]) $(name).disabled = step === 0;
+  for (const name of ["on", "last"]) $(name).disabled = step >= count - 1;
+  for (const here of document.querySelectorAll("#summaries .here")) here.classList.remove("here");
+  if (!count) return;
+  const written = word(steps[step].id), place = `word ${step + 1} of ${count}`;
+  $("drawn").textContent = `Before “${written}” is written`;
+  $("place").textContent = place;
+  slider.setAttribute("aria-valuetext", `${place}: ${written}`);
+  const paragraph = $(view.looked).lastElementChild, here = paragraph.children[step]?.lastChild;
+  if (!here) return;
+  here.classList.add("here");
+  const top = here.offsetTop - paragraph.offsetTop;
+  if (top < paragraph.scrollTop || top > paragraph.scrollTop + paragraph.clientHeight - 30)
+    paragraph.scrollTop = top - paragraph.clientHeight / 2;
+}
+
+/** Values of all equations, and the parts of the picture that are lit by the chosen one. */
+function drawEquations(output) {
+  [...$("equations").children].forEach((choice, n) => {
+    choice.querySelector(".value").textContent = PAGE.equations[n][2](output, textNow());
+    choice.setAttribute("aria-checked", String(n === view.equation));
+    choice.tabIndex = n === view.equation ? 0 : -1;
+  });
+  const lit = PAGE.equations[view.equation][0];
+  for (const part of document.querySelectorAll("#picture [data-equations]")) {
+    const numbers = part.dataset.equations.split(" ");
+    part.classList.toggle("lit", numbers.includes(typeof lit === "number" ? String(lit) : ""));  // a name stands for the unnumbered parts
+  }
+}
+
+function drawAttention() {
+  const { units } = PAGE.attention, [main, ...others] = shadesOfRun(), rest = others.toReversed();
+  const { rows } = textNow(), sentences = sentencesOfWords(rows), shown = rows.flat();
+  $("attention").replaceChildren(
+    header("word", ...rest.map(({ label, short = label }) => short), PAGE.unit, units.label, main.label),
+    ...highest(drawn[shadeChosen()], 6).map(i => {
+      const j = sentences(i), line = cells(shown[i], ...rest.map(({ name }) => number(drawn[name][i])), rowsOf().name(j),
+        number(drawn.units[j]), withBar(drawn[main.name][i]));
+      line.firstChild.className = "text";
+      return line;
+    }));
+}
+
+/** The most probable words, by generating, by copying and by both, and the one that is written. */
+function drawWords({ generate, best, barred }, id, p) {
+  const columns = Object.entries(PAGE.next.columns);
+  $("dotted").hidden = $("switch").hidden = generate === undefined;
+  if (generate !== undefined)
+    $("switch").replaceChildren(element("span", {}, `copy ${number(1 - generate)}`), bar(generate),
+      element("span", {}, `${PAGE.next.generate} = ${number(generate)} ${PAGE.next.by}`));
+  const may = of => barred ? !barred.includes(of) : of === EOS;
+  const cell = (pair, mixed) => pair ? element("span", {
+    className: pair[0] === id ? "chosen" : mixed && !may(pair[0]) ? "barred" : "",
+    title: mixed && !may(pair[0]) ? "barred: a symbol, the end of a summary that is too short, or a repetition" : "",
+  }, `${word(pair[0])} ${number(pair[1])}`) : "";
+  const last = element("td", { colSpan: columns.length }, `written: ${word(id)}, P = ${number(p)}`);
+  $("words").replaceChildren(header(...columns.map(([, label]) => label)),
+    ...Array.from({ length: SHOWN }, (_, n) => cells(...columns.map(([name]) => cell(best[name][n], name === "mixed")))),
+    element("tr", { className: "chosen" }, last));
+  for (const td of $("words").querySelectorAll("td")) td.className = "text";
+}

@@ -1,0 +1,290 @@
+"""The live pages in a browser: a reader sees each model write, looks into it, and changes it and its text."""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from companion.live.__main__ import main
+from companion.live.page import LivePaper, write_live_page
+from companion.pages.towns import town_writing
+from companion.tasks.town_clusters import FACT_PLACES, TOWN_PIECES, town_document
+from companion.tasks.towns import batch_of, kind_of, open_towns, unseen_towns, write_towns
+from lib.data.batch import EncodedDocument, make_batch
+from lib.data.documents import Document
+from lib.data.vocabulary import BOS, EOS, SLIDE
+from lib.decoding.search import DecodeConfig, beam_search, greedy_search
+from lib.evaluation.interventions import NOTHING, changes_of, log_probs
+from lib.models.windowed import Windowed
+from tests.conftest import VOCAB
+from tests.test_live import CASES, HOSTILE, OF_TEXTS, SECOND_ERASED, TEXT, changes_for, small, small_pointer
+from tests.tools.browser import needs_browser, open_page
+from tests.tools.live import best_of
+
+pytestmark = needs_browser
+SENTENCES = [
+    "we study how mice of the north sleep in small nests .", "their nests are warm and dry , and they sleep well .",
+    "we saw ten mice in two winters .", "the mice of the south sleep less than those of the north .",
+]  # fmt: skip
+PAPER = Document("a", "On mice", ["Introduction", "Results"], [SENTENCES[:2], SENTENCES[2:]], [], tokenised=True)
+OTHER = Document("b", "On nests", ["Introduction"], [SENTENCES[1:3]], [], tokenised=True)
+KNOWN = sorted({word for sentence in SENTENCES for word in sentence.split()} - {"nests", "ten"})
+WRITTEN = "document.getElementById('status').textContent.includes(' words in ')"
+TYPED = {
+    "one word": "Mice",
+    "another script": "我们走了。他们来了！ " * 30,
+    "hostile": f"{HOSTILE} ends here. It goes on.",
+    "long": "The mice of the north slept well in their nests. " * 2_000,
+}
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """{name: (run, page)}: small models with two papers, the shipped models of towns, and the pointer's frame."""
+    folder, made = tmp_path_factory.mktemp("live"), {}
+    for name in OF_TEXTS:
+        run = small(name, KNOWN, KNOWN)
+        papers = [LivePaper(PAPER, "A source"), LivePaper(OTHER)]
+        made[name] = run, write_live_page(folder / f"{name}.html", run, name, papers)
+    main(["towns", str(folder / "towns.html")])
+    pointer = small_pointer()
+    (folder / "pointer.html").write_text(pointer.document(), encoding="utf-8")
+    return made | {"towns": (open_towns(), folder / "towns.html"), "pointer": (pointer, folder / "pointer.html")}
+
+
+def shown(tab, selector):
+    return tab.run(f"[...document.querySelectorAll({json.dumps(selector)})].map(e => e.textContent)")
+
+
+def move(control):
+    """A script that moves a control: a box, or id=value of a list or a field."""
+    name, _, value = control.partition("=")
+    return f"setControl('{name}', {value!r})" if value else f"$('{name}').click()"
+
+
+def effect_of(tab, script):
+    """Change something by a script; what the page then says of log P of the unchanged summary."""
+    tab.run(f"$('effect').dataset.values = ''; {{ {script} }}")
+    return json.loads(tab.until("$('effect').dataset.values"))
+
+
+@pytest.mark.parametrize("name", OF_TEXTS)
+def test_a_reader_sees_it_write_and_changes_the_model(pages, name):
+    run, page = pages[name]
+    documents = run.options.encode([PAPER, OTHER], run.encoder)
+    best = best_of(run, documents[0])
+    with open_page(page) as tab:
+        tab.until(WRITTEN)
+        ids = tab.run("view.own.ids")
+        assert ids == best.ids and tab.run("view.own.logP") == pytest.approx(best.log_prob, abs=1e-3)
+        count = len(ids) + 1
+        assert shown(tab, "#place") == [f"word {count} of {count}"]
+        tab.run("$('first').click(); document.activeElement.blur()")
+        tab.key("ArrowRight")
+        assert shown(tab, "#place") == [f"word 2 of {count}"]
+        assert f"{tab.run('view.own.steps[1].output.generate'):.3f}" in shown(tab, "#switch")[0]
+        tab.run("document.querySelector('#equations [aria-checked=true]').focus()")
+        tab.key("ArrowDown")
+        chosen = re.search(r"\d+", tab.run("document.activeElement.innerText"))[0]
+        lit = tab.run("[...document.querySelectorAll('#picture .lit')].map(part => part.dataset.equations)")
+        assert lit and all(chosen in equations.split() for equations in lit), "the picture shows the equation's parts"
+        documents[0] = replace(documents[0], target=np.array([*ids, EOS]))
+        pairs, controls = changes_for(name, run.model), CASES[name].controls
+        changes = [(pairs[change][1], move(control)) for change, control in controls.items()]
+        erase = "document.querySelectorAll('.sentence button')[1].click()"
+        for change, script in [*changes, (SECOND_ERASED, erase)]:
+            values = effect_of(tab, script)
+            for key, of in (("own", NOTHING), ("changed", change)):
+                expected = log_probs(run.model, documents, of, only_known=True)[0]
+                assert values[key] == pytest.approx(expected, abs=1e-4), (script, key)
+                assert f"{abs(values[key]):.3f}" in shown(tab, "#effect")[0]
+            tab.run("$('undo').click()")
+            tab.until(f"{WRITTEN} && $('changed').hidden")
+        tab.run(move("beam=1"))
+        tab.until(f"{WRITTEN} && rules().beam === 1")
+        assert tab.complaints == [], "no error, and no request"
+
+
+@pytest.mark.parametrize("name", OF_TEXTS)
+def test_a_readers_own_text_is_summarized(pages, name):
+    run, page = pages[name]
+    with open_page(page) as tab:
+        tab.until(WRITTEN)
+        paste = "$('pasted').value = {}; say(''); view.own = null; $('take').click()"
+        tab.run(paste.format('"# A title"'))
+        tab.until("$('status').className === 'error'")
+        assert "nothing to summarize" in shown(tab, "#status")[0]
+        for text in TYPED.values():
+            tab.run(paste.format(json.dumps(text)))
+            tab.until(f"{WRITTEN} && view.own?.done")
+            sentences = [" ".join(row) for row in tab.run("view.read.rows")]
+            (encoded,) = run.options.encode([Document("own", "", [""], [sentences], [], tokenised=True)], run.encoder)
+            assert len(tab.run("view.read.words")) == len(encoded.source)
+            assert tab.run("view.own.ids") == best_of(run, encoded).ids
+        assert tab.run("document.querySelectorAll('#text img').length") == 0 and tab.complaints == []
+
+
+def test_windows_slide_sections_turn_and_a_stream_reads_everything(tmp_path):
+    run = small("windowed", KNOWN)
+    run.model.pointer.vocabulary.bias.data[SLIDE] += 30  # so that the window moves often
+    weights = run.model.state_dict()
+    with open_page(write_live_page(tmp_path / "page.html", run, "windowed", [LivePaper(PAPER)])) as tab:
+        tab.until(WRITTEN)
+        (document,) = run.options.encode([PAPER], run.encoder)
+        target = np.array([*tab.run("view.own.ids"), EOS])
+        inside = "[...document.querySelectorAll('#text .word')].flatMap((w, i) => w.matches('.inside') ? [i] : [])"
+        begin, end = tab.run("[view.own.steps.at(-1).output.begin, view.own.steps.at(-1).output.end]")
+        assert tab.run(inside) == list(range(begin, end)) and begin > 0
+        turned = replace(PAPER, sections=PAPER.sections[::-1], section_names=PAPER.section_names[::-1])
+        backwards = [replace(d, target=target) for d in run.options.encode([turned], run.encoder)]
+        changed = log_probs(run.model, backwards, only_known=True)[0]
+        assert effect_of(tab, move("order=1"))["changed"] == pytest.approx(changed, abs=1e-4)
+        tab.run(f"say(''); view.own = null; {move('reading=1')}")
+        tab.until(f"{WRITTEN} && view.own?.done")
+        run.model = Windowed(replace(run.model.config, encode="stream")).eval()
+        run.model.load_state_dict(weights)
+        assert tab.run("view.own.ids") == best_of(run, document).ids and tab.run("$('everything').disabled")
+
+
+# -------------------------------------------------------------------------------------------------------- the towns
+
+
+def act(tab, script):
+    """Do what makes the page of towns write again, and wait until both models have written."""
+    tab.run(f"$('status').textContent = ''; view.other = null; {{ {script} }}")
+    tab.until(f"{WRITTEN} && view.other || $('status').className === 'error'")
+
+
+def words_of(tab, name):
+    return tab.run(f"wordsOf(view.{name})")
+
+
+def reference(model, title, paragraphs):
+    """What the library writes of a title and paragraphs, as the page has them."""
+    rows = [[title, "<T>"], *(text.split() for text in paragraphs)]
+    ids, unknown = TOWN_PIECES.encode_source([word for row in rows for word in row])
+    document = EncodedDocument.of("", ids, [len(row) for row in rows], [EOS], unknown, [])
+    (best,) = greedy_search(model, make_batch([document], len(TOWN_PIECES)), DecodeConfig(max_length=30))
+    return [TOWN_PIECES.words[i] for i in best.ids]
+
+
+def test_a_reader_looks_into_the_model_of_towns_and_cuts_it(pages):
+    (towns, page), cluster, step = pages["towns"], unseen_towns(1)[0], FACT_PLACES[1]
+    words, p, paragraphs = town_writing(towns["HT"], cluster)
+    between = towns["HT"].encode(batch_of([cluster])).between[1][0, 1]
+    with open_page(page) as tab:
+        tab.until(f"{WRITTEN} && view.other")
+        own, other = (write_towns(model, [cluster])[0] for model in towns.values())
+        assert [words_of(tab, "own"), words_of(tab, "other")] == [own, other]
+        tab.run(f"look('own', {step - 1}); document.activeElement.blur()")
+        tab.key("ArrowRight")
+        assert shown(tab, "#place") == [f"word {step + 1} of {len(words)}"]
+        best = [text.split()[0] for text in shown(tab, "#words td")[:5]]
+        assert best == [TOWN_PIECES.words[i] for i in p[step].topk(5).indices]
+        bars = tab.run("view.bars.map(bar => Number(bar.title))")
+        assert bars == pytest.approx(paragraphs[step].tolist(), abs=6e-4)
+        tab.run(
+            "lookInto({ layer: 1, head: 1, paragraph: 2, from: null }); $('between').querySelector('.at').focus()"
+        )
+        tab.key("ArrowRight")
+        i, k = tab.run("[chosen().i, chosen().k]")
+        assert f"{between[i, k].item():.3f}"[:5] in shown(tab, "#between caption")[0]
+        assert tab.run("document.activeElement.title") in shown(tab, "#between caption")[0], "the focus moved"
+        assert shown(tab, "#equations b") == [*(f"({n})" for n in range(7, 24)), "y", "P"]
+        act(tab, f"{move('cut0=0')}; {move('cut1=0')}")
+        cut, values = changes_of(towns["HT"])["layers cut"], json.loads(tab.run("$('effect').dataset.values"))
+        document = replace(town_document(cluster), target=np.array([*map(TOWN_PIECES.words.index, own), EOS]))
+        assert values["changed"] == pytest.approx(log_probs(towns["HT"], [document], cut)[0], abs=1e-4)
+        (changed,) = write_towns(towns["HT"], [cluster], change=cut)
+        right = sum(kind_of(cluster, fact, changed[place]) == "right" for fact, place in enumerate(FACT_PLACES))
+        assert words_of(tab, "changed") == changed
+        assert f"with the change: {right} of 4" in shown(tab, "#facts th")[2]
+        assert tab.complaints == []
+
+
+def test_a_reader_changes_the_paragraphs(pages):
+    towns, page = pages["towns"]
+    paragraphs = [paragraph.text for paragraph in unseen_towns(1)[0].paragraphs]
+    typed = "</script><script>alert(1)</script> <img src=x onerror=alert(1)> [EOS] 我们 osvia lies on the tisza ."
+    with open_page(page) as tab:
+        tab.until(f"{WRITTEN} && view.other")
+        edit = f"""document.querySelector('[data-tool="Edit 3"]').click();
+            const field = document.querySelector('#text textarea'); field.value = {json.dumps(typed)};
+            field.dispatchEvent(new KeyboardEvent('keydown', {{ key: 'Enter' }}));"""
+        act(tab, edit)
+        paragraphs[3] = " ".join(re.findall(r"\w+|[^\w\s]", typed.lower()))  # "[EOS]" is three
+        assert words_of(tab, "changed") == reference(towns["HT"], "osvia", paragraphs)
+        assert tab.run("document.querySelectorAll('#text img').length") == 0
+        velholm = move(f"title={tab.run('DATA.towns.indexOf(`velholm`)')}")
+        act(tab, velholm)
+        assert words_of(tab, "changed") == reference(towns["HT"], "velholm", paragraphs)
+        act(tab, "document.querySelector('[data-tool=\"Drop 0\"]').click()")
+        assert words_of(tab, "changed") == reference(towns["HT"], "velholm", paragraphs[1:])
+        assert words_of(tab, "own") == reference(
+            towns["HT"], "osvia", [p.text for p in unseen_towns(1)[0].paragraphs]
+        )
+        act(tab, "take([], '')")
+        act(tab, move("sees=0"))
+        assert "decoder would see nothing" in shown(tab, "#status")[0] and tab.complaints == []
+
+
+# ------------------------------------------------------------------------------------------------------ the pointer
+
+
+@torch.no_grad()
+def distributions(model, document, ids, step, switch) -> dict[str, torch.Tensor]:
+    """P_g, P_c and P = p P_g + (1 - p) P_c at a step of a summary, with a switch p moved by hand."""
+    output, _ = model.decode(torch.tensor([[BOS, *ids]]), model.encode(make_batch([document], VOCAB)))
+    generated = model.pointer.vocabulary(output.features[0, step]).softmax(-1)
+    generated = torch.nn.functional.pad(generated, (0, len(document.unknown)))
+    copied = torch.zeros_like(generated).index_add(0, output.source[0], output.copy[0, step])
+    return {"generated": generated, "copied": copied, "mixed": switch * generated + (1 - switch) * copied}
+
+
+def test_a_reader_types_and_moves_the_switch(pages):
+    pointer, page = pages["pointer"]
+    source, unknown = pointer.vocabulary.encode_source(TEXT.split())
+    document = EncodedDocument.of("typed", source, [len(source)], [EOS], unknown, [])
+    with open_page(page) as tab:
+        tab.until("view.run !== null")
+        (expected,) = beam_search(pointer.model, make_batch([document], VOCAB), pointer.decode)
+        assert shown(tab, "#ended td:last-child") == [pointer.vocabulary.text(h.ids, unknown) for h in expected]
+        assert set(shown(tab, ".unknown")) == {"thylacine", "."}
+        tab.run("look(2); $('by-hand').value = 0.3; $('by-hand').dispatchEvent(new Event('input'))")
+        parts = distributions(pointer.model, document, tab.run("view.run.best.ids"), 2, 0.3)
+        for name, best in tab.run("view.steps[2].output.best").items():
+            values, ids = parts[name].topk(3)
+            assert [i for i, _ in best] == ids.tolist()
+            assert [share for _, share in best] == pytest.approx(values.tolist(), abs=1e-5)
+        words = [*pointer.vocabulary.words, *unknown]
+        assert (
+            shown(tab, "#best td")[0] == f"{words[int(parts['generated'].argmax())]} {parts['generated'].max():.2f}"
+        )
+        tab.run("$('restore').click(); $('typed').focus(); $('typed').select()")
+        tab.page.keyboard.insert_text("<script>alert(1)</script><img src=x onerror=alert(1)> w1 . " * 20)
+        assert "The first 200 of" in shown(tab, "#status")[0]
+        assert tab.run("document.querySelectorAll('img').length") == 0 and tab.complaints == []
+
+
+# --------------------------------------------------------------------------------------------------------- everybody
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", [*OF_TEXTS, "towns", "pointer"])
+def test_everybody_can_use_the_page(pages, name, theme):
+    with open_page(pages[name][1], theme) as tab:
+        if name == "pointer":
+            tab.until("view.run !== null")
+        else:
+            tab.until(WRITTEN)
+            tab.run(move("positions" if name == "towns" else next(iter(CASES[name].controls.values()))))
+            tab.until(f"{WRITTEN} && view.changed?.done")
+        # The frame's heading is that of the page in which it stands.
+        tab.check_looks(allowed="page-has-heading-one" if name == "pointer" else "")
+        dark = tab.run("getComputedStyle(document.body).backgroundColor") == "rgb(18, 21, 26)"
+        assert dark == (theme == "dark")
+        if theme == "light":
+            tab.check_keyboard()
