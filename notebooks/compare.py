@@ -79,7 +79,8 @@ about_sample = partial(
     sample_text, (dataset, run, documents, seed, trains) == ("", "", 30, 0, False)
 )
 # a name or folder that cannot be read ends the page here
-corpus = load_corpus(dataset or ("aclsum" if trains else "pmc-sample"), errors="skip")
+name_of_corpus = dataset or ("aclsum" if trains else "pmc-sample")
+corpus = load_corpus(name_of_corpus, errors="skip")
 texts = unseen_papers(corpus, documents)
 references = [document.summary for document in texts]
 figures = PageFigures(figures_folder())
@@ -104,7 +105,7 @@ alone = torch.cuda.is_available() or trained_at != "demo"
 def train_here(model, paper):
     """A run of a model, trained at the comparison's preset, and the time that it took."""
     preset_here = paper.comparison.get(trained_at, trained_at)
-    what = ["lib.train", model, "--preset", preset_here, "--dataset", corpus.name]
+    what = ["lib.train", model, "--preset", preset_here, "--dataset", name_of_corpus]
     what += ["--errors", "skip", "--seed", str(seed)]
     what += ["--steps", str(steps)] if steps else []
     what += ["--output", str(here / model), "--resume"]

@@ -255,7 +255,7 @@ def test_encodings(encoding):
         (b"\\section{Aim}\nWe \\emph{look}.\n", "LaTeX: convert it: pandoc -f latex"),
         (b"\x89PNG\r\n\x1a\n" + bytes(20), "not UTF-8 .* PDF, DOCX, HTML and JATS's XML are read"),
         (b"a text" + bytes(20), "no text; plain text, Markdown, PDF"),
-        (FRENCH.encode("latin-1"), "not UTF-8 .* iconv -f WINDOWS-1252 -t UTF-8 'my text' >"),
+        ("Кафе закрыто.".encode("koi8-r"), "not UTF-8 .* iconv -f WINDOWS-1252 -t UTF-8 'my text' >"),
         (b"PK\x03\x04 damaged", "DOCX that cannot be opened"),
         (b"%PDF-1.7\nnothing", "PDF that cannot be read"),
         (LOCKED, "PDF that a password locks. Unlock it: qpdf"),
