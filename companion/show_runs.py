@@ -17,13 +17,13 @@ import numpy as np
 
 import lib
 from companion.pages.figures import attention_maps, draw, maximum_attention, shaded_words, use_style
+from companion.results.tables import SHOWN
 from lib.data.corpora import check_unpublished, load_corpus, unseen
 from lib.data.documents import Document
 from lib.data.registry import is_private
 from lib.decoding.run import Run, Summary
+from lib.decoding.search import DECODINGS
 from lib.evaluation.baselines import lead
-from lib.papers import made_of_runs_named
-from lib.papers.tables import DECODINGS, RunFigure
 from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError, one_of, printable
 from lib.system.files import write_json, write_whole
@@ -39,7 +39,7 @@ def samples(name: str, runs: dict[str, Run], documents: Sequence[Document], corp
     runs: by the label of their row; rows without a run are left out. A run whose own decoding blocks n-grams writes
     twice, with and without that rule.
     """
-    table, by_row = made_of_runs_named(name)[1], {}
+    table, by_row = SHOWN[name], {}
     for row in table.rows:
         if row.part == "lead-3":
             by_row[row.label] = [" ".join(lead(document.sentences, 3)) for document in documents]
@@ -128,7 +128,7 @@ def _importance(runs: dict[str, Run], documents: Sequence[Document]) -> tuple[An
     return shaded_words, {"panels": panels, "label": "mean α"}
 
 
-MAPS = {  # by `RunFigure.attention`: a plot and its numbers
+MAPS = {  # by `Shown.attention`: a plot and its numbers
     "heads": _memory_maps("heads", "sentence"),  # [r, L]
     "slots": _memory_maps("slots", "word of the summary"),  # [T, r]
     "largest": _largest,
@@ -150,10 +150,10 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _show(args: Namespace) -> None:
-    shown = made_of_runs_named(args.name)[1]
-    if isinstance(shown, RunFigure) and shown.attention == "importance":  # its panels are the texts
+    shown = SHOWN[one_of(args.name, SHOWN, "table")]
+    if shown.attention == "importance":  # its panels are the texts
         check_unpublished(args.output.with_suffix(".json"), args.dataset)
-    labels, runs = [row.label for row in shown.rows if row.run], {}
+    labels, runs = [row.label for row in shown.rows if row.is_run], {}
     for pair in args.runs:
         label, _, folder = pair.partition("=")
         one_of(label, labels, f"row of {args.name}")
@@ -161,7 +161,7 @@ def _show(args: Namespace) -> None:
     trained_on = [run.config["corpus"] for run in runs.values()]
     count = shown.documents if args.documents is None else args.documents
     documents = unseen(load_corpus(args.dataset), "test", trained_on, count)
-    if isinstance(shown, RunFigure):
+    if shown.attention:
         plot, numbers = MAPS[shown.attention](runs, documents)
         use_style()
         draw(plot, args.output.stem, args.output.parent, shown.title, **numbers)

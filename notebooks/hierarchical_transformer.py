@@ -90,13 +90,13 @@ from lib.papers.hierarchical_transformer.ranking import (
     order_scores,
     similarity_scores,
 )
-from lib.papers.tables import DECODINGS
 from companion.results.kept import kept_table
+from companion.results.tables import PAGE_RESULTS, TRAINED
 from lib.evaluation.scores import cut
 from companion.results.text import table_frame
 from lib.training.folder import kept_checkpoints, load_weights
 from lib.training.loop import evaluate_loss
-from lib.decoding.search import summarize
+from lib.decoding.search import DECODINGS, summarize
 from lib.system.files import trained_folder, work_folder
 from companion.tasks.towns import open_towns, unseen_towns
 
@@ -114,7 +114,6 @@ studied = resolve(
 studied_corpus = load_corpus(dataset or "aclsum:paragraphs", errors="skip")
 chosen, corpus = studied, studied_corpus
 dataset, preset = dataset or "aclsum:paragraphs", preset or "demo"
-shipped = shipped and studied.paper.kept is not None
 if shipped:
     dataset, preset = "pmc-sample", "medium"
     chosen = resolve("hierarchical_transformer", preset, variant)
@@ -1087,7 +1086,7 @@ caption = "How much of the summary is in the best paragraphs, by how they are ra
 figures.show(lines, caption, "hierarchical_ranking", panels=[panel], width=5.6)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-published_1 = studied.paper.page_tables["hierarchical_table1"].published
+published_1 = PAGE_RESULTS["hierarchical_table1"].published
 columns = [f"L' = {n}" for n in counts]
 published_1 = pd.DataFrame.from_dict(published_1, orient="index", columns=columns)
 pd.concat([pd.DataFrame.from_dict(means, orient="index"), published_1]).round(2)
@@ -1142,7 +1141,7 @@ if not shipped:
 pd.Series(checkpoints, name="validation nll").to_frame() if checkpoints else None
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-longest = chosen.paper.kept.cut if shipped else decode.max_length
+longest = TRAINED[chosen.paper.name].words if shipped else decode.max_length
 blocks = {how: n for how, n in DECODINGS.items() if n or not shipped}
 paragraphs = [options.example(paper).paragraphs for paper in documents]
 systems = {

@@ -23,6 +23,7 @@ from companion.live.page import (
     scripts,
     write_live_page,
 )
+from companion.pages.dispatches import made_up_dispatches
 from lib.data.batch import make_batch
 from lib.data.documents import Document
 from lib.data.vocabulary import EOS, SLIDE, SLIDE_SYMBOL
@@ -265,7 +266,7 @@ def test_the_shipped_run_reads_and_writes_the_same(node, name, tmp_path):
     papers = data_of(tmp_path / "page.html")["papers"]
     assert all(paper["source"] for paper in papers) and (tmp_path / "page.html").stat().st_size < MAX_BYTES
     run = lib.load(TRAINED / name, device="cpu")
-    offered = [p.document for p in sample_papers()] if name != "read_again" else lib.papers.paper(name).made_up()
+    offered = [p.document for p in sample_papers()] if name != "read_again" else made_up_dispatches()
     read = {"mem2mem": "readDocument", "windowed": "readArticle", "read_again": "readHeadline"}[name]
     others = {
         "mem2mem": [{"sections": 2, "section_tokens": 40, "whole_sentences": True}, {"unit": "section"}],

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from companion.results.tables import PAGE_RESULTS, TABLES, Row, Table
+from lib.decoding.search import DECODINGS
 from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.evaluation.scores import column_values
-from lib.papers import page_table_named, table_named
-from lib.papers.tables import DECODINGS, Row, Table
-from lib.system.errors import InputError
+from lib.system.errors import InputError, one_of
 
 ANY_TABLE = ("table", "title", "columns")  # keys of the numbers of every table
 REFERENCES = "references"
@@ -24,7 +24,7 @@ def make_table(name: str, scored: dict[str, list[dict]], corpus: str, preset_nam
     scored: for each row that is built, by label, the scores of its seeds (of a baseline: one).
     Raises InputError when rows were scored on different documents.
     """
-    return {"table": name, **table_numbers(table_named(name)[1], scored, corpus, preset_name, command)}
+    return {"table": name, **table_numbers(TABLES[name], scored, corpus, preset_name, command)}
 
 
 def table_numbers(
@@ -92,7 +92,7 @@ def _table_row(row: Row, table: Table, corpus: str, scored: list[dict], parts: l
     if table.decodings:
         repeated, trigrams = column_values("repetition", parts, "repeated")
         numbers["repeated"] = round(repeated.sum() / max(trigrams.sum(), 1), 1)
-    if row.run:
+    if row.is_run:
         numbers["by seed"] = {
             c: [round(interval(v, weights=w).mean, 2) for v, w in zip(values, weights)]
             for c, (values, weights) in columns.items()
@@ -124,7 +124,7 @@ def support_table(scored: Mapping[str, dict], corpus: str, command: str = "") ->
     rows = [Row(label, part="summaries") for label in scored]
     rows.append(Row(REFERENCES, part="reference"))
     pairs = tuple(combinations([row.label for row in rows], 2))
-    table = Table("What summaries have and their texts do not, in percent", tuple(rows), pairs, measure="support")
+    table = Table("", "What summaries have and their texts do not, in percent", tuple(rows), pairs, measure="support")
     by_row = {label: [scores] for label, scores in scored.items()}
     by_row[REFERENCES] = [next(iter(scored.values()))]
     return {"table": "support_table", **table_numbers(table, by_row, corpus, "", command)}
@@ -132,7 +132,7 @@ def support_table(scored: Mapping[str, dict], corpus: str, command: str = "") ->
 
 def page_table(name: str, figure: dict, preset_name: str) -> dict:
     """Make a table of a figure of lines that a page saved: a row a line, a column a place."""
-    table = page_table_named(name)[1]
+    table = PAGE_RESULTS[one_of(name, PAGE_RESULTS, "table")]
     series = figure["panels"][0]["series"]
     places, _ = next(iter(series.values()))
     lines = {label: values for label, (_, values) in series.items()}

@@ -6,7 +6,8 @@ import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from lib.papers.tables import DECODINGS, Table
+from companion.results.tables import Table
+from lib.decoding.search import DECODINGS
 from lib.system.errors import InputError
 from lib.system.files import write_whole
 

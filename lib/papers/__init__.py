@@ -1,14 +1,12 @@
 """The papers: a folder each. To add one, write its folder and put it into the list below."""
 
 from pathlib import Path
-from typing import Any
 
 from lib.data.prepared import TextEncoder
 from lib.decoding.run import Run
 from lib.decoding.search import DecodeConfig
 from lib.papers import hierarchical_transformer, mem2mem, read_again, windowed
 from lib.papers.paper import Paper, Setup
-from lib.papers.tables import PageTable, RunFigure, Samples, Table
 from lib.system.errors import InputError, RunError, one_of
 from lib.system.fields import from_json
 from lib.training.devices import device_named
@@ -27,26 +25,6 @@ def paper(name: str) -> Paper:
 def resolve(name: str, preset: str, variant: str | None = None, options=None, **train) -> Setup:
     """Find a preset of a paper in one of its variants (`Paper.setup`)."""
     return paper(name).setup(preset, variant, options, **train)
-
-
-def table_named(name: str) -> tuple[Paper, Table]:
-    """Find a table of a paper, and the paper."""
-    return _named(name, "tables")
-
-
-def page_table_named(name: str) -> tuple[Paper, PageTable]:
-    """Find a table that a paper's page measures, and the paper."""
-    return _named(name, "page_tables")
-
-
-def made_of_runs_named(name: str) -> tuple[Paper, Samples | RunFigure]:
-    """Find a table of summaries or a figure of what runs look at, and its paper."""
-    return _named(name, "samples", "run_figures")
-
-
-def _named(name: str, *parts: str) -> tuple[Paper, Any]:
-    found = {key: (of, made) for of in PAPERS.values() for part in parts for key, made in getattr(of, part).items()}
-    return found[one_of(name, found, "table")]
 
 
 def open_run(folder: str | Path, weights: str = "", device: str | None = None) -> Run:

@@ -14,7 +14,6 @@ from lib.models.hierarchical_transformer import HierarchicalTransformer, Hierarc
 from lib.models.t_dmca import TDMCA, TDMCAConfig
 from lib.papers.hierarchical_transformer.ranking import ClusterOptions
 from lib.papers.paper import Paper, Variant, read_presets
-from lib.papers.tables import read_results
 
 _FLAT = {"local_layers": 6, "global_layers": 0, "paragraph_positions": False}
 
@@ -62,10 +61,7 @@ _COPYING = ["FT 600", "FT 1200", "HT", *_GRAPHS, *_ABLATIONS]
 _SHORT = {f"FT {pieces}": pieces for pieces in (150, 300)}
 VARIANTS |= {name: replace(_flat(pieces), config={**_FLAT, "local_layers": 4}) for name, pieces in _SHORT.items()}
 VARIANTS |= {f"{name} + copying": replace(VARIANTS[name], kind=CopyingTransformer) for name in (*_COPYING, *_SHORT)}
-
-
-FOLDER = Path(__file__).parent
-PRESETS = read_presets(FOLDER / "presets.toml", ClusterOptions)
+PRESETS = read_presets(Path(__file__).with_name("presets.toml"), ClusterOptions)
 
 
 def cluster_baselines(
@@ -91,5 +87,4 @@ PAPER = Paper(
     presets=PRESETS,
     dataset="aclsum:paragraphs",
     baselines=cluster_baselines,
-    **vars(read_results(FOLDER)),
 )

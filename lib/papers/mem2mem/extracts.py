@@ -20,7 +20,12 @@ from lib.data.sections import choose_sections
 from lib.data.vocabulary import PARAGRAPH_END, UNK, Vocabulary
 from lib.decoding.search import batches, choices
 from lib.evaluation.baselines import matches
-from lib.models.sentence_extractors import SentencePointer, SentencePointerConfig
+from lib.models.sentence_extractors import (
+    SentenceClassifier,
+    SentenceClassifierConfig,
+    SentencePointer,
+    SentencePointerConfig,
+)
 from lib.system.errors import InputError
 from lib.system.fields import Count, Layers, Natural, Share, as_kind, checked
 from lib.training.config import TrainConfig
@@ -163,9 +168,12 @@ def right_sentences(document: Document, options: ExtractOptions) -> list[int]:
     return matches(document.sentences[: options.sentences], document.summary, options.matches)
 
 
-def summary_sentences(corpus: PreparedCorpus) -> int:
-    """Sentences that a summary of the training documents has on average, to the nearest whole one."""
-    return max(1, round(float(np.mean([len(document.reference) for document in corpus["train"]]))))
+def make_sentence_classifier(config: SentenceClassifierConfig, corpus: PreparedCorpus) -> SentenceClassifier:
+    """Make Sent-CLF, which chooses as many sentences as a summary of the training documents has on average."""
+    if config.summary_sentences is None:
+        mean = np.mean([len(document.reference) for document in corpus["train"]])
+        config = replace(config, summary_sentences=max(1, round(float(mean))))
+    return SentenceClassifier(config)
 
 
 def _chosen(split: Sequence[EncodedDocument], pieces: Pieces, pointer: SentencePointer | None) -> Iterable[list[int]]:

@@ -21,7 +21,7 @@ from lib.data.prepared import PreparedCorpus
 from lib.data.split import Split
 from lib.data.vocabulary import SLIDE, SLIDE_SYMBOL
 from lib.data.word_vectors import learn_vectors, read_vectors, similarities, target_sentences
-from lib.models.windowed import Windowed, check_window, window_of
+from lib.models.windowed import Windowed, WindowedConfig, check_window, window_of
 from lib.system.errors import InputError
 from lib.system.fields import Count, checked
 from lib.system.fingerprints import files_digest
@@ -118,21 +118,23 @@ def mark_transitions(document: EncodedDocument, lengths: np.ndarray, windows: Ar
     return replace(document, target=np.insert(document.target, places, SLIDE).astype(np.int32))
 
 
-def start_from_vectors(model: Windowed, corpus: PreparedCorpus) -> None:
-    """Set the embeddings of words that have a vector to it, at length 1, where the options ask for that; the others
-    stay random. Raises InputError for vectors of another width."""
+def make_windowed(config: WindowedConfig, corpus: PreparedCorpus) -> Windowed:
+    """Make a model. Where the options ask for it, words that have a vector start with it as their embedding, at
+    length 1. Raises InputError for vectors of another width."""
+    model = Windowed(config)
     if not corpus.options.start_from_vectors:
-        return
+        return model
     vectors = vectors_for(corpus, corpus.options)
-    if (width := vectors.shape[1]) != model.config.embedding:
+    if (width := vectors.shape[1]) != config.embedding:
         raise InputError(
             f"{corpus.options.vectors or 'the learned word vectors'}: {width} numbers a word, and the embeddings "
-            f"have {model.config.embedding}: give --model.embedding {width}"
+            f"have {config.embedding}: give --model.embedding {width}"
         )
     known = vectors.any(1)
     with torch.no_grad():
         rows = torch.from_numpy(vectors[known]).to(model.embedding.weight)
         model.embedding.weight[torch.from_numpy(known)] = rows / rows.norm(dim=1, keepdim=True)
+    return model
 
 
 def vectors_for(corpus: PreparedCorpus, options: ArticleOptions) -> np.ndarray:
