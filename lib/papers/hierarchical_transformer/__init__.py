@@ -10,7 +10,7 @@ from lib.data.prepared import PreparedCorpus
 from lib.decoding.search import source_sentences
 from lib.evaluation.baselines import counted_in, lexrank
 from lib.models.copying_transformer import CopyingTransformer
-from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
+from lib.models.hierarchical_transformer import HierarchicalTransformer
 from lib.models.t_dmca import TDMCA, TDMCAConfig
 from lib.papers.hierarchical_transformer.ranking import ClusterOptions
 from lib.papers.paper import Paper, Variant, read_presets
@@ -28,11 +28,6 @@ def _sequence(pieces: int) -> dict:
     return {"flat": True, "paragraphs": 40, "source_tokens": pieces}
 
 
-def _noam(factor: float, width: int = HierarchicalTransformerConfig.width) -> float:
-    """The learning rate by a model's width (Vaswani et al. 2017, equation 3, whose factor is 1)."""
-    return factor * width**-0.5
-
-
 # The rows of tables 2 and 3, and one of ours. T-DMCA is wider than the others in the paper's comparison.
 VARIANTS = {
     "HT": Variant(HierarchicalTransformer),
@@ -48,9 +43,9 @@ VARIANTS = {
     "T-DMCA": Variant(
         TDMCA,
         options=_sequence(3000),
-        train={
-            name: {"learning_rate": _noam(n, TDMCAConfig.width), "loss_mean": "documents"}
-            for name, n in (("paper", 2), ("code", 3))
+        train={  # the rate by the width (Vaswani et al. 2017, equation 3, whose factor is 1)
+            name: {"learning_rate": factor * TDMCAConfig.width**-0.5, "loss_mean": "documents"}
+            for name, factor in (("paper", 2), ("code", 3))
         },
     ),
 }

@@ -63,8 +63,8 @@ class ArticleOptions(WordOptions):
         return self.window is not None and self.marks
 
     def mark(self, document: EncodedDocument, vectors: np.ndarray) -> EncodedDocument:
-        """A document with [SLIDE] in its target where its sentences are linked to a later window; vectors: of words,
-        [V, width]. Raises InputError where there is no window."""
+        """Put [SLIDE] into the target where its sentences are linked to a later window; vectors: of words,
+        [V, width]."""
         lengths = target_sentences(document, self.lower)
         return mark_transitions(document, lengths, link(document, lengths, vectors, self))
 
@@ -79,15 +79,14 @@ class ArticleOptions(WordOptions):
         return files_digest(file.parent, [file]) if file.is_file() else ""
 
     def make(self, corpus, base, limit, progress, folder) -> PreparedCorpus:
-        return super().make(corpus, base, limit, progress, folder) if base is None else self.mark_all(base, folder)
-
-    def mark_all(self, plain: PreparedCorpus, folder: Path) -> PreparedCorpus:
-        """Put [SLIDE] into the summaries of every split, in files of `folder`."""
-        vectors, splits = vectors_for(plain, self), {}
-        for name, split in plain.splits.items():
+        """Put [SLIDE] into the summaries of a corpus without it, or make such a corpus."""
+        if base is None:
+            return super().make(corpus, base, limit, progress, folder)
+        vectors, splits = vectors_for(base, self), {}
+        for name, split in base.splits.items():
             marked = (self.mark(document, vectors) for document in split)
-            splits[name] = Split.write(folder, name, marked, len(plain.vocabulary) + split.longest)
-        return replace(plain, encoder=replace(plain.encoder, options=self), splits=splits)
+            splits[name] = Split.write(folder, name, marked, len(base.vocabulary) + split.longest)
+        return replace(base, encoder=replace(base.encoder, options=self), splits=splits)
 
 
 # ------------------------------------------------------------------------------------------------------- the links
@@ -97,17 +96,15 @@ def link(document: EncodedDocument, lengths: np.ndarray, vectors: np.ndarray, op
     """The window that each summary sentence was written from, never an earlier one than the sentence before: [S].
 
     lengths: [S] of `target_sentences`. A sentence without a known word is linked to the first source sentence.
-    Raises InputError for options without a window.
     """
-    if options.window is None or options.stride is None:
-        raise InputError("sentences are linked to windows, and these options have none")
     summary = document.target[: lengths.sum()], lengths
     source = document.source, document.sentence_lengths
     best = similarities(summary, source, vectors, options.aggregate).argmax(1)
-    ends = np.cumsum(document.sentence_lengths)
-    starts, size = ends - document.sentence_lengths, len(document.source)
-    box = size, options.window, options.stride, options.reading
-    windows = [window_of(int(starts[i]), int(ends[i]), *box) for i in best]
+    ends = np.cumsum(document.sentence_lengths)[best].tolist()
+    starts = (ends - document.sentence_lengths[best]).tolist()
+    assert options.window and options.stride  # only a text with windows is linked to them
+    box = len(document.source), options.window, options.stride, options.reading
+    windows = [window_of(start, end, *box) for start, end in zip(starts, ends)]
     return np.maximum.accumulate(windows)
 
 
@@ -126,10 +123,7 @@ def make_windowed(config: WindowedConfig, corpus: PreparedCorpus) -> Windowed:
         return model
     vectors = vectors_for(corpus, corpus.options)
     if (width := vectors.shape[1]) != config.embedding:
-        raise InputError(
-            f"{corpus.options.vectors or 'the learned word vectors'}: {width} numbers a word, and the embeddings "
-            f"have {config.embedding}: give --model.embedding {width}"
-        )
+        raise InputError(f"word vectors of {width} numbers, embeddings of {config.embedding}: they must be the same")
     known = vectors.any(1)
     with torch.no_grad():
         rows = torch.from_numpy(vectors[known]).to(model.embedding.weight)
