@@ -131,8 +131,6 @@ def test_title_paragraphs_and_summary_in_pieces(folder):
         assert item.reference == document.summary
         texts = (t.lower().replace(".", " .").split() for t in (" ".join(document.summary), *found.paragraphs))
         wanted, *rows = texts
-            t.lower().replace(".", " .").split() for t in (" ".join(document.summary), *found.paragraphs)
-        )
         recalls = [bigram_recall(row, wanted) for row in rows]
         assert item.labels == pytest.approx(recalls), "of words, of whole paragraphs"
     assert max(max(item.labels) for split in wide.splits.values() for item in split) > 0
