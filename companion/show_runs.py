@@ -10,6 +10,7 @@ have the number of the document instead of its title, its text and its reference
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -85,21 +86,17 @@ def _summaries(run: Run, documents: Sequence[Document], name: str) -> list[Summa
     return summaries
 
 
-def _memory_maps(name: str, columns: str):
+def _memory(runs: dict[str, Run], documents: Sequence[Document], name: str, columns: str) -> tuple[Any, dict]:
     """Panels of a memory's weights [r slots, columns] for each run and document."""
-
-    def numbers(runs: dict[str, Run], documents: Sequence[Document]) -> tuple[Any, dict]:
-        panels = []
-        for label, run in runs.items():
-            for number, summary in enumerate(_summaries(run, documents, name), 1):
-                weights = summary.attention[name]
-                weights = weights.T if name == "slots" else weights
-                title = label if len(documents) == 1 else f"{label}, paper {number}"
-                panels.append({"title": title, "weights": weights, "columns": columns})
-        top = max(float(panel["weights"].max()) for panel in panels)
-        return attention_maps, {"panels": panels, "rows": "slot", "columns": "", "top": top}
-
-    return numbers
+    panels = []
+    for label, run in runs.items():
+        for number, summary in enumerate(_summaries(run, documents, name), 1):
+            weights = summary.attention[name]
+            weights = weights.T if name == "slots" else weights
+            title = label if len(documents) == 1 else f"{label}, paper {number}"
+            panels.append({"title": title, "weights": weights, "columns": columns})
+    top = max(float(panel["weights"].max()) for panel in panels)
+    return attention_maps, {"panels": panels, "rows": "slot", "columns": "", "top": top}
 
 
 def _largest(runs: dict[str, Run], documents: Sequence[Document]) -> tuple[Any, dict]:
@@ -129,8 +126,8 @@ def _importance(runs: dict[str, Run], documents: Sequence[Document]) -> tuple[An
 
 
 MAPS = {  # by `Shown.attention`: a plot and its numbers
-    "heads": _memory_maps("heads", "sentence"),  # [r, L]
-    "slots": _memory_maps("slots", "word of the summary"),  # [T, r]
+    "heads": partial(_memory, name="heads", columns="sentence"),  # [r, L]
+    "slots": partial(_memory, name="slots", columns="word of the summary"),  # [T, r]
     "largest": _largest,
     "importance": _importance,
 }

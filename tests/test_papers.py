@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,11 +15,9 @@ from companion.results.tables import SHOWN, TABLES, TRAINED, Row, Table
 from lib import score
 from lib import train as train_command
 from lib.data.corpora import Corpus
-from lib.data.documents import Document
 from lib.decoding.search import DecodeConfig
 from lib.models.summarizer import Extractor
 from lib.papers import PAPERS, resolve
-from lib.papers.mem2mem import mem2mem_baselines
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.paper import Paper, Preset, Variant, read_presets
 from lib.system.errors import InputError
@@ -41,17 +38,6 @@ def test_paper_presets_hold_what_the_papers_say_and_nothing_else():
     assert {train.beta2 for train in hierarchical.values()} == {0.998}
     for variant in ("+read", "TLM"):
         assert resolve("mem2mem", "small", variant).decode.min_length == 35, "as the kept tables were made"
-
-
-def test_extraction_that_sees_the_reference_has_three_lengths():
-    """Where fifteen sentences help: all of them, ten, and two for each of the reference's."""
-    source = [f"a{i} b{i}" for i in range(15)]
-    document = Document("x", "", [""], [source], [" ".join(source)])
-    corpus = {"train": [SimpleNamespace(reference=["two words"])]}
-    found = mem2mem_baselines([document], [], corpus)
-    assert [len(found[name][0]) for name in ("oracle", "oracle-10", "labelled")] == [15, 10, 2]
-    assert set(found["oracle-10"][0]) < set(source) and found["labelled"][0] == source[:2]
-    assert (found["lead-3"][0], found["lead-10"][0]) == (source[:3], source[:10])
 
 
 # -------------------------------------------------------------------------------------- names that do not exist
@@ -136,9 +122,6 @@ def test_remarks_on_a_corpus_are_printed(tmp_path, capsys):
     corpus.note = "no section names"
     setup.prepare(corpus, progress=False)
     assert "arxiv: no section names" in capsys.readouterr().err
-
-
-# models that read a corpus in six ways, in their demo's sizes; what is trained on the way is trained for two steps
 
 
 def test_what_a_setup_keeps_and_changes():

@@ -227,7 +227,7 @@ def test_what_is_no_table(scored, tmp_path):
         r"bad\.json: no JSON": [*table, f"hred={bad}", *aclsum],
         "no scores: it has no 'seed', 'steps'": [*table, f"hred={lead}", *aclsum],
         "there are scores of hred with this seed already": [*table, hred, hred, *aclsum],
-        "no scores of a table": [*table, hred, "--add-to", str(tmp_path / "T.scores.json.gz"), *aclsum],
+        "Not a gzipped file": [*table, hred, "--add-to", str(tmp_path / "T.scores.json.gz"), *aclsum],
         "no scores of 'lead-3'": ["table", "mem2mem_table1", f"Lead (3 sentences)={lead}", *aclsum],
         "unknown row of read_again_table2 on aclsum 'TOPIARY'": [*topiary, *aclsum],
         r"bad\.json: no JSON ": ["keep", str(bad)],

@@ -2,7 +2,7 @@
 lines: intervals over documents and seeds, and a paired bootstrap for each pair of rows that a table compares."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -84,10 +84,11 @@ def _in_both_decodings(
 def _table_row(row: Row, table: Table, corpus: str, scored: list[dict], parts: list[dict] | None) -> dict:
     numbers: dict[str, Any] = {"label": row.label, "published": {name: list(v) for name, v in row.published.items()}}
     if not parts:
-        return numbers | ({"missing": row.reason(corpus)} if row.reason(corpus) else {})
+        reason = row.missing.get(corpus, row.unbuilt)
+        return numbers | ({"missing": reason} if reason else {})
     columns = {c: column_values(table.measure, parts, c) for c in table.columns}
     intervals = {c: interval(values, weights=weights) for c, (values, weights) in columns.items()}
-    numbers["scores"] = {c: _plain(found, ("mean", "low", "high"), 2) for c, found in intervals.items()}
+    numbers["scores"] = {c: _rounded(found, ("mean", "low", "high"), 2) for c, found in intervals.items()}
     numbers["words"] = round(float(np.mean([part["words"] for part in parts])), 1)
     if table.decodings:
         repeated, trigrams = column_values("repetition", parts, "repeated")
@@ -107,13 +108,12 @@ def _pair(table: Table, first: list[dict], second: list[dict]) -> dict:
     for column in table.columns:
         (a, a_weights), (b, b_weights) = (column_values(table.measure, parts, column) for parts in (first, second))
         found = paired_bootstrap(a, b, weights=(a_weights, b_weights))
-        differences[column] = _plain(found, ("mean", "low", "high", "p"), 4)
+        differences[column] = _rounded(found, ("mean", "low", "high", "p"), 4)
     return differences
 
 
-def _plain(result: Any, names: Sequence[str], digits: int) -> dict:
-    values = asdict(result)
-    return {name: round(float(values[name]), digits) for name in names}
+def _rounded(result: Any, names: Sequence[str], digits: int) -> dict:
+    return {name: round(float(getattr(result, name)), digits) for name in names}
 
 
 def support_table(scored: Mapping[str, dict], corpus: str, command: str = "") -> dict:

@@ -44,10 +44,6 @@ class Row:
     def is_run(self) -> bool:
         return bool(self.variant or self.preset)
 
-    def reason(self, corpus: str) -> str:
-        """Say why there are no numbers of ours; nothing where there are, or no reason is known."""
-        return self.missing.get(corpus, self.unbuilt)
-
 
 @dataclass(frozen=True)
 class Table:
@@ -65,10 +61,6 @@ class Table:
     @property
     def columns(self) -> tuple[str, ...]:
         return MEASURES[self.measure].columns
-
-    def built_for(self, corpus: str) -> list[Row]:
-        """Select the rows that are made of scores on a corpus."""
-        return [row for row in self.rows_for(corpus) if row.part and corpus not in row.missing]
 
     def rows_for(self, corpus: str) -> list[Row]:
         """Select the rows for a corpus of the paper and those that are not published; for another corpus all."""
