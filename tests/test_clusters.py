@@ -195,25 +195,18 @@ def test_graphs_follow_the_chosen_paragraphs(folder, kind):
     assert batch.graph.shape == (4, 4, 4) and batch.graph.dtype == torch.float32
 
 
-@pytest.mark.parametrize("kind", ["", "similarity", "discourse"])
-def test_clusters_are_encoded_as_in_their_corpus(folder, kind):
-    """Ranked and chosen too; and without a summary."""
-    corpus, options = load_corpus(folder), replace(OPTIONS, graph=kind, ranking="similarity")
-    prepared = options.prepare(corpus)
+def test_clusters_are_encoded_as_in_their_corpus(folder):
+    """With and without a summary."""
+    corpus = load_corpus(folder)
+    prepared = OPTIONS.base.prepare(corpus)
     documents = list(corpus.split("train"))
-    wide = options.base.encode(documents, prepared.encoder)
-    for ours, theirs in zip(wide, options.base.prepare(corpus)["train"], strict=True):
+    for ours, theirs in zip(prepared.encoder.encode(documents), prepared["train"], strict=True):
         same_document(ours, theirs)
-    chosen = choose_rows(
-        wide, similarity_scores(wide, prepared.vocabulary), prepared.options, prepared.vocabulary, documents
-    )
-    for ours, theirs in zip(chosen, prepared["train"], strict=True):
-        same_document(ours, theirs)
-    (alone,) = options.base.encode([replace(documents[0], summary=[])], prepared.encoder)
-    nothing = np.zeros(len(wide[0].labels), np.float32)
-    same_document(alone, replace(wide[0], target=np.array([EOS]), reference=[], labels=nothing))
+    (alone,) = prepared.encoder.encode([replace(documents[0], summary=[])])
+    nothing = np.zeros(len(alone.labels), np.float32)
+    same_document(alone, replace(prepared["train"][0], target=np.array([EOS]), reference=[], labels=nothing))
     with pytest.raises(ValueError, match="document 'empty' has no paragraph"):
-        options.base.encode([replace(documents[0], id="empty", sections=[], section_names=[])], prepared.encoder)
+        prepared.encoder.encode([replace(documents[0], id="empty", sections=[], section_names=[])])
 
 
 # --------------------------------------------------------------------------------- the rows of the paper's tables

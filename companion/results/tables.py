@@ -110,8 +110,9 @@ def _read(part: str, kind: type[Kind]) -> dict[str, Kind]:
     """Read a part of all papers' files: records by their names."""
     found = {}
     for paper in PAPERS:
-        text = Path(__file__).with_name(f"{paper}.toml").read_text(encoding="utf-8")
-        for name, record in tomllib.loads(text).get(part, {}).items():
+        file = Path(__file__).with_name(f"{paper}.toml")
+        records = tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        for name, record in records.get(part, {}).items():
             found[name] = TypeAdapter(kind).validate_python({"paper": paper, **record})
     return found
 

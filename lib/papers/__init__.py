@@ -7,7 +7,7 @@ from lib.decoding.run import Run
 from lib.decoding.search import DecodeConfig
 from lib.papers import hierarchical_transformer, mem2mem, read_again, windowed
 from lib.papers.paper import Paper, Setup
-from lib.system.errors import InputError, RunError, one_of
+from lib.system.errors import RunError, one_of
 from lib.system.fields import from_json
 from lib.training.devices import device_named
 from lib.training.folder import load_weights, read_config
@@ -33,18 +33,16 @@ def open_run(folder: str | Path, weights: str = "", device: str | None = None) -
     config = read_config(folder)
     try:
         owner = paper(config["paper"])
-        variant = one_of(config["variant"], owner.variants, f"variant of {owner.name}")
-        kind = owner.variants[variant].kind
-        sizes = from_json(kind.Config, config["model"], "model")
-        options = from_json(owner.options_class(variant), config["options"], "options")
-        decode = from_json(DecodeConfig, config["decode"], "decode")
-    except InputError as error:
-        raise RunError(f"{folder / 'config.json'}: {error}") from None
-    try:
+        variant = owner.variants[one_of(config["variant"], owner.variants, f"variant of {owner.name}")]
+        sizes = from_json(variant.kind.Config, config["model"], "config.json: model")
+        presets = variant.presets or owner.presets
+        kind = type(next(iter(presets.values())).options)
+        options = from_json(kind, config["options"], "config.json: options")
+        decode = from_json(DecodeConfig, config["decode"], "config.json: decode")
         encoder = TextEncoder.load(folder, options)
     except (OSError, ValueError) as error:
-        raise RunError(f"{folder}: the vocabulary of the run cannot be read ({error})") from None
+        raise RunError(f"{folder}: its configuration or vocabulary cannot be read ({error})") from None
     if encoder.digest() != config["encoder"]:
         raise RunError(f"{folder}: the vocabulary is not the one that the run was trained with. Put its own there.")
-    model = load_weights(kind(sizes), folder, weights or config["weights"])
+    model = load_weights(variant.kind(sizes), folder, weights or config["weights"])
     return Run(folder, config, model.eval().to(place), encoder, decode)

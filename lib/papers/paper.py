@@ -96,11 +96,6 @@ class Paper:
     dataset: str  # of the demo: no download
     baselines: Callable[..., dict[str, list[list[str]]]] = text_baselines  # of texts, the same in ids, the corpus
 
-    def options_class(self, variant: str) -> type[Options]:
-        """Find the class of the options of a variant."""
-        presets = self.variants[variant].presets or self.presets
-        return type(next(iter(presets.values())).options)
-
     def setup(self, preset: str, variant: str | None = None, options: Mapping | None = None, **train) -> "Setup":
         """Find a preset in one of the paper's variants.
 
