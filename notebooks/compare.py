@@ -50,9 +50,10 @@ from lib.evaluation.bootstrap import interval, no_interval, paired_bootstrap
 from lib.data.corpora import anthology_year, load_corpus
 from lib.evaluation.baselines import lexrank, oracle
 from companion.pages.figures import interval_bars
-from lib.decoding.search import summarize
+from lib.decoding.search import DECODINGS, summarize
 from lib.evaluation.summaries import write_summaries
 from companion.results.kept import render
+from companion.results.tables import TRAINED
 from companion.pages.runs import run_module, unseen_papers
 from companion.pages.shown import (
     PageFigures,
@@ -66,7 +67,6 @@ from lib.papers import PAPERS
 from lib.evaluation.scores import score_systems
 from lib.system.files import trained_folder, work_folder, write_json
 from lib.system.fingerprints import code_digest, digest
-from lib.papers.tables import DECODINGS
 
 kept = not (dataset or preset or steps)
 dataset, preset = dataset or ("pmc-sample" if kept else "aclsum"), preset or "demo"
@@ -95,7 +95,14 @@ alone = torch.cuda.is_available() or preset != "demo"
 
 def train_here(model, paper):
     """A run of a model, trained at the comparison's preset, and the time that it took."""
-    what = ["lib.train", model, "--preset", paper.comparison.get(preset, preset)]
+    # Read-Again's own demo reads headlines
+    reads_headlines = (model, preset) == ("read_again", "demo")
+    what = [
+        "lib.train",
+        model,
+        "--preset",
+        "demo papers" if reads_headlines else preset,
+    ]
     what += ["--dataset", dataset, "--errors", "skip", "--seed", str(seed)]
     what += ["--steps", str(steps)] if steps else []
     what += ["--output", str(here / model), "--resume"]
@@ -111,11 +118,7 @@ def shipped_run(folder, paper):
 
 chosen = {paper.title: (name, paper) for name, paper in PAPERS.items()}
 if kept:
-    chosen = {
-        paper.title_of(variant): (folder, paper)
-        for paper in PAPERS.values()
-        for folder, variant in paper.kept_runs.items()
-    }
+    chosen = {run.title: (folder, PAPERS[run.paper]) for folder, run in TRAINED.items()}
 work, started = shipped_run if kept else train_here, {}
 with ThreadPoolExecutor(1 if alone or kept else 2) as pool:
     for title, pair in reversed(chosen.items()):

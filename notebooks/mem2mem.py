@@ -68,7 +68,13 @@ from companion.pages.mem2mem import (
     planted_words,
 )
 from lib.layers.pointer import PointerOutput, mixture_distribution
-from lib.decoding.search import beam_search, extract, source_sentences, summarize
+from lib.decoding.search import (
+    DECODINGS,
+    beam_search,
+    extract,
+    source_sentences,
+    summarize,
+)
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, compression_loss
 from lib.models.summarizer import Extractor
 from companion.pages.measured import task_table
@@ -81,8 +87,8 @@ from companion.pages.shown import (
     show_tables,
 )
 from companion.pages.summaries import summary_table
+from companion.results.tables import TRAINED
 from lib.papers import resolve
-from lib.papers.tables import DECODINGS
 from companion.tasks.memory import GATES, MemoryAlone, learn_planted, unseen_documents
 
 as_they_are = (dataset, preset, variant, steps, seed) == ("", "", "+read", 0, 0)
@@ -1118,7 +1124,7 @@ Hardly: 39.2 and 38.8 R-1. What they look at instead is the next question.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-longest = chosen.paper.kept.cut if as_they_are else decode.max_length
+longest = TRAINED[chosen.paper.name].words if as_they_are else decode.max_length
 by_rank = [lexrank(doc.sentences, longest) for doc in documents]
 systems = {
     f"Lead ({longest} words)": [doc.sentences for doc in documents],

@@ -17,7 +17,6 @@ from lib.papers.hierarchical_transformer.graphs import (
     discourse_graph,
     entity_finder,
     similarity_graph,
-    title_similarity,
 )
 from tests.conftest import document
 
@@ -101,13 +100,6 @@ def test_similarity_by_hand():
     assert cut[0, 1] == 0 < graph[0, 1] < 0.2 < graph[1, 2] == cut[1, 2]
 
 
-def test_similarity_to_the_title():
-    scores = title_similarity(["cat", "sat"], [["cat", "sat"], ["dog", "cat"], ["emu"]])
-    cat, sat, dog = np.log(4 / 3), np.log(4 / 2), np.log(4 / 1)  # the title counts as a paragraph
-    length = np.hypot(cat, sat)
-    assert scores == pytest.approx([1, cat * cat / length / np.hypot(dog, cat), 0])
-
-
 def test_discourse_by_hand():
     texts = [
         "We met Ada Lovelace in London.",
@@ -115,15 +107,14 @@ def test_discourse_by_hand():
         "It rained in London. Then it did not.",
     ]
     assert len(MARKERS) == 36
-    graph = discourse_graph(texts, entities=capitalised_names)
+    graph = discourse_graph(texts, [0] * 3, capitalised_names)
     assert graph[0, 1] == pytest.approx(0.2 + 1), "a shared name and a marker"
     assert graph[0, 2] == pytest.approx(0.2), "London, and no neighbours"
     assert graph[1, 2] == 1, "a marker, in the second sentence"
-    assert discourse_graph([*texts[:2], texts[0]], entities=capitalised_names)[1, 2] == pytest.approx(0.2), (
-        "of the later one alone"
-    )
+    again = discourse_graph([*texts[:2], texts[0]], [0] * 3, capitalised_names)
+    assert again[1, 2] == pytest.approx(0.2), "of the later one alone"
     assert np.array_equal(graph, graph.T)
-    apart = discourse_graph(texts, sources=[0, 1, 1], entities=capitalised_names)
+    apart = discourse_graph(texts, [0, 1, 1], capitalised_names)
     assert apart[0, 1] == pytest.approx(0.2), "other documents"
 
 

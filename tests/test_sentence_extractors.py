@@ -24,7 +24,6 @@ from lib.models.sentence_extractors import (
 )
 from lib.papers.mem2mem.extracts import (
     ExtractOptions,
-    right_sentences,
 )
 from tests.conftest import VOCAB, batch_of, document, double, same_gradients
 
@@ -189,8 +188,7 @@ def test_sentences_in_pieces(pieces):
     whole = paper_of(SENTENCES[:2], SENTENCES[2:])
     made = options.encode_training(whole, pieces)
     assert [pieces.text(row) for row in rows_of(made)] == [s.lower() for s in SENTENCES[:3]]
-    right = right_sentences(whole, options)
-    assert np.flatnonzero(made.labels).tolist() == right == matches(SENTENCES[:3], whole.summary)
+    assert np.flatnonzero(made.labels).tolist() == matches(SENTENCES[:3], whole.summary)
     assert (made.target == SENTENCE_END).sum() == 1 and made.target[-1] == EOS
     assert pieces.sentences(made.target.tolist())[0].startswith("cats eat fish")
     assert len(replace(options, summary_tokens=4).encode_training(whole, pieces).target) == 4

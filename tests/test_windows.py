@@ -211,7 +211,7 @@ def test_embeddings_can_start_from_the_files_vectors(tmp_path):
     random = plain.build(plain.prepare(load_corpus("aclsum"), progress=False)).embedding.weight
     assert torch.equal(rows[other], random[other]) and not torch.allclose(rows[the], random[the])
     wider = replace(setup, config={**setup.config, "embedding": 4})
-    with pytest.raises(InputError, match=r"x\.vec: 3 numbers a word, and the embeddings have 4: give --model"):
+    with pytest.raises(InputError, match="word vectors of 3 numbers, embeddings of 4"):
         wider.build(corpus)
 
 

@@ -23,6 +23,7 @@ from lib.system.threads import in_threads, threads_on
 from lib.training.devices import ALONE, Process
 
 Score = TypeVar("Score", float, Tensor)
+DECODINGS = {"plain beam search": 0, "trigram blocking": 3}  # `DecodeConfig.block_ngrams`
 
 
 @checked

@@ -19,7 +19,7 @@ from lib.data.options import Options, words_of
 from lib.data.prepared import PreparedCorpus
 from lib.data.tokenize import is_word, with_numbers
 from lib.decoding.run import Run
-from lib.decoding.search import extract, summarize
+from lib.decoding.search import DECODINGS, extract, summarize
 from lib.evaluation.baselines import counted_in
 from lib.evaluation.bootstrap import Interval, interval
 from lib.evaluation.measures import COPIED, MEASURES, SUPPORT
@@ -35,7 +35,6 @@ from lib.evaluation.rouge import (
 from lib.evaluation.support import names_of, source_of, support_counts
 from lib.models.summarizer import Extractor
 from lib.papers.paper import Setup
-from lib.papers.tables import DECODINGS
 from lib.training.devices import ALONE, Process
 
 ALL_LETTERS = "all letters, without stems"  # what scores and tables note where ROUGE's words are not only ASCII
