@@ -1,7 +1,6 @@
 """Corpora as their owners release them: what is read, how it is split, what is left out."""
 
 import gzip
-import hashlib
 import json
 
 import pytest
@@ -183,7 +182,6 @@ def test_the_sample_names_its_sources():
         ("wikihow:wikihow", {"train": 1, "val": 1, "test": 1}),
         ("gigaword:gigaword/sumdata", {"train": 20, "val": 20}),
         ("multi_news", {"train": 1, "val": 1, "test": 1}),
-        ("cnn_dailymail:cnn_dailymail", {"train": 2, "val": 2}),
     ],
 )
 def test_real_samples(shared, dataset, counts):
@@ -195,21 +193,6 @@ def test_real_samples(shared, dataset, counts):
         assert len(documents) == count and all(d.sentences and d.summary for d in documents)
     if name == "wikihow":
         assert next(corpus.split("train")).summary[0] == "Keep related supplies in the same area."
-
-
-def test_stories_that_are_not_there(tmp_path):
-    """CNN's without the Daily Mail's: a url of the lists without a story is counted."""
-    urls = ["http://a.example/1", "http://a.example/2"]
-    for folder in ("url_lists", "cnn_stories"):
-        (tmp_path / folder).mkdir()
-    (tmp_path / "url_lists" / "all_train.txt").write_text("\n".join(urls), encoding="utf-8")
-    name = hashlib.sha1(urls[0].encode()).hexdigest()
-    story = "A text of two.\n\n@highlight\n\nTwo words"
-    (tmp_path / "cnn_stories" / f"{name}.story").write_text(story, encoding="utf-8")
-    corpus = load_corpus(f"cnn_dailymail:{tmp_path}")
-    (document,) = corpus.split("train")
-    assert document.id == name and document.summary == ["Two words ."]
-    assert corpus.left_out == {"no story of a listed url": 1}
 
 
 def test_duc_has_test_documents_with_several_headlines(tmp_path):

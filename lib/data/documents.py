@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 from lib.data.characters import clean
 from lib.data.sentences import split_sentences
@@ -66,7 +67,7 @@ LAYOUTS = (
 _SUMMARY_TAGS = re.compile(r"</?S>", re.IGNORECASE)
 
 
-def to_document(record: dict, number: int = 0, reference: bool = True) -> Document:
+def to_document(record: Any, number: int = 0, reference: bool = True) -> Document:
     """Turn a record of a known layout into a `Document`, its texts cleaned (`checked_text`).
 
     number: the id of a record without any. reference: whether there must be a summary.
