@@ -6,6 +6,7 @@ import sys
 import time
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.windowed.windows import ArticleOptions
 from lib.system.files import project_root
 from lib.system.fingerprints import code_digest
+from lib.system.processes import in_processes
 from tests.conftest import RAGGED, same_document
 
 OPTIONS = CohanOptions(sections=3, section_tokens=4, summary_tokens=5, vocab_size=50)
@@ -97,6 +99,7 @@ def test_the_fingerprint_is_that_of_stored_runs():
 @pytest.mark.parametrize("workers", [1, 2])
 def test_preparing_is_encoding_each_document(workers, tmp_path, monkeypatch):
     monkeypatch.setattr("lib.data.split.CHUNK", 7)
+    monkeypatch.setattr("lib.data.options.in_processes", partial(in_processes, size=7))
     monkeypatch.setattr("lib.data.options.default_workers", lambda: workers)
     corpus, options = load_corpus("aclsum"), CohanOptions(section_tokens=60, vocab_size=400)
     prepared = options.prepare(corpus, limit=20, progress=False)

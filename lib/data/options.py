@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from lib.data.characters import clean, lowered
 from lib.data.documents import SPLITS, CorpusError, Document, Example
 from lib.data.prepared import PreparedCorpus, TextEncoder, check_splits, prepare, watched
-from lib.data.split import Split, chunked
+from lib.data.split import Split
 from lib.data.tokenize import split_words, surfaces, tokenize, word_spans
 from lib.data.vocabulary import Vocabulary
 from lib.system.errors import InputError
@@ -29,11 +29,7 @@ class Options(ABC):
     lower: bool = True
 
     of_paragraphs: ClassVar[bool] = False  # whether a text is a cluster of paragraphs
-
-    @property
-    def symbols(self) -> tuple[str, ...]:
-        """Symbols that the vocabulary has after the special ones."""
-        return ()
+    symbols: ClassVar[tuple[str, ...]] = ()  # that the vocabulary has after the special ones
 
     def for_corpus(self, corpus) -> "Options":
         """Take over what a corpus determines. Raises CorpusError where it lacks what the options need."""
@@ -91,7 +87,10 @@ class Options(ABC):
         return cut_sentences
 
     def with_summary(self, document: Document, sentences: list[list[str]]) -> Example:
-        """A document of these `sentences`, and of the words of its summary up to `summary_tokens`."""
+        """A document of these `sentences`, and of the words of its summary up to `summary_tokens`. Raises InputError
+        where there is no sentence."""
+        if not sentences:
+            raise InputError(f"document {document.id!r} has no words: nothing is left to summarize")
         summary = [word for sentence in document.summary for word in self.words(sentence, document.tokenised)]
         summary = summary[: self.summary_tokens]
         return Example(document.id, sentences, summary, document.summary, document.tokenised)
@@ -116,18 +115,21 @@ class WordOptions(Options):
     def make(self, corpus, base, limit, progress, folder) -> PreparedCorpus:
         """Two passes: documents to words, by several processes, in files of JSON lines; then words to ids."""
         check_splits(corpus)
-        source, summary, longest, filtered = Counter(), Counter(), dict.fromkeys(SPLITS, 0), Counter()
+        source, summary, longest, left_out = Counter(), Counter(), dict.fromkeys(SPLITS, 0), Counter()
         for name in SPLITS:
             documents = watched(corpus.split(name, limit), f"{corpus.name}, {name}", progress)
-            chunks = in_processes(partial(_in_words, self, name), chunked(documents), default_workers())
             with open(folder / f"{name}.words", "w", encoding="utf-8") as file:
-                for lines, of_source, of_summary, words, dropped in chunks:
-                    file.writelines(lines)
-                    filtered[name] += dropped
-                    longest[name] = max(longest[name], words)
+                for example in in_processes(self.example, documents, default_workers()):
+                    if not example.summary:
+                        raise CorpusError(f"document {example.id!r} has no words in its summary")
+                    if not self.keeps(name, example):
+                        left_out[name] += 1
+                        continue
+                    file.write(json.dumps(list(vars(example).values()), ensure_ascii=False) + "\n")
+                    longest[name] = max(longest[name], len(example.words))
                     if name == "train":
-                        source.update(of_source)
-                        summary.update(of_summary)
+                        source.update(example.words)
+                        summary.update(example.summary)
 
         encoder, splits = self.learn_encoder(source, summary), {}
         largest = max(len(encoder.vocabulary), len(encoder.source_vocabulary or ()))
@@ -137,33 +139,11 @@ class WordOptions(Options):
                 encoded = (encoder.encode_example(Example(*json.loads(line))) for line in lines)
                 splits[name] = Split.write(folder, name, encoded, largest + longest[name])
             words.unlink()
-        left_out = f" Left out by the filters: {dict(+filtered)}." if filtered.total() else ""
-        return PreparedCorpus(corpus.name, encoder, splits, corpus.report() + left_out, corpus.remarks())
+        filtered = f" Left out by the filters: {dict(left_out)}." if left_out else ""
+        return PreparedCorpus(corpus.name, encoder, splits, corpus.report() + filtered, corpus.remarks())
 
     def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[Any]:
-        examples = [self.example(document) for document in documents]
-        for example in examples:
-            if not example.sentences:
-                raise InputError(f"document {example.id!r} has no words: nothing is left to summarize")
-        return [encoder.encode_example(example) for example in examples]
-
-
-def _in_words(
-    options: WordOptions, split_name: str, documents: list[Document]
-) -> tuple[list[str], Counter, Counter, int, int]:
-    """Preprocess a chunk of documents: JSON lines of `Example`s, counts of their words in sources and summaries, the
-    longest source, and how many documents the options did not keep."""
-    lines, source, summary, longest = [], Counter(), Counter(), 0
-    for document in documents:
-        example = options.example(document)
-        if not example.sentences or not example.summary:
-            raise CorpusError(f"document {example.id!r} has no words in its source or its summary")
-        if options.keeps(split_name, example):
-            lines.append(json.dumps(list(vars(example).values()), ensure_ascii=False) + "\n")
-            source.update(example.words)
-            summary.update(example.summary)
-            longest = max(longest, len(example.words))
-    return lines, source, summary, longest, len(documents) - len(lines)
+        return [encoder.encode_example(self.example(document)) for document in documents]
 
 
 def beginning(sentences: Sequence[str], words: int | None) -> Sequence[str]:

@@ -2,8 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, partial
-from itertools import chain
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,7 +12,7 @@ from lib.data.documents import SPLITS, Document
 from lib.data.options import Options
 from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus, TextEncoder, check_splits, watched
-from lib.data.split import Split, chunked
+from lib.data.split import Split
 from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, SENTENCE_END
 from lib.system.fields import checked
 from lib.system.processes import default_workers, in_processes
@@ -23,11 +22,8 @@ from lib.system.processes import default_workers, in_processes
 class PieceOptions(Options):
     """Options of models that read and write SentencePiece pieces."""
 
+    symbols: ClassVar[tuple[str, ...]] = CLUSTER_SYMBOLS
     kind: ClassVar[str] = "unigram"  # SentencePiece's model, or "bpe" (byte pairs)
-
-    @property
-    def symbols(self) -> tuple[str, ...]:
-        return CLUSTER_SYMBOLS
 
     @abstractmethod
     def texts(self, document: Document) -> Iterable[str]:
@@ -70,18 +66,8 @@ def summary_pieces(summary: Sequence[str], pieces: Pieces, options: Options) -> 
 
 
 def encode_split(
-    folder: Path, name: str, texts: Iterable, encode: Callable[[Any, Pieces], EncodedDocument], pieces: Pieces
+    folder: Path, name: str, texts: Iterable, encode: Callable[..., EncodedDocument], pieces: Pieces
 ) -> Split:
     """Encode the texts of a split by several processes. `encode` must be picklable."""
-    chunks = in_processes(partial(_encode_chunk, encode, pieces.model), chunked(texts), default_workers())
-    return Split.write(folder, name, chain.from_iterable(chunks), max_id=2**31 - 1)
-
-
-def _encode_chunk(encode: Callable, model: bytes, texts: list) -> list[EncodedDocument]:
-    return [encode(text, _opened(model)) for text in texts]
-
-
-@cache
-def _opened(model: bytes) -> Pieces:
-    """The pieces of a SentencePiece model, which a process opens once."""
-    return Pieces(model)
+    encoded = in_processes(partial(encode, pieces=pieces), texts, default_workers())
+    return Split.write(folder, name, encoded, max_id=2**31 - 1)
