@@ -128,7 +128,7 @@ def test_formats(tmp_path):
     assert [len(list(corpus.split(s))) for s in SPLITS] == [2, 3, 1]
     (row,) = corpus.split("test")
     assert row.sections == [["One.", "Two."]]
-    assert "test.csv, line 4: another number of fields" in corpus.skipped[0]
+    assert "test.csv, line 4: another number of fields" in corpus.report()
 
 
 def test_a_text_a_line(tmp_path):

@@ -124,16 +124,13 @@ class Corpus:
             raise CorpusError(f"{self.name}: no record of {split_name!r} can be used: {why}")
 
     @property
-    def skipped(self) -> list[str]:
-        return [problem for found in self.passes.values() for problem in found.skipped]
-
-    @property
     def left_out(self) -> Counter[str]:
         return sum((found.left_out for found in self.passes.values()), Counter())
 
     def remarks(self, nothing: str = "") -> str:
         """Count the records that were left out, or say `nothing`; name the splits that are tokenised."""
-        skipped, left_out, parts = self.skipped, self.left_out, []
+        skipped = [problem for found in self.passes.values() for problem in found.skipped]
+        left_out, parts = self.left_out, []
         if left_out:
             total = left_out.total() + len(skipped) + sum(found.used for found in self.passes.values())
             parts.append(f"left out: {left_out.total():,} of {total:,} ({_counted(left_out)})")

@@ -42,16 +42,15 @@ class PieceOptions(Options):
 
     def make(self, corpus, base, limit, progress, folder) -> PreparedCorpus:
         check_splits(corpus)
-        pieces, splits = corpus.pieces or self.learn_pieces(corpus.split("train", limit), corpus.name, progress), {}
+        pieces, splits = corpus.pieces, {}
+        if pieces is None:
+            documents = watched(corpus.split("train", limit), f"{corpus.name}, train, read for pieces", progress)
+            texts = (text for document in documents for text in cased(self.texts(document), self))
+            pieces = Pieces.train(texts, self.vocab_size, kind=self.kind)
         for name in SPLITS:
             documents = watched(corpus.split(name, limit), f"{corpus.name}, {name}", progress)
             splits[name] = encode_split(folder, name, documents, self.encode_training, pieces)
         return PreparedCorpus(corpus.name, TextEncoder(self, pieces), splits, corpus.report(), corpus.remarks())
-
-    def learn_pieces(self, documents: Iterable[Document], name: str = "", progress: bool = False) -> Pieces:
-        documents = watched(documents, f"{name}, train, read for pieces", progress)
-        texts = (text for document in documents for text in cased(self.texts(document), self))
-        return Pieces.train(texts, self.vocab_size, kind=self.kind)
 
 
 def cased(texts: Iterable[str], options: Options) -> list[str]:

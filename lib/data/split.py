@@ -97,10 +97,6 @@ class Split(Sequence):
         return self._lengths("target")
 
     @property
-    def sentence_counts(self) -> np.ndarray:
-        return self._lengths("sentence_lengths")
-
-    @property
     def longest(self) -> int:
         """Words or pieces of the longest source."""
         return int(self.source_lengths.max(initial=0))
