@@ -11,7 +11,6 @@ from lib.data.documents import SPLITS, CorpusError
 from lib.data.registry import CORPORA
 from lib.data.releases import held_out
 from lib.papers.mem2mem.sections import CohanOptions
-from lib.system.files import project_root
 
 WORDS = " ".join(f"word{i}" for i in range(450))
 
@@ -156,43 +155,6 @@ def test_a_model_of_sections_refuses_a_corpus_without(tmp_path):
 def test_what_comes_with_the_installation_has_the_splits_that_are_said(name):
     counts = "{:,}, {:,} and {:,}".format(*(len(ids(load_corpus(name), s)) for s in SPLITS))
     assert counts == CORPORA[name].splits
-
-
-def test_the_sample_names_its_sources():
-    """Every paper, with its licence, in the file of attributions."""
-    folder = project_root() / "lib" / "data" / "pmc_sample"
-    attributions = (folder / "ATTRIBUTION.md").read_text(encoding="utf-8")
-    count = 0
-    for split_name in SPLITS:
-        with gzip.open(folder / f"{split_name}.jsonl.gz", "rt") as lines:
-            for record in map(json.loads, lines):
-                (line,) = [x for x in attributions.splitlines() if x.startswith(f"- {record['article_id']}: ")]
-                assert record["authors"] in line and record["doi"] in line and line.endswith(record["license"])
-                assert record["license"].startswith(("CC-BY-", "CC0")) or record["license"] == "CC-BY"
-                assert not {"NC", "ND", "SA"} & set(record["license"].split("-"))
-                count += 1
-    assert count == 150 and sum(p.stat().st_size for p in folder.iterdir()) < 1.5e6
-
-
-@pytest.mark.parametrize(
-    ("dataset", "counts"),
-    [
-        ("cohan_arxiv", {"train": 2, "val": 2, "test": 2}),
-        ("newsroom", {"train": 3, "val": 2, "test": 1}),
-        ("wikihow:wikihow", {"train": 1, "val": 1, "test": 1}),
-        ("gigaword:gigaword/sumdata", {"train": 20, "val": 20}),
-        ("multi_news", {"train": 1, "val": 1, "test": 1}),
-    ],
-)
-def test_real_samples(shared, dataset, counts):
-    name, _, folder = dataset.rpartition(":")
-    place = shared / "samples" / folder
-    corpus = load_corpus(f"{name}:{place}" if name else place)
-    for split, count in counts.items():
-        documents = list(corpus.split(split))
-        assert len(documents) == count and all(d.sentences and d.summary for d in documents)
-    if name == "wikihow":
-        assert next(corpus.split("train")).summary[0] == "Keep related supplies in the same area."
 
 
 def test_duc_has_test_documents_with_several_headlines(tmp_path):
