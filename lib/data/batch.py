@@ -156,10 +156,9 @@ class Rows:
         while first < len(lengths):
             last = first + int(np.searchsorted(-lengths[first:], -min_share * lengths[first], side="right"))
             mask = torch.arange(int(lengths[first])) < torch.from_numpy(lengths[first:last, None])
-            if mask.all():
-                groups.append(Group(*mask.shape))
-            else:
-                groups.append(Group(*mask.shape, put(mask.flatten().nonzero()[:, 0], device), put(mask, device)))
+            full = bool(mask.all())
+            slots = None if full else put(mask.flatten().nonzero()[:, 0], device)
+            groups.append(Group(len(mask), mask.shape[1], slots, None if full else put(mask, device)))
             first = last
         arrays = self.start[order][row] + place, row, place, self.owner[order], self.number[order]
         return Ragged(*(put(torch.from_numpy(array), device) for array in arrays), groups=groups)  # type: ignore[call-arg]
@@ -182,8 +181,8 @@ class Group:
 
     rows: int
     longest: int
-    slots: Tensor | None = None  # [words of the group] place of each in the flat [rows * longest]; None: no padding
-    mask: Tensor | None = None  # [rows, longest] true where there is a word
+    slots: Tensor | None  # [words of the group] place of each in the flat [rows * longest]; None: no padding
+    mask: Tensor | None  # [rows, longest] true where there is a word
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from lib.data.registry import LeftOut, corpus
 from lib.data.sentences import split_sentences
 from lib.data.vocabulary import TITLE_END
 from lib.system.errors import InputError
-
-HERE = Path(__file__).parent
+from lib.system.files import read_json
 
 
 def split_by_name(name: str) -> str:
@@ -35,7 +34,7 @@ def split_by_name(name: str) -> str:
 @cache
 def held_out(name: str) -> dict[str, str]:
     """{id: split} of the documents that are not for training."""
-    lists = json.loads((HERE / "splits" / f"{name}.json").read_text(encoding="utf-8"))
+    lists = read_json(Path(__file__).with_name("splits") / f"{name}.json")
     return {i: split_name for split_name, ids in lists.items() for i in ids}
 
 
@@ -57,7 +56,7 @@ def read_aclsum(folder: Path, split_name: str, clusters: bool = False) -> Record
     for number, line in enumerate(lines, 1):
         name = json.loads(line)["id"]
         path = folder / "paper_jsons" / f"{name}.json"
-        yield path, number, _aclsum_record(name, json.loads(path.read_text(encoding="utf-8")), clusters)
+        yield path, number, _aclsum_record(name, read_json(path), clusters)
 
 
 corpus("aclsum:paragraphs")(partial(read_aclsum, clusters=True))
