@@ -4,13 +4,11 @@ import re
 import tomllib
 
 import pytest
-import yaml
 
 from lib.system.files import project_root
 from tests.tools.locks import promised_pythons
 
 ROOT = project_root()
-WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
 def normal(name):
@@ -54,20 +52,3 @@ def test_the_pythons_that_are_promised(tmp_path):
     (tmp_path / "pyproject.toml").write_text(text.replace('">=3.11"', '">=3.10"'), encoding="utf-8")
     with pytest.raises(ValueError, match=r"requires-python begins at 3\.10, the classifiers at \['3\.11'\]"):
         promised_pythons(tmp_path)
-
-
-# ------------------------------------------------------------------------------------------------------ workflows
-
-
-def steps(workflow):
-    """Of all jobs of a workflow."""
-    return [
-        step for job in yaml.safe_load(workflow.read_text(encoding="utf-8"))["jobs"].values() for step in job["steps"]
-    ]
-
-
-def test_workflows_install_the_pinned_pytorch_without_cuda():
-    commands = [step["run"] for path in WORKFLOWS for step in steps(path) if "torch==" in step.get("run", "")]
-    assert len(commands) == 3, "tests, systems, book"
-    for command in commands:
-        assert f"--torch-backend cpu torch=={pins()['torch']}" in command

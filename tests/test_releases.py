@@ -6,7 +6,7 @@ import json
 import pytest
 
 from lib.corpora import main
-from lib.data.corpora import load_corpus
+from lib.data.corpora import Corpus, load_corpus
 from lib.data.documents import SPLITS, CorpusError
 from lib.data.registry import CORPORA
 from lib.data.releases import held_out
@@ -141,14 +141,12 @@ def test_newsroom_by_how_much_is_copied(tmp_path, monkeypatch):
     assert some.name == "newsroom:abstractive" and some.identity != whole.identity
 
 
-def test_a_model_of_sections_refuses_a_corpus_without(tmp_path):
-    for split_name in SPLITS:
-        (tmp_path / f"{split_name}.jsonl").write_text(
-            json.dumps({"article": "One text. Two.", "abstract": "One."}), encoding="utf-8"
-        )
-    CohanOptions().prepare(load_corpus(tmp_path), progress=False)
+def test_a_model_of_sections_refuses_a_corpus_without():
+    records = [{"article": "One text. Two.", "abstract": "One."}]
+    corpus = Corpus.from_records(train=records, val=records, test=records)
+    CohanOptions().prepare(corpus, progress=False)
     with pytest.raises(CorpusError, match="no document has more than one section, and this"):
-        CohanOptions(unit="section").prepare(load_corpus(tmp_path), progress=False)
+        CohanOptions(unit="section").prepare(corpus, progress=False)
 
 
 @pytest.mark.parametrize("name", ["aclsum", "aclsum:paragraphs", "pmc-sample", "docstrings"])
