@@ -17,7 +17,7 @@ from lib.data.batching import BucketSampler
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
 from lib.data.pieces import Pieces
-from lib.data.prepared import PreparedCorpus, TextEncoder, encode
+from lib.data.prepared import PreparedCorpus, TextEncoder
 from lib.data.sections import choose_sections
 from lib.data.split import Split
 from lib.data.vocabulary import EOS, Vocabulary
@@ -63,10 +63,10 @@ def test_whole_sentences_alone_where_that_is_asked_for():
 
 def test_a_cut_summary_has_no_end():
     d = Document("d", "", [""], [["a b"]], ["a b a b a b"])
-    vocabulary = Vocabulary(["a", "b"])
-    assert encode(OPTIONS.example(d), vocabulary, 5).target.tolist() == [4, 5, 4, 5, 4]
+    encoder = TextEncoder(OPTIONS, Vocabulary(["a", "b"]))
+    assert encoder.encode_example(OPTIONS.example(d)).target.tolist() == [4, 5, 4, 5, 4]
     short = Document("d", "", [""], [["a b"]], ["b"])
-    assert encode(OPTIONS.example(short), vocabulary, 5).target.tolist() == [5, EOS]
+    assert encoder.encode_example(OPTIONS.example(short)).target.tolist() == [5, EOS]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from lib.data.characters import clean, unified
 from lib.data.documents import to_document
 from lib.data.options import words_of
-from lib.data.prepared import encode
+from lib.data.prepared import TextEncoder
 from lib.data.tokenize import (
     counted_words,
     need_all_letters,
@@ -80,7 +80,7 @@ def test_a_perfect_copy_has_the_full_score(script, lower):
     options = CohanOptions(lower=lower, vocab_size=12)
     example = options.example(document)
     vocabulary = Vocabulary(sorted(set(example.summary))[::2])  # every other word is copied
-    encoded = encode(example, vocabulary, options.summary_tokens)
+    encoded = TextEncoder(options, vocabulary).encode_example(example)
     copy = vocabulary.sentences(encoded.target.tolist(), encoded.unknown)
     assert rouge([copy], [document.summary]).tolist() == [[pytest.approx(100)] * 3]
 

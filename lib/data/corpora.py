@@ -46,7 +46,6 @@ class Pass:
     used: int = 0
     skipped: list[str] = field(default_factory=list)  # records that cannot be used: where, and why
     left_out: Counter[str] = field(default_factory=Counter)  # by a rule of the corpus: reasons and how often
-    tokenised: bool = False  # whether words of some text were separated by spaces
 
 
 @dataclass
@@ -117,7 +116,6 @@ class Corpus:
                 found.skipped.append(problem)
                 continue
             found.used += 1
-            found.tokenised |= document.tokenised
             yield document
         if not found.used:
             why = found.skipped[:1] or _counted(found.left_out) or "there is none"
@@ -127,8 +125,8 @@ class Corpus:
     def left_out(self) -> Counter[str]:
         return sum((found.left_out for found in self.passes.values()), Counter())
 
-    def remarks(self, nothing: str = "") -> str:
-        """Count the records that were left out, or say `nothing`; name the splits that are tokenised."""
+    def remarks(self) -> str:
+        """Count the records that were left out."""
         skipped = [problem for found in self.passes.values() for problem in found.skipped]
         left_out, parts = self.left_out, []
         if left_out:
@@ -137,14 +135,11 @@ class Corpus:
         if skipped:
             problems = "; ".join([*skipped[:3], *["and more"] * (len(skipped) > 3)])
             parts.append(f"left out because they cannot be used: {len(skipped):,} ({problems})")
-        parts = parts or [nothing]
-        if names := ", ".join(name for name, found in self.passes.items() if found.tokenised):
-            parts.append(f"its text is tokenised ({names}): words are what stands between spaces")
-        return ". ".join(filter(None, parts))
+        return ". ".join(parts)
 
     def report(self) -> str:
         """`remarks` and the note, for a page or a log."""
-        return f"{self.remarks('no record was left out')}. {self.note}".strip()
+        return f"{self.remarks() or 'no record was left out'}. {self.note}".strip()
 
 
 def _in_memory(name: str, records: list) -> Records:

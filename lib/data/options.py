@@ -16,7 +16,7 @@ from lib.data.batch import EncodedDocument
 from lib.data.characters import clean, lowered
 from lib.data.documents import SPLITS, CorpusError, Document, Example
 from lib.data.pieces import Pieces
-from lib.data.prepared import PreparedCorpus, TextEncoder, check_splits, prepare, watched
+from lib.data.prepared import PreparedCorpus, TextEncoder, prepare, watched
 from lib.data.split import Split
 from lib.data.tokenize import split_words, surfaces, tokenize, word_spans
 from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, SENTENCE_END, Vocabulary
@@ -59,7 +59,13 @@ class Options(ABC):
         options = self.for_corpus(corpus)
         base = options.base.prepare(corpus, limit, progress=progress) if options.base else None
         key = [corpus.identity, limit, options.outside]
-        return prepare(corpus.name, options, key, partial(options.make, corpus, base, limit, progress))
+
+        def make(folder: Path) -> PreparedCorpus:
+            for name in SPLITS:  # a missing split or a bad first record is found before hours go into the others
+                next(corpus.split(name))
+            return options.make(corpus, base, limit, progress, folder)
+
+        return prepare(corpus.name, options, key, make)
 
     @abstractmethod
     def make(self, corpus, base: PreparedCorpus | None, limit: int | None, progress: bool, folder: Path) -> Any:
@@ -119,7 +125,6 @@ class WordOptions(Options):
 
     def make(self, corpus, base, limit, progress, folder) -> PreparedCorpus:
         """Two passes: documents to words, by several processes, in files of JSON lines; then words to ids."""
-        check_splits(corpus)
         source, summary, longest, left_out = Counter(), Counter(), dict.fromkeys(SPLITS, 0), Counter()
         for name in SPLITS:
             documents = watched(corpus.split(name, limit), f"{corpus.name}, {name}", progress)
@@ -174,7 +179,6 @@ class PieceOptions(Options):
         return [self.encode_one(document, encoder.vocabulary) for document in documents]
 
     def make(self, corpus, base, limit, progress, folder) -> PreparedCorpus:
-        check_splits(corpus)
         pieces, splits = corpus.pieces, {}
         if pieces is None:
             documents = watched(corpus.split("train", limit), f"{corpus.name}, train, read for pieces", progress)
