@@ -26,7 +26,7 @@ from lib.system.command_line import command_parser, count, plain_errors
 from lib.system.errors import InputError
 from lib.training.config import TrainConfig
 from lib.training.devices import default_device, device_named, rank_device
-from lib.training.loop import check_output, progress_of, train
+from lib.training.loop import check_output, train
 
 DATASET = (
     "a corpus name, a folder of documents or a prepared corpus; by default the paper's own. A folder of text whose "
@@ -77,11 +77,9 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[Namespace, Setup]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    begun = []  # the output folder, when the command has been understood
-    with plain_errors(lambda: progress_of(begun[0]) if begun else ""):
+    with plain_errors("With --resume the same command goes on from its last checkpoint."):
         command, setup = parse(arguments)
         check_output(command.output, command.resume)
-        begun.append(command.output)
         with default_device(device_named(command.device)):
             run = _train(command, setup)
         if rank_device() == 0:

@@ -76,7 +76,7 @@ def loop_of(case: Case, folder: Path, device: torch.device, **changes) -> loop._
     corpus = PreparedCorpus("tiny", encoder, {"train": Split.of(case.documents), "val": Split.of([])})
     config = TrainConfig(batch_size=3, optimizer="sgd", learning_rate=1.0, max_norm=0.5)
     model = put(model_of(case, **changes), device)
-    return loop._Loop(Recipe("mem2mem"), model, corpus, config, folder, 0, 1, device, False)
+    return loop._Loop(Recipe("mem2mem"), model, corpus, config, folder, device=device)
 
 
 def close(ours: Any, expected: Any, what: Any) -> None:

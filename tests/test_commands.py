@@ -33,7 +33,7 @@ def test_an_output_folder_that_cannot_be_used_stops_training_early(tmp_path, mon
     monkeypatch.setattr(Setup, "open_corpus", lambda *_, **__: pytest.fail("the corpus was opened first"))
     (tmp_path / "file").write_text("mine", encoding="utf-8")
     (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "config.json").write_text("{}", encoding="utf-8")
+    (tmp_path / "run" / "last.safetensors").write_text("{}", encoding="utf-8")
     for output, message in {
         "file": "File exists",
         "file/below": "Not a directory",
@@ -117,5 +117,5 @@ def test_ctrl_c_leaves_a_run_that_is_resumed(tmp_path):
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=100)
     assert process.returncode == 130
-    assert errors.splitlines()[-1].startswith(f"stopped. {tmp_path} holds step {step()}: ")
+    assert errors.splitlines()[-1].startswith("stopped. With --resume")
     train.main([*command, "--steps", str(step() + 1), "--resume"])

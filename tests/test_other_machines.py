@@ -60,7 +60,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     def fails(*_):
         raise OSError("no space left")
 
-    monkeypatch.setattr(files, "to_disk", fails)
+    monkeypatch.setattr(os, "fsync", fails)
     with pytest.raises(OSError, match="no space"):
         write_whole(tmp_path / "new" / "a", "second")
     assert [(path.name, path.read_text(encoding="utf-8")) for path in (tmp_path / "new").iterdir()] == [

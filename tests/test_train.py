@@ -5,7 +5,7 @@ import math
 import os
 import subprocess
 import sys
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -25,6 +25,7 @@ from lib.system.files import project_root
 from lib.train import main, parse
 from lib.training import loop as training
 from lib.training.config import TrainConfig
+from lib.training.devices import Process
 from lib.training.folder import Recipe, kept_checkpoints, load_tensors, load_weights, read_meta, read_metrics
 from lib.training.loop import _optimizer, train
 from tests.conftest import make_planted_corpus
@@ -214,14 +215,7 @@ def test_schedules_of_the_rate():
     assert TrainConfig(learning_rate=0.5, anneal=5.0).rate(1, rises=2) == pytest.approx(0.02)
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        {"steps": 0}, {"batch_size": 0}, {"epochs": -1}, {"seed": -3}, {"seed": 2**63}, {"learning_rate": 0.0},
-        {"learning_rate": math.nan}, {"max_norm": -1.0}, {"epsilon": 0.0}, {"weight_decay": -1.0}, {"beta2": 1.0},
-        {"cosine": 6}, {"warmup": 0}, {"anneal": 0.5}, {"optimizer": "adamw"},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("bad", [{"cosine": 6}, {"seed": 2**63}, {"learning_rate": math.nan}, {"anneal": 0.5}])
 def test_train_config_is_checked(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):
         TrainConfig(**bad)
@@ -313,17 +307,15 @@ def test_parts_of_an_update_follow_from_a_gpus_memory(planted_corpus, tmp_path, 
     monkeypatch.setattr(training, "PART_WORDS", 20)
     monkeypatch.setattr(torch.distributed, "barrier", lambda: None)
     monkeypatch.setattr(training._Loop, "_measured", lambda self, parts: (21, 1))
-    monkeypatch.setattr(training.Process, "gather", lambda self, own: [*own, 4] if self.world > 1 else own)
+    monkeypatch.setattr(Process, "gather", lambda self, own: [*own, 4] if self.world > 1 else own)
 
     def parts(name, memory, world=1, **changes):
         monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(total_memory=memory))
         config = replace(CONFIG, **{"accumulate": None, "batch_tokens": 60, **changes})
         (tmp_path / name).mkdir()
-        loop = training._Loop(
-            MEM2MEM, model(), planted_corpus, config, tmp_path / name, 0, world, torch.device("cpu"), False
-        )
+        loop = training._Loop(MEM2MEM, model(), planted_corpus, config, tmp_path / name, Process(0, world))
         loop.device = torch.device("cuda", 0)
-        loop.start(False)
+        loop.start()
         return loop.parts
 
     assert parts("a", memory=100) == 1, "3 * 20 + 1 of 80 bytes"
@@ -377,18 +369,6 @@ def test_a_finished_run_is_loaded_and_can_be_continued(planted_corpus, tmp_path,
         trained(planted_corpus, tmp_path / "r", resume=True)
 
 
-def test_a_run_that_is_older_than_a_field_is_continued(planted_corpus, tmp_path):
-    """The field has its default, and no other value."""
-    trained(planted_corpus, tmp_path)
-    stored = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
-    del stored["train"]["accumulate"], stored["model"]["write"], stored["options"]["lower"]
-    (tmp_path / "config.json").write_text(json.dumps(stored), encoding="utf-8")
-    longer = replace(CONFIG, steps=9)
-    with pytest.raises(RunError, match=r"another run: train\.accumulate is 1 there and 2 now\."):
-        trained(planted_corpus, tmp_path, replace(longer, accumulate=2), resume=True)
-    assert trained(planted_corpus, tmp_path, longer, resume=True).step == 9
-
-
 def test_another_run_is_not_overwritten(planted_corpus, tmp_path):
     trained(planted_corpus, tmp_path)
     before = (tmp_path / "last.safetensors").read_bytes()
@@ -418,43 +398,18 @@ def test_a_kill_while_writing_leaves_the_last_checkpoint(planted_corpus, tmp_pat
 
 
 def test_weights_that_cannot_be_loaded(planted_corpus, tmp_path):
-    with pytest.raises(RunError, match="holds no weights"):
-        load_weights(model(), tmp_path)
     trained(planted_corpus, tmp_path, replace(CONFIG, steps=1))
-    with pytest.raises(RunError, match="of another model"):
-        load_weights(Mem2Mem(Mem2MemConfig(20, embedding=5, hidden=8)), tmp_path)
-    with pytest.raises(RunError, match="keep_best above 1"):
+    with pytest.raises(RunError, match="holds no weights 'average'"):
         load_weights(model(), tmp_path, "average")
     network = model()
     network.encoder_digest = "that of another vocabulary"
     with pytest.raises(RunError, match="another vocabulary"):
         load_weights(network, tmp_path)
-    (tmp_path / "best.safetensors").write_bytes(b"x")
-    with pytest.raises(RunError, match=r"best.safetensors is damaged"):
-        load_weights(model(), tmp_path)
 
 
-def test_a_loss_that_is_not_finite_stops_the_run(planted_corpus, tmp_path, monkeypatch):
-    broken, loss = model(), Mem2Mem.loss
-    calls = iter(range(100))
-
-    def losses(batch):
-        terms = loss(broken, batch)
-        return {"loss": terms["loss"] * (math.nan if next(calls) == 4 else 1.0)}
-
-    monkeypatch.setattr(broken, "loss", losses)
-    with pytest.raises(training.NonFiniteLossError, match=r"nan at step 5, documents .*learning rate"):
-        trained(planted_corpus, tmp_path, replace(CONFIG, log_every=4, validate_every=100, save_every=100), broken)
-    assert read_meta(tmp_path / "last.safetensors")["step"] == 0, "broken weights are not saved"
-
-
-def test_what_a_stopped_run_has_saved(planted_corpus, tmp_path, monkeypatch):
-    assert training.progress_of(tmp_path) == ""
-    stopped_at(5, planted_corpus, tmp_path, replace(CONFIG, validate_every=100), monkeypatch)
-    assert "holds step 4" in training.progress_of(tmp_path)
-    with open(tmp_path / "metrics.jsonl", "a", encoding="utf-8") as file:
-        file.write('{"step": 6, "lo')
-    assert [m["step"] for m in read_metrics(tmp_path)] == [1, 2, 3, 4, 5], "without a line that was cut"
+def test_a_line_of_the_log_that_was_cut_off_is_left_out(tmp_path):
+    (tmp_path / "metrics.jsonl").write_text('{"step": 5}\n{"step": 6, "lo', encoding="utf-8")
+    assert read_metrics(tmp_path) == [{"step": 5}]
 
 
 # ----------------------------------------------------------------------------------------------- several processes
@@ -534,9 +489,9 @@ def test_two_processes_give_the_result_of_one(two_processes):
 
 
 def test_a_broken_loss_of_one_process_stops_all(planted_corpus, tmp_path, monkeypatch):
-    loop = training._Loop(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path, 0, 2, torch.device("cpu"), False)
+    loop = training._Loop(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path, Process(0, 2))
     other = [(5, "d5, d6", math.nan)]
-    monkeypatch.setattr(training.Process, "gather", lambda self, own: [*own, other])
+    monkeypatch.setattr(Process, "gather", lambda self, own: [*own, other])
     for losses in ([1.0, 2.0], [1.0, math.inf]):
         loop.unchecked = [(4 + 2 * i, "d1", torch.tensor(x)) for i, x in enumerate(losses)]
         with pytest.raises(training.NonFiniteLossError, match="the loss is nan at step 5, documents d5, d6"):
@@ -546,12 +501,12 @@ def test_a_broken_loss_of_one_process_stops_all(planted_corpus, tmp_path, monkey
 def test_processes_share_out_the_parts_of_a_batch(planted_corpus, tmp_path):
     batch = np.arange(105)
     for world, count in ((1, 16), (3, 6), (4, 4), (8, 2), (16, 1), (50, 1)):
-        parts = [training._parts(batch, 16, rank, world) for rank in range(world)]
+        parts = [training._parts(batch, 16, Process(rank, world)) for rank in range(world)]
         assert {len(own) for own in parts} == {count}
         assert sorted(np.concatenate([part for own in parts for part in own])) == batch.tolist()
         assert max(len(part) for own in parts for part in own) <= 7
-    with pytest.raises(RunError, match="cannot be shared by 5 processes"):
-        training._Loop(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path, 0, 5, torch.device("cpu"), False)
+    with pytest.raises(RunError, match="5 processes cannot share a batch of 4"):
+        training._Loop(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path, Process(0, 5))
 
 
 def test_batches_of_validation_are_as_large_as_a_part(planted_corpus, tmp_path, monkeypatch):
@@ -573,17 +528,7 @@ def parsed(*arguments):
 
 
 def test_the_command_trains_and_resumes(tmp_path, capsys):
-    arguments = [
-        "mem2mem",
-        "--preset",
-        "demo",
-        "--limit",
-        "6",
-        "--variant",
-        "+transfer",
-        "--output",
-        str(tmp_path / "r"),
-    ]
+    arguments = ["mem2mem", "--preset=demo", "--limit=6", "--variant=+transfer", f"--output={tmp_path / 'r'}"]
     first = subprocess.run(
         [sys.executable, "-m", "lib.train", *arguments, "--steps", "2"],
         capture_output=True, text=True, cwd=project_root(), timeout=600,
@@ -602,66 +547,22 @@ def test_every_field_is_an_option_with_the_presets_value(name, preset):
 
 
 def test_one_value_for_what_options_and_model_share():
-    given = [
-        "--options.window",
-        "50",
-        "--options.stride",
-        "40",
-        "--max-norm",
-        "None",
-        "--epochs",
-        "2",
-        "--steps",
-        "7",
-    ]
-    setup = parsed("windowed", "--preset", "demo", *given)
+    given = "--options.window 50 --options.stride 40 --max-norm None --epochs 2 --steps 7"
+    setup = parsed("windowed", "--preset", "demo", *given.split())
     assert (setup.model_config().window, setup.options.window) == (50, 50)
     assert (setup.train.max_norm, setup.train.epochs, setup.train.steps) == (None, 2, 7)
-
-
-OTHER = {bool: lambda v: not v, float: lambda v: v / 2, int: lambda v: v + 1, tuple: lambda _: (0, 1)}
-
-
-@pytest.mark.parametrize("part", ["train", "decode", "options", "model"])
-def test_each_option_changes_its_field_only(part):
-    given = ["windowed", "--preset", "demo", "--batch-tokens", "9", "--warmup", "9", "--halve-after", "9"]
-    given += ["--anneal", "4", "--cosine", "9", "--options.section-words", "9"]
-
-    def config(setup):
-        return setup.model_config() if part == "model" else getattr(setup, part)
-
-    before = config(parsed(*given))
-    skipped = {"window", "stride"} | ({"vocab_size"} if part == "model" else set())
-    prefix = "" if part in ("train", "decode") else f"{part}."
-    for field in fields(before):
-        value = getattr(before, field.name)
-        if field.name in skipped or value is None or isinstance(value, str):
-            continue
-        wanted = OTHER[type(value)](value)
-        option = field.name.replace("_", "-")
-        words = [f"--{prefix}{option}", *map(str, wanted if isinstance(wanted, tuple) else [wanted])]
-        if isinstance(value, bool):
-            words = [f"--{prefix}{option}" if wanted else f"--{prefix}no-{option}"]
-        steps = {"steps": None} if field.name == "epochs" else {}  # a preset's steps would replace the epochs
-        assert asdict(config(parsed(*given, *words))) == {**asdict(before), **steps, field.name: wanted}, field.name
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["mem2mem", "--beem", "3"], "--beam"),
-        (["mem2mem", "--model.hiden", "3"], "--model.hidden"),
         (["mem2mem", "--beam", "three"], "three"),
-        (["mem2mem", "--batch-size", "0"], "batch_size"),
         (["mem2mem", "--model.hidden", "7"], "hidden"),
-        (["mem2mem", "--limit", "0"], "--limit"),
-        (["mem2mem", "--options.unit", "word"], "invalid choice"),
         (["mem2mem", "--model.vocab-size", "7"], "give --options.vocab-size"),
-        (["windowed", "--model.window", "390"], "give --options.window"),
         (["windowed", "--preset", "CD_I", "--variant", "dynamic"], "choose the variant 'standard'"),
         (["mem2mem", "--dataset", "nowhere"], "no corpus or folder 'nowhere'"),
         (["mem2mem", "--preset", "papr"], "unknown preset 'papr', did you mean 'paper'?"),
-        (["mem2mem", "--variant", "+raed"], "unknown variant '+raed', did you mean '+read'?"),
         (["mem2mum"], "invalid choice: 'mem2mum'"),
     ],
 )
@@ -671,15 +572,3 @@ def test_a_wrong_command_stops_with_a_message(tmp_path, capsys, arguments, messa
     assert stopped.value.code not in (0, None)
     shown = "".join(x.strip("│╭╰─╮╯\n") for x in capsys.readouterr().err.splitlines())
     assert message in " ".join(f"{stopped.value.code} {shown}".split())
-
-
-def test_help_shows_the_presets_values(capsys):
-    with pytest.raises(SystemExit) as stopped:
-        main(["windowed", "--preset", "WIKI_II", "--help"])
-    text = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    assert stopped.value.code == 0
-    for option, default in {"batch-size": 12, "model.window": 200, "options.source-tokens": 740}.items():
-        assert f"(default: {default})" in text.partition(f"--{option} ")[2][:120]
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    assert ",".join(PAPERS) in capsys.readouterr().out

@@ -94,26 +94,18 @@ def _choose_sigmoid(x):
     return lambda x: half + half * _tanh(half * x)
 
 
+@njit(inline="always", **OPTIONS)
 def _softmax(scores, n):
-    raise NotImplementedError
-
-
-@overload(_softmax, inline="always")
-def _choose_softmax(scores, n):
     """Put the softmax of the first n scores in their place."""
-
-    def softmax(scores, n):
-        largest = scores[0]
-        for i in range(1, n):
-            largest = max(largest, scores[i])
-        total = scores[0] - scores[0]  # 0 of the right type
-        for i in range(n):
-            scores[i] = math.exp(scores[i] - largest)
-            total += scores[i]
-        for i in range(n):
-            scores[i] /= total
-
-    return softmax
+    largest = scores[0]
+    for i in range(1, n):
+        largest = max(largest, scores[i])
+    total = scores[0] - scores[0]  # 0 of the right type
+    for i in range(n):
+        scores[i] = math.exp(scores[i] - largest)
+        total += scores[i]
+    for i in range(n):
+        scores[i] /= total
 
 
 # ----------------------------------------------------------------------------------------------------- attention

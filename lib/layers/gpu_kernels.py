@@ -34,11 +34,6 @@ def launch(kernel: Any, programs: tuple[int, ...], *arguments: Any, **sizes: int
         kernel[programs](*arguments, **sizes)
 
 
-def _power_of_two(size: int) -> int:
-    """The least power of two that is not less than `size`, as Triton wants the sizes of blocks."""
-    return 1 << (size - 1).bit_length()
-
-
 @triton.jit
 def _load(places, inside):
     return tl.load(places, mask=inside, other=0.0)
@@ -236,9 +231,9 @@ class CoverageScan(torch.autograd.Function):
         return d_queries, d_keys, d_w.sum((0, 1)), d_v.sum((0, 1)), d_coverage, None
 
 
-def coverage_sizes(width: int, sums: int = 1) -> dict[str, int]:
+def coverage_sizes(width: int, sums: int = 1) -> dict[str, Any]:
     """Sizes of the blocks of kernels that compute a tanh of this width, and hold so many sums of a block."""
-    rounded = _power_of_two(width)
+    rounded = triton.next_power_of_2(width)
     tile = TILE if sums == 1 else TILE // 2
     return {"A2": rounded, "BN": max(1, tile // rounded), "num_warps": COVERAGE_WARPS}
 
@@ -403,5 +398,6 @@ def scan_memory(kernel: Any, memories: Tensor, made: Tensor, *others: Tensor) ->
     """Start `memory_forward` or `memory_backward`, with a program for each row."""
     T, R, r, d = memories.shape
     A = made.shape[3] - 2 * d
-    blocks = {"R2": max(16, _power_of_two(r)), "D2": _power_of_two(d), "B": BLOCK}  # a product has 16 rows at least
+    rows = max(16, triton.next_power_of_2(r))  # a product has 16 rows at least
+    blocks = {"R2": rows, "D2": triton.next_power_of_2(d), "B": BLOCK}
     launch(kernel, (R,), memories, made, *others, T, R, r, d, A, **blocks, num_warps=MEMORY_WARPS)

@@ -3,7 +3,7 @@
 import io
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lib.system.errors import CompanionError
@@ -28,7 +28,7 @@ def count(text: str) -> int:
 
 
 @contextmanager
-def plain_errors(stopped: Callable[[], str] = lambda: "") -> Iterator[None]:
+def plain_errors(stopped: str = "") -> Iterator[None]:
     """Print an error that a user can mend in one line, and end with status 1; a bug keeps its traceback.
 
     Such errors are the project's (`CompanionError`), the system's and a full GPU. Ctrl-C ends with status 130;
@@ -44,7 +44,7 @@ def plain_errors(stopped: Callable[[], str] = lambda: "") -> Iterator[None]:
     except CompanionError as error:
         sys.exit(f"error: {' '.join(str(error).split())}")
     except KeyboardInterrupt:
-        print(f"stopped. {stopped()}".strip(), file=sys.stderr)
+        print(f"stopped. {stopped}", file=sys.stderr)
         sys.exit(INTERRUPTED)
     except RuntimeError as error:
         torch = sys.modules.get("torch")  # a command without PyTorch cannot fill a GPU

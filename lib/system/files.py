@@ -103,25 +103,16 @@ def write_whole(path: str | Path, content: str | bytes) -> Path:
     """Write a file under a temporary name, then put it in place, so that nobody reads half of it."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = temporary_beside(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
-        to_disk(temporary)
+        with open(temporary, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())  # otherwise a power failure may leave the new name with missing contents
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
     return path
-
-
-def to_disk(path: Path) -> None:
-    """Wait until a file is on the disk: after a power failure a new name must not lead to missing contents."""
-    with open(path, "rb+") as file:
-        os.fsync(file.fileno())
-
-
-def temporary_beside(path: Path) -> Path:
-    """Name the file or folder that this process writes until it is whole."""
-    return path.with_name(f".{path.name}.{os.getpid()}.tmp")
 
 
 def check_writable(path: str | Path) -> None:
@@ -168,15 +159,10 @@ def read_numbers(path: Path, what: str, needed: Iterable[str]) -> dict:
         numbers = read_json(path)
     except ValueError as error:
         raise InputError(f"{path}: no JSON ({error})") from None
-    check_keys(numbers, path, what, needed)
-    return numbers
-
-
-def check_keys(record: Any, path: Path, what: str, needed: Iterable[str]) -> None:
-    """Raise InputError where a file's record is no `what`: no object, or without keys that are `needed`."""
-    missing = [key for key in needed if key not in record] if isinstance(record, dict) else ["object"]
+    missing = [key for key in needed if key not in numbers] if isinstance(numbers, dict) else ["object"]
     if missing:
         raise InputError(f"{path}: no {what}: it has no {', '.join(map(repr, missing))}")
+    return numbers
 
 
 def check_replaces(output: Path, what: str, needed: Iterable[str], *beside: Path) -> None:

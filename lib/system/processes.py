@@ -6,7 +6,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor
+from functools import partial
 from itertools import chain, islice
 from multiprocessing import get_context
 
@@ -30,13 +31,8 @@ def in_processes(function: Callable, items: Iterable, workers: int, size: int = 
     # forked: the workers only handle text, and a script need not guard its main module
     watch = {"initializer": _end_with, "initargs": (os.getpid(),)}
     with ProcessPoolExecutor(workers, mp_context=get_context("fork"), **watch) as pool:
-        waiting = deque()
-        for chunk in chain(first, chunks):
-            waiting.append(pool.submit(_of_each, function, chunk))
-            if len(waiting) > 2 * workers:
-                yield from waiting.popleft().result()
-        while waiting:
-            yield from waiting.popleft().result()
+        results = results_in_order(pool, partial(_of_each, function), chain(first, chunks), 2 * workers)
+        yield from chain.from_iterable(results)
 
 
 def chunked(items: Iterable, size: int) -> Iterator[list]:
@@ -47,6 +43,21 @@ def chunked(items: Iterable, size: int) -> Iterator[list]:
 
 def _of_each(function: Callable, items: list) -> list:
     return list(map(function, items))
+
+
+def results_in_order(pool: Executor, function: Callable, items: Iterable, ahead: int) -> Iterator:
+    """Yield `function` of every item. A pool is given `ahead` items before the first result is taken, then one for
+    each."""
+    items, running = iter(items), deque()
+    try:
+        for item in islice(items, ahead):
+            running.append(pool.submit(function, item))
+        while running:
+            yield running.popleft().result()
+            running.extend(pool.submit(function, item) for item in islice(items, 1))
+    finally:
+        for left in running:  # after an error nothing goes on behind its back
+            left.cancel() or left.exception()
 
 
 def _end_with(parent: int) -> None:

@@ -5,15 +5,15 @@ cores: beside one other busy process that is a hundred times slower. Here a thre
 beginning to end, and waits asleep.
 """
 
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
-from itertools import islice
 from typing import Any, TypeVar
 
 import torch
+
+from lib.system.processes import results_in_order
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -64,7 +64,7 @@ def in_threads(function: Callable[[Item], Result], items: Iterable[Item], thread
         with torch_threads(1):
             return function(item)
 
-    yield from _in_order(_pool(threads), alone, items, threads)
+    yield from results_in_order(_pool(threads), alone, items, threads)
 
 
 def made_ahead(
@@ -77,20 +77,4 @@ def made_ahead(
         yield from map(function, items)
         return
     with ThreadPoolExecutor(1, thread_name_prefix="ahead") as thread:
-        yield from _in_order(thread, function, items, count)
-
-
-def _in_order(
-    pool: ThreadPoolExecutor, function: Callable[[Item], Result], items: Iterable[Item], count: int
-) -> Iterator[Result]:
-    """Results of a pool that is given `count` items before the first is taken, and then one for each."""
-    items, running = iter(items), deque()
-    try:
-        for item in islice(items, count):
-            running.append(pool.submit(function, item))
-        while running:
-            yield running.popleft().result()
-            running.extend(pool.submit(function, item) for item in islice(items, 1))
-    finally:
-        for left in running:  # after an error nothing goes on behind its back
-            left.cancel() or left.exception()
+        yield from results_in_order(thread, function, items, count)

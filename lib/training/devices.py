@@ -102,6 +102,11 @@ class Process(NamedTuple):
             every[rank :: self.world] = share
         return every
 
+    def wait(self) -> None:
+        """Wait for all processes."""
+        if self.world > 1:
+            dist.barrier()
+
 
 ALONE = Process()
 PATIENCE = timedelta(hours=2)  # that processes wait for each other
@@ -125,8 +130,3 @@ def processes() -> Iterator[Process]:
     finally:
         if started:
             dist.destroy_process_group()
-
-
-def wait_for_all(world: int) -> None:
-    if world > 1:
-        dist.barrier()

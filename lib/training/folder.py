@@ -15,14 +15,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
-from pydantic import ConfigDict, TypeAdapter, ValidationError
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
-from typing_extensions import TypedDict  # pydantic needs it before Python 3.12
 
 from lib.decoding.search import DecodeConfig
-from lib.system.errors import RunError
-from lib.system.fields import describe
+from lib.system.errors import InputError, RunError
+from lib.system.files import read_numbers
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -41,25 +39,8 @@ class Recipe:
 # ------------------------------------------------------------------------------------------------ config.json
 
 
-class RunConfig(TypedDict):
-    """config.json: a run's numbers follow from `DETERMINING`; the rest says how it is used and was made."""
-
-    __pydantic_config__ = ConfigDict(strict=True, extra="allow")  # type: ignore[misc]
-    paper: str
-    variant: str
-    preset: str
-    weights: str
-    model: dict[str, Any]
-    options: dict[str, Any]
-    decode: dict[str, Any]
-    train: dict[str, Any]
-    corpus: str
-    documents: dict[str, int]  # by split
-    data: str  # fingerprint of the prepared documents
-    encoder: str  # fingerprint of the vocabulary
-
-
-DETERMINING = ("paper", "variant", "model", "train", "corpus", "options", "data")
+DETERMINING = ("paper", "variant", "model", "train", "corpus", "options", "data")  # a run's numbers follow from these
+NEEDED = (*DETERMINING, "weights", "decode", "documents", "encoder")
 
 
 def run_config(recipe: Recipe, model: nn.Module, corpus, train) -> dict:
@@ -78,8 +59,12 @@ def run_config(recipe: Recipe, model: nn.Module, corpus, train) -> dict:
 
 
 def determining(config: Mapping) -> dict:
-    """Reduce a config to what two runs with the same numbers have in common, as JSON has it."""
-    return json.loads(json.dumps({key: config.get(key) for key in DETERMINING}))
+    """Reduce a config to the values that two runs with the same numbers share, named like "train.seed"."""
+    values = {}
+    for key in DETERMINING:
+        part = config[key]
+        values |= {f"{key}.{name}": value for name, value in part.items()} if isinstance(part, dict) else {key: part}
+    return json.loads(json.dumps(values))
 
 
 def read_config(folder: str | Path) -> dict:
@@ -88,19 +73,16 @@ def read_config(folder: str | Path) -> dict:
     if not path.exists():
         raise RunError(f"{folder} holds no run: there is no config.json. python -m lib.train makes one.")
     try:
-        return TypeAdapter(RunConfig).validate_json(path.read_bytes())  # type: ignore[return-value]
-    except ValidationError as error:
-        raise RunError(f"{path}: {describe(error)}. It is no run of this version: train it anew.") from None
+        return read_numbers(path, "run of this version", NEEDED)
+    except InputError as error:
+        raise RunError(f"{error}. Train it anew.") from None
 
 
 def read_metrics(folder: str | Path) -> list[dict]:
     """Read metrics.jsonl, line by line; a last line that was cut off is left out."""
     path = Path(folder) / "metrics.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    try:
-        return [json.loads(line) for line in lines if line.endswith("}")]
-    except ValueError as error:
-        raise RunError(f"{path}: {error}") from None
+    return [json.loads(line) for line in lines if line.endswith("}")]
 
 
 # ---------------------------------------------------------------------------------------------------- weights
@@ -110,7 +92,8 @@ def load_weights(model: nn.Module, folder: str | Path, which: str = "best") -> n
     """Put the weights of a run into `model`.
 
     Args:
-        which: "best", "last", "best-STEP", or "average": the mean of the best checkpoints that were saved.
+        which: "best" (without validation documents: the last), "last", "best-STEP", or "average": the mean of the
+            best checkpoints that were saved.
 
     Raises RunError when there are none, or they are of another model, or `Setup.build` made the model for a corpus
     with another vocabulary than the run's: its words would be others.
@@ -122,34 +105,21 @@ def load_weights(model: nn.Module, folder: str | Path, which: str = "best") -> n
             f"{folder} was trained with another vocabulary than the corpus's for which the model was built. "
             f"Open the run with its own: lib.load({str(folder)!r})"
         )
-    if which == "average":
-        names = kept_checkpoints(folder)
-        if not names:
-            raise RunError(f"{folder} holds no best-STEP weights to average: train with keep_best above 1")
-        sums: dict[str, Tensor] = {}
-        for name in names:
-            for key, value in load_weights(model, folder, name).state_dict().items():
-                sums[key] = sums.get(key, 0) + value.double()
-        model.load_state_dict({key: total / len(names) for key, total in sums.items()})
-        return model
-    names = checkpoints(folder)
-    if which == "best" and names == ["last.safetensors"]:
-        which = "last"  # a run without validation documents
-        if (folder / "config.json").exists() and read_config(folder)["documents"].get("val"):
-            raise RunError(
-                f"{folder} holds no best weights: it was stopped before its first validation. Train it on with "
-                "--resume, or ask for the weights 'last'"
-            )
-    path = folder / f"{which}.safetensors"
-    if path.name not in names:
-        raise RunError(f"{folder} holds no weights {which!r}; there are: {', '.join(names) or 'none'}")
-    put_weights(model, load_tensors(path, "model."), path)
+    there = checkpoints(folder)
+    if which == "best" and there == ["last"] and not read_config(folder)["documents"].get("val"):
+        which = "last"
+    names = kept_checkpoints(folder) if which == "average" else [which]
+    if not {*names} & {*there}:
+        raise RunError(f"{folder} holds no weights {which!r}; there are: {', '.join(there) or 'none'}")
+    every = [load_tensors(folder / f"{name}.safetensors", "model.") for name in names]
+    mean: dict[str, Any] = {key: sum(tensors[key].double() for tensors in every) / len(every) for key in every[0]}
+    put_weights(model, mean, folder)
     return model
 
 
 def checkpoints(folder: str | Path) -> list[str]:
-    """List the names of the files of weights in a folder."""
-    return sorted(path.name for which in ("last", "best*") for path in Path(folder).glob(f"{which}.safetensors"))
+    """List the names of the checkpoints in a folder: "last", "best", "best-STEP"."""
+    return sorted(path.stem for which in ("last", "best*") for path in Path(folder).glob(f"{which}.safetensors"))
 
 
 def kept_checkpoints(folder: str | Path) -> list[str]:
@@ -158,27 +128,24 @@ def kept_checkpoints(folder: str | Path) -> list[str]:
     return sorted(losses, key=losses.__getitem__)
 
 
-def tied(model: nn.Module) -> dict[str, str]:
-    """Map further names of a parameter that a model uses in several places to its first: it is stored once."""
-    first: dict[int, str] = {}
-    named = model.named_parameters(remove_duplicate=False)
-    return {name: first_name for name, p in named if (first_name := first.setdefault(id(p), name)) != name}
-
-
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
-    """Name a model's tensors as a checkpoint does."""
-    twice = tied(model)
-    return {f"model.{name}": value for name, value in model.state_dict().items() if name not in twice}
+    """Name a model's parameters as a checkpoint does. One that is used in several places is named once."""
+    return {f"model.{name}": parameter.detach() for name, parameter in model.named_parameters()}
 
 
+@torch.no_grad()
 def put_weights(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
     """Put into `model` the tensors of the checkpoint `path`. Raises RunError when they are of another model."""
-    weights = under("model", tensors)
-    weights |= {name: weights[first] for name, first in tied(model).items() if first in weights}
-    try:
-        model.load_state_dict(weights)
-    except RuntimeError as error:
-        raise RunError(f"{path} holds the weights of another model: {' '.join(str(error).split())[:1_000]}") from None
+
+    def shapes(tensors: Mapping[str, Tensor]) -> set[tuple]:
+        return {(name, *tensor.shape) for name, tensor in tensors.items()}
+
+    weights, own = under("model", tensors), dict(model.named_parameters())
+    if different := shapes(weights) ^ shapes(own):
+        names = sorted({name for name, *_ in different})
+        raise RunError(f"{path} holds the weights of another model, which differ in {', '.join(names[:20])}")
+    for name, parameter in own.items():
+        parameter.copy_(weights[name])
 
 
 def chooser_model(make: Callable[[], Model], encoder: Any) -> Model:

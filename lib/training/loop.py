@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.distributed as dist
 from filelock import FileLock
 from safetensors.torch import save
 from torch import nn
@@ -41,7 +40,6 @@ from lib.training.devices import (
     float32_products,
     has_bf16_products,
     processes,
-    wait_for_all,
 )
 from lib.training.folder import (
     Recipe,
@@ -65,6 +63,9 @@ WORTH_SHARING = 2e9
 PART_WORDS = 10_500
 # The share of a GPU's memory that a part may fill: the rest is for fragments, and for a later epoch's longer updates.
 FILLED = 0.8
+
+
+CPU = torch.device("cpu")
 
 
 class NonFiniteLossError(CompanionError, FloatingPointError):
@@ -96,16 +97,17 @@ def train(
         NonFiniteLossError: the loss became NaN or infinite.
     """
     output = Path(output)
-    with nullcontext(ALONE) if alone else processes() as (rank, world):
+    with nullcontext(ALONE) if alone else processes() as process:
         place = device_named(device)
         if config.bf16 and place.type == "cpu" and not has_bf16_products():
             warnings.warn("bf16 is not worth it here: this processor has no products in bfloat16", stacklevel=2)
-        loop = _Loop(recipe, model.to(place), corpus, config, output, rank, world, place, progress)
-        output.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(output / ".lock") if rank == 0 else nullcontext()  # a second training of this run waits
+        loop = _Loop(recipe, model.to(place), corpus, config, output, process, place, progress)
+        check_output(output, resume)
+        # a second training of this run waits
+        lock = nullcontext() if process.rank else FileLock(output / ".lock")
         with lock, float32_products(config.matmul_precision), attention_of_many_lengths():
-            wait_for_all(world)
-            loop.start(resume)
+            process.wait()
+            loop.start()
             loop.run()
     return Run(output, loop.record, model, corpus.encoder, recipe.decode)
 
@@ -134,23 +136,9 @@ def train_in_cache(
 
 def check_output(folder: str | Path, resume: bool) -> None:
     """Make a run's folder. Raises RunError where a run would be overwritten."""
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    if (folder / "config.json").exists():
-        if not resume:
-            raise RunError(f"{folder} holds a run already: resume it, or choose another output folder")
-    elif weights := checkpoints(folder):
-        raise RunError(
-            f"{folder} holds {weights[0]}, which would be overwritten, but no config.json. Put its config.json back, "
-            "or choose another output folder."
-        )
-
-
-def progress_of(folder: str | Path) -> str:
-    """Say what a run that ended early has saved; nothing where that is no step."""
-    path = Path(folder) / "last.safetensors"
-    step = read_meta(path)["step"] if path.exists() else 0
-    return f"{folder} holds step {step}: the same command with --resume goes on from there." if step else ""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    if not resume and checkpoints(folder):
+        raise RunError(f"{folder} holds a run already: resume it, or choose another output folder")
 
 
 def _optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
@@ -173,26 +161,25 @@ class _Part:
 
 
 class _Loop:
-    def __init__(self, recipe, model, corpus, config, folder, rank, world, device, progress):
+    def __init__(self, recipe, model, corpus, config, folder, process=ALONE, device=CPU, progress=False):
         self.model, self.corpus, self.config, self.folder = model, corpus, config, folder
-        self.rank, self.world, self.device, self.progress = rank, world, device, progress and rank == 0
+        self.process, self.device, self.progress = process, device, progress and process.rank == 0
         self.record = run_config(recipe, model, corpus, config)
         self.vocab_size = len(corpus.vocabulary)
         lengths = corpus["train"].source_lengths
-        self.sampler = BucketSampler(lengths, config.batch_size, config.seed, tokens=config.batch_tokens, least=world)
+        self.sampler = BucketSampler(
+            lengths, config.batch_size, config.seed, tokens=config.batch_tokens, least=process.world
+        )
         self.steps_an_epoch = self.sampler.batches_in(1)
         self.total = config.steps or self.sampler.batches_in(config.epochs)
         self.validate_every = config.validate_every or self.steps_an_epoch
         self.by_words = config.loss_mean == "words"
         if self.by_words and not getattr(model, "by_words", False):
             raise RunError(f"the loss of {type(model).__name__} has no mean over words: loss_mean must be documents")
-        if self.sampler.batch_size < world:
-            raise RunError(
-                f"a batch of {self.sampler.batch_size} documents cannot be shared by {world} processes: choose "
-                "a batch size of at least as many, or start fewer"
-            )
+        if self.sampler.batch_size < process.world:
+            raise RunError(f"{process.world} processes cannot share a batch of {self.sampler.batch_size} documents")
         self.optimizer = _optimizer(model, config)
-        self.threads = threads_on(device) if world == 1 else 1
+        self.threads = threads_on(device) if process.world == 1 else 1
         self.parameters = sum(p.numel() for p in model.parameters())
         self.step = 0
         self.best = float("inf")  # least validation loss
@@ -204,17 +191,14 @@ class _Loop:
 
     # ------------------------------------------------------------------------------------- start and resume
 
-    def start(self, resume: bool) -> None:
+    def start(self) -> None:
         """Begin the run in its folder, or load what is there of it."""
         torch.manual_seed(self.config.seed)
-        check_output(self.folder, resume)
-        stored = self.folder / "config.json"
-        before = read_config(self.folder) if stored.exists() else {}
+        before = read_config(self.folder) if checkpoints(self.folder) else {}
         if before:
             self._check_same(before)
-            if (self.folder / "last.safetensors").exists():
-                self._load()
-        wait_for_all(self.world)
+            self._load()
+        self.process.wait()
         self.record["made_with"] = {
             "python": platform.python_version(),
             "torch": torch.__version__,
@@ -223,31 +207,25 @@ class _Loop:
         }
         if self.config.accumulate is None:
             if self.step == self.total:  # a finished run computes nothing any more
-                self.parts = before.get("made_with", {}).get("parts", self.parts)
+                self.parts = before["made_with"].get("parts", self.parts)
             elif self.device.type == "cuda":
                 self.parts = self._parts_by_memory()
             self.record["made_with"]["parts"] = self.parts
             if self.progress:
                 print(f"an update is computed in {self.parts} parts; --accumulate changes this", file=sys.stderr)
-        if self.rank == 0:
+        if self.process.rank == 0:
             self.corpus.encoder.save(self.folder)
-            write_json(stored, self.record)
+            write_json(self.folder / "config.json", self.record)
             metrics = [m for m in read_metrics(self.folder) if m["step"] <= self.step]
             write_whole(self.folder / "metrics.jsonl", "".join(json.dumps(m) + "\n" for m in metrics))
         if not self.step:
             self._save("last")
-        wait_for_all(self.world)
+        self.process.wait()
         self.rises = self._count_rises()
 
     def _check_same(self, stored: dict) -> None:
         """A stored run may be continued to more steps, with its corpus in another place; all else must be equal."""
-        parts = {"model": self.model.config, "options": self.corpus.options, "train": self.config}
-        defaults = {  # of fields that are younger than the run
-            part: {f.name: f.default for f in fields(config) if f.default is not MISSING}
-            for part, config in parts.items()
-        }
-        now = _flat(determining(self.record))
-        before = _flat(json.loads(json.dumps(defaults))) | _flat(determining(stored))
+        now, before = determining(self.record), determining(stored)
         free = {"train.steps", "train.epochs", "train.save_every", "corpus"}  # "data" stands for the documents
         differing = [
             f"{key} is {before.get(key)!r} there and {now.get(key)!r} now"
@@ -259,7 +237,8 @@ class _Loop:
 
     def _load(self) -> None:
         path = self.folder / "last.safetensors"
-        state, meta = load_tensors(path), read_meta(path)
+        # The optimizer keeps its tensors, which must not be a map of the file that the run will replace.
+        state, meta = {name: tensor.clone() for name, tensor in load_tensors(path).items()}, read_meta(path)
         put_weights(self.model, state, path)
         moments = {i: under(f"optimizer.{i}", state) for i, _ in enumerate(self.model.parameters())}
         groups = self.optimizer.state_dict()["param_groups"]
@@ -272,9 +251,10 @@ class _Loop:
     def _parts_by_memory(self) -> int:
         """Find the fewest parts of an update that fit into the GPU's memory, the same number in all processes."""
         memory = torch.cuda.get_device_properties(self.device).total_memory
-        parts = -(-self.parts // self.world) * self.world  # as `_parts` shares them out
+        world = self.process.world
+        parts = -(-self.parts // world) * world  # as `_parts` shares them out
         own = parts_that_fit(*self._measured(parts), parts, memory)
-        return max(Process(self.rank, self.world).gather([own]))
+        return max(self.process.gather([own]))
 
     def _measured(self, parts: int) -> tuple[int, int]:
         """Measure the peak bytes of a GPU while it computes the largest of an update's `parts`, and without the part.
@@ -287,7 +267,7 @@ class _Loop:
             return len(documents) * int(lengths[documents].max())
 
         update = max(self.sampler.epoch(0), key=padded)
-        largest = max(_parts(update, parts, self.rank, self.world), key=padded)
+        largest = max(_parts(update, parts, self.process), key=padded)
         torch.cuda.reset_peak_memory_stats(self.device)
         rest = torch.cuda.memory_allocated(self.device)
         with torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
@@ -305,7 +285,7 @@ class _Loop:
 
     def run(self) -> None:
         model = self.model
-        if self.world > 1:
+        if self.process.world > 1:
             ids = [self.device.index] if self.device.type == "cuda" else None
             model = DistributedDataParallel(model, device_ids=ids)
         started = time.perf_counter()
@@ -339,8 +319,8 @@ class _Loop:
         documents = self.sampler.batch(step)
         size = self._size(documents)
         return [
-            _Part(part, self.world * self._size(part) / size, self._batch(part) if made else None)
-            for part in _parts(documents, self.parts, self.rank, self.world)
+            _Part(part, self.process.world * self._size(part) / size, self._batch(part) if made else None)
+            for part in _parts(documents, self.parts, self.process)
         ]
 
     def _size(self, documents: np.ndarray) -> int:
@@ -359,14 +339,14 @@ class _Loop:
         """Make one update: the gradient of all parts, clipped, and a step of the optimizer."""
         model.train()
         self.optimizer.zero_grad(set_to_none=True)
-        if self.world > 1 or self.device.type != "cpu":  # dropout of a process and step, also after resuming
-            torch.manual_seed(seed_of(self.config.seed, self.step, self.rank))
-        losses: dict[str, Any] = {}
+        rank, world = self.process
+        if world > 1 or self.device.type != "cpu":  # dropout of a process and step, also after resuming
+            torch.manual_seed(seed_of(self.config.seed, self.step, rank))
+        terms = []
         for part in parts:
-            waits = part is not parts[-1] and self.world > 1  # processes exchange gradients with the last part
+            waits = part is not parts[-1] and world > 1  # processes exchange gradients with the last part
             with model.no_sync() if waits else nullcontext():
-                terms = self._backward(model, part)
-            losses = {name: losses.get(name, 0) + value for name, value in terms.items()}
+                terms.append(self._backward(model, part))
         self.step += 1
         for group in self.optimizer.param_groups:
             group["lr"] = self.config.rate(self.step, (self.step - 1) / self.steps_an_epoch, self.rises)
@@ -374,22 +354,38 @@ class _Loop:
             if self.config.max_norm is not None:
                 nn.utils.clip_grad_norm_(self.model.parameters(), self.config.max_norm)
             self.optimizer.step()
-        return losses
+        return _sum_terms(terms)
 
     def _backward(self, model: nn.Module, part: _Part) -> dict[str, torch.Tensor]:
         """Add the gradients of a part of an update; return its loss terms, weighted by its share."""
-        documents, share = part.documents, part.share
-        words = int(self.corpus["train"].source_lengths[documents].sum())
-        threads = min(self.threads, len(documents))
+        words = int(self.corpus["train"].source_lengths[part.documents].sum())
+        threads = min(self.threads, len(part.documents))
         if threads > 1 and self.parameters * words > WORTH_SHARING:
-            shares = [documents[i::threads] for i in range(threads)]
-            weights = [share * self._size(part) / self._size(documents) for part in shares]
-            losses_of = partial(self._losses, self.model)
-            return backward_in_threads(self.model, losses_of, shares, weights, (self.config.seed, self.step))
-        with torch_threads(self.threads if len(documents) == 1 else 1):
-            losses = self._losses(model, documents, part.batch)
-            (losses["loss"] * share).backward()
-        return {name: value.detach() * share for name, value in losses.items()}
+            return self._backward_in_threads(part, threads)
+        with torch_threads(self.threads if len(part.documents) == 1 else 1):
+            losses = self._losses(model, part.documents, part.batch)
+            (losses["loss"] * part.share).backward()
+        return {name: value.detach() * part.share for name, value in losses.items()}
+
+    def _backward_in_threads(self, part: _Part, threads: int) -> dict[str, torch.Tensor]:
+        """Do what `_backward` does, with the documents shared out among threads."""
+        shares = [part.documents[i::threads] for i in range(threads)]
+        parameters = list(self.model.parameters())
+
+        def gradients(number: int):
+            weight = part.share * self._size(shares[number]) / self._size(part.documents)
+            with random_numbers(self.config.seed, self.step, number):
+                losses = self._losses(self.model, shares[number])
+            share_gradients = torch.autograd.grad(losses["loss"] * weight, parameters, allow_unused=True)
+            return share_gradients, {name: value.detach() * weight for name, value in losses.items()}
+
+        terms = []
+        for share_gradients, losses in in_threads(gradients, range(threads), threads):
+            for parameter, gradient in zip(parameters, share_gradients):
+                if gradient is not None:
+                    parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
+            terms.append(losses)
+        return _sum_terms(terms)
 
     def _losses(self, model: nn.Module, documents: np.ndarray, batch: Batch | None = None) -> dict[str, torch.Tensor]:
         batch = (self._batch(documents) if batch is None else batch).to(self.device)
@@ -406,7 +402,7 @@ class _Loop:
         losses, self.unchecked = self.unchecked, []
         values = torch.stack([value for *_, value in losses]).tolist()
         own = [(step, ids, v) for (step, ids, _), v in zip(losses, values) if not math.isfinite(v)]
-        found = [first for firsts in Process(self.rank, self.world).gather([sorted(own)[:1]]) for first in firsts]
+        found = [first for firsts in self.process.gather([sorted(own)[:1]]) for first in firsts]
         if found:
             step, ids, value = min(found)
             raise NonFiniteLossError(
@@ -419,11 +415,9 @@ class _Loop:
 
     def _mean(self, losses: dict[str, torch.Tensor]) -> dict[str, float]:
         """Losses as numbers, averaged over the processes."""
-        values = torch.stack([v.double() for v in losses.values()])
-        if self.world > 1:
-            dist.all_reduce(values)
-            values /= self.world
-        return dict(zip(losses, values.tolist()))
+        own = torch.stack([value.double() for value in losses.values()]).tolist()
+        means = np.mean(self.process.gather([own]), axis=0)
+        return dict(zip(losses, means.tolist()))
 
     # ------------------------------------------------------------------------------- validation and the folder
 
@@ -431,9 +425,9 @@ class _Loop:
         """Log the validation loss and keep the best weights. Batches are as large as a part of one in training."""
         rows = -(-self.config.batch_size // self.parts)
         tokens = self.config.batch_tokens and self.config.batch_tokens // self.parts
-        settings = rows, self.vocab_size, self._autocast, tokens, self.by_words, Process(self.rank, self.world)
+        settings = rows, self.vocab_size, self._autocast, tokens, self.by_words, self.process
         losses = evaluate_loss(self.model, self.corpus["val"], *settings)
-        if self.rank == 0:
+        if self.process.rank == 0:
             self._log({"step": self.step, "split": "val", **losses})
             if losses["loss"] < self.best:
                 self.best = losses["loss"]
@@ -442,7 +436,7 @@ class _Loop:
                 self._save(f"best-{self.step}", losses["loss"])
                 for name in kept_checkpoints(self.folder)[self.config.keep_best :]:
                     (self.folder / f"{name}.safetensors").unlink()
-        wait_for_all(self.world)
+        self.process.wait()
         self.rises = self._count_rises()
 
     def _count_rises(self) -> int:
@@ -455,13 +449,13 @@ class _Loop:
         return sum(after > before for before, after in pairwise(losses))
 
     def _log(self, values: dict) -> None:
-        if self.rank == 0:
+        if self.process.rank == 0:
             with open(self.folder / "metrics.jsonl", "a", encoding="utf-8") as file:
                 file.write(json.dumps(values) + "\n")
 
     def _save(self, which: str, loss: float | None = None) -> None:
         """Write `last` (all that resuming needs), or weights only."""
-        if self.rank != 0:
+        if self.process.rank:
             return
         tensors = weights_of(self.model)
         if which == "last":
@@ -469,7 +463,7 @@ class _Loop:
                 for key, value in self.optimizer.state.get(parameter, {}).items():
                     tensors[f"optimizer.{index}.{key}"] = value
             tensors["random"] = torch.get_rng_state()
-        tensors = {k: v.detach().cpu().contiguous() for k, v in tensors.items()}
+        tensors = {name: value.cpu().contiguous() for name, value in tensors.items()}
         meta = {"step": self.step, "best": self.best, "loss": loss}
         write_whole(self.folder / f"{which}.safetensors", save(tensors, {"meta": json.dumps(meta)}))
 
@@ -486,33 +480,15 @@ def parts_that_fit(peak: int, rest: int, parts: int, memory: int) -> int:
     return 1 << (max(1, least) - 1).bit_length()
 
 
-def _parts(batch: np.ndarray, accumulate: int, rank: int, world: int) -> list[np.ndarray]:
+def _parts(batch: np.ndarray, accumulate: int, process: Process) -> list[np.ndarray]:
     """Split a process's documents of a batch into its share of the parts."""
-    mine = batch[rank::world]
-    return np.array_split(mine, min(-(-accumulate // world), len(mine)))
+    mine = batch[process.rank :: process.world]
+    return np.array_split(mine, min(-(-accumulate // process.world), len(mine)))
 
 
-def backward_in_threads(
-    model: nn.Module, losses_of: Callable, shares: Sequence, weights: Sequence[float], seeds=()
-) -> dict[str, torch.Tensor]:
-    """Add the gradients of the weighted sum of `losses_of(share)["loss"]`, one thread a share; return the sums.
-
-    `seeds` and the number of a share determine its dropout.
-    """
-    parameters, total = list(model.parameters()), {}
-
-    def gradients(number: int):
-        with random_numbers(*seeds, number):
-            losses = losses_of(shares[number])
-        share_gradients = torch.autograd.grad(losses["loss"] * weights[number], parameters, allow_unused=True)
-        return share_gradients, {name: value.detach() * weights[number] for name, value in losses.items()}
-
-    for share_gradients, losses in in_threads(gradients, range(len(shares)), len(shares)):
-        for parameter, gradient in zip(parameters, share_gradients):
-            if gradient is not None:
-                parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
-        total = {name: total.get(name, 0) + value for name, value in losses.items()}
-    return total
+def _sum_terms(losses: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Sum each term of several losses."""
+    return {name: sum(terms[name] for terms in losses) for name in losses[0]}
 
 
 def evaluate_loss(
@@ -531,7 +507,7 @@ def evaluate_loss(
     the mean over all.
     """
     model.eval()
-    device, sums = next(model.parameters()).device, {}
+    device = next(model.parameters()).device
     whole = sum(len(document.target) for document in split) if by_words else len(split)
 
     def share(batch: Batch) -> dict[str, float]:
@@ -541,14 +517,4 @@ def evaluate_loss(
         return {name: value.item() * size / whole for name, value in losses.items()}
 
     own = process.share(in_order(split, batch_size, vocab_size, tokens))
-    for losses in process.gather(in_threads(share, own, threads_on(device))):
-        sums = {name: sums.get(name, 0.0) + value for name, value in losses.items()}
-    return sums
-
-
-def _flat(record: dict, prefix: str = "") -> dict:
-    """{"train": {"seed": 0}} -> {"train.seed": 0}"""
-    flat = {}
-    for key, value in record.items():
-        flat.update(_flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value})
-    return flat
+    return _sum_terms(process.gather(in_threads(share, own, threads_on(device))))

@@ -1,15 +1,14 @@
 """Fifteen minutes of a GPU, prepared beforehand on a machine without one.
 
 `prepare` fills a folder with all that a bare machine needs: PyTorch with CUDA and Triton are there, and no network.
-`card` works there in slices of time, in the order of `STAGES`: models beside the CPU's, seconds of an update now and
-before, and trainings at the papers' sizes. The same command goes on where it stopped, from what it left in the
+`card` works there in slices of time, in the order of `STAGES`: models beside the CPU's, seconds of an update, and
+trainings at the papers' sizes. The same command goes on where it stopped, from what it left in the
 folder; on another machine, from the files of the call before, in the folder `back`.
 """
 
 import importlib.metadata
 import io
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -21,7 +20,6 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file, save, save_file
 
-from companion.results.text import markdown
 from lib.data.prepared import PreparedCorpus
 from lib.data.split import Split
 from lib.papers.paper import slug
@@ -37,9 +35,6 @@ FOLDER = project_root() / "runs" / "gpu" / "card"
 MOST = 60  # MiB of the folder, which travels to the card
 HELD_OUT = 200  # documents to validate with, and as many to test with
 PART = 15 * 2**20  # bytes of a file that comes back, at most
-BEFORE = "3fa4523"  # the commit whose seconds are measured beside
-OF_BEFORE = "pyproject.toml lib tests/gpu tests/tools tests/__init__.py tests/conftest.py tests/test_models.py"
-OF_BEFORE += " tests/test_generate.py"
 # of the packages that lib.train imports those that a machine with PyTorch may lack; they hold Python code only
 PACKAGES = ("tyro", "docstring-parser", "typeguard", "rouge-score", "nltk", "defusedxml", "platformdirs")
 # Arguments of lib.train. The learned ranking of paragraphs would take hours on a CPU: their order is kept instead.
@@ -50,7 +45,6 @@ TRAINED = {
 # the share of the time that is left then
 STAGES = {"checks": 0.35, "seconds": 0.5, "mem2mem": 0.65, "hierarchical_transformer": 1.0}
 RESERVE = 20  # seconds in which results are written
-NEW = ("equality/mem2mem/*", "equality/read_again/*")  # their kernels are new since BEFORE
 
 
 # -------------------------------------------------------------------------------------------- on a machine without
@@ -67,12 +61,6 @@ def prepare(folder: Path, corpus: str, documents: int, preset: str) -> None:
         shutil.make_archive(str(folder / paper), "xztar", folder / paper)
         shutil.rmtree(folder / paper)
     copy_packages(folder / "site")
-    command = f"git archive --format tar.gz {BEFORE} {OF_BEFORE}"
-    before = subprocess.run(command, shell=True, cwd=project_root(), capture_output=True)
-    if before.returncode:
-        print(f"without the library as it was before: {before.stderr.decode().strip()}")
-    else:
-        write_whole(folder / "before.tar.gz", before.stdout)
     size = sum(path.stat().st_size for path in folder.rglob("*")) / 2**20
     print(f"{folder}: {size:.1f} MiB" + ("; ask for fewer --documents" if size > MOST else ""))
 
@@ -115,9 +103,9 @@ def card(folder: Path, out: Path, minutes: float, stages: list[str], preset: str
         now = time.monotonic()
         until = now + STAGES[stage] * (ends - now)
         if stage == "checks":
-            left += check(found, until, device)
+            left += do(chosen(checks.pieces(), ["equality/*", "generation/*"]), device, found, until)
         elif stage == "seconds":
-            left += measure(found, folder / "before", until, device)
+            left += do(chosen(checks.pieces(), ["step/*", "kernels/*"]), device, found, until)
         elif not train(stage, folder, until, preset, device):
             left.append(f"the end of {stage}'s training")
         report(found, out, left, device)
@@ -136,47 +124,13 @@ def unpack(path: Path) -> None:
         unfinished.rename(folder)
 
 
-def check(found: Path, until: float, device: str) -> list[str]:
-    """Compare models with the CPU's: those of new kernels, and those that no GPU has been compared with."""
-    measured = json.loads(checks.MEASURED.read_text(encoding="utf-8"))
-    known = {f"equality/{name}" for name in measured["kinds"]["equality"]} - set(measured["failed"])
-    never = [name for name in chosen(checks.pieces(), ["equality/*"]) if name not in known]
-    return do(chosen(checks.pieces(), [*never, *NEW, "lengths/*", "generation/*"]), device, found, until)
-
-
-def measure(found: Path, before: Path, until: float, device: str) -> list[str]:
-    """Time updates now and before, then those in other precisions, and what their kernels take."""
-    now = chosen(checks.pieces(), ["step/*/float32"])
-    do(now, device, found, until)
-    left = measure_before(now, before, found / "before", until, device)
-    others = [name for name in checks.pieces() if name.partition("/")[0] in ("kernels", "blocks", "step")]
-    return left + do(others, device, found, until)
-
-
-def measure_before(names: list[str], tree: Path, found: Path, until: float, device: str) -> list[str]:
-    """Time updates by the library as it was before, in its own process."""
-    waiting = [name for name in names if not path_of(found, name).exists()]
-    if waiting and tree.exists():
-        found.mkdir(parents=True, exist_ok=True)
-        python_path = os.pathsep.join(filter(None, [str(tree), os.environ.get("PYTHONPATH")]))
-        command = ["tests.gpu", "piece", *waiting, "--device", device, "--folder", str(found)]
-        run_until(until, command, tree, PYTHONPATH=python_path)
-    return [f"before/{name}" for name in waiting if not path_of(found, name).exists()]
-
-
 def train(paper: str, folder: Path, until: float, preset: str, device: str) -> bool:
-    """Train a paper's model, or go on. Returns whether it came to its end."""
+    """Train a paper's model, or go on, until a time. Returns whether it came to its end, without an error."""
     places = ["--dataset", str(folder / paper), "--output", str(folder / "runs" / paper)]
     arguments = ["--preset", preset, *places, *TRAINED[paper].split(), "--resume", "--device", device]
-    return run_until(until, ["lib.train", paper, *arguments], project_root())
-
-
-def run_until(until: float, command: list[str], place: Path, **environment: str) -> bool:
-    """Run a module, and end it when its time is over. Returns whether it came to its own end, without an error."""
-    seconds = max(0.1, until - time.monotonic())
-    command = [sys.executable, "-m", *command]
+    command = [sys.executable, "-m", "lib.train", paper, *arguments]
     try:
-        return not subprocess.run(command, cwd=place, env={**os.environ, **environment}, timeout=seconds).returncode
+        return not subprocess.run(command, cwd=project_root(), timeout=max(0.1, until - time.monotonic())).returncode
     except subprocess.TimeoutExpired:
         return False
 
@@ -185,17 +139,10 @@ def run_until(until: float, command: list[str], place: Path, **environment: str)
 
 
 def report(found: Path, out: Path, left: list[str], device: str) -> None:
-    """Write results.json and results.md: all pieces so far, and updates before and now."""
+    """Write results.json and results.md: all pieces so far."""
     names = [name for name in checks.pieces() if finished(found, name)]
     results, text = tables.report(found, names, left, called(device))
-    paths = {name: path_of(found / "before", name) for name in names}
-    before = {name: read_numbers(path, "piece", ("seconds",)) for name, path in paths.items() if path.exists()}
-    lines = {
-        name: [f"{one['seconds']:.3f} s" for one in (old, results["pieces"][name])] for name, old in before.items()
-    }
-    if lines:
-        text += "\n" + markdown(tables.table_of("gpu_results", "Updates", ["before", "now"], lines)) + "\n"
-    write_json(out / "results.json", {**results, "before": before})
+    write_json(out / "results.json", results)
     write_whole(out / "results.md", text)
 
 
@@ -227,12 +174,9 @@ def restore(back: Path, found: Path, runs: Path) -> None:
     """Take up what an earlier call has left: pieces, and runs, whose optimizer begins anew."""
     if (back / "results.json").exists():
         found.mkdir(parents=True, exist_ok=True)
-        results = read_numbers(back / "results.json", "results", ("pieces", "before"))
-        for folder, pieces in ((found, results["pieces"]), (found / "before", results["before"])):
-            for name, made in pieces.items():
-                if not path_of(folder, name).exists():
-                    folder.mkdir(exist_ok=True)
-                    write_json(path_of(folder, name), made)
+        for name, made in read_numbers(back / "results.json", "results", ("pieces",))["pieces"].items():
+            if not path_of(found, name).exists():
+                write_json(path_of(found, name), made)
     for first in back.glob("*.tar.0"):
         name = first.name.partition(".")[0]
         if not (runs / name).exists():

@@ -145,7 +145,7 @@ def training_of(
     torch.manual_seed(0)
     model = setup.kind(setup.model_config(vocab_size=setup.options.vocab_size))
     corpus = corpus_of(setup.options, documents, setup.options.vocab_size)
-    return loop._Loop(setup.recipe, model, corpus, config, folder, 0, 1, device, False)
+    return loop._Loop(setup.recipe, model, corpus, config, folder, device=device)
 
 
 def corpus_of(options: Any, train: Sequence[EncodedDocument], vocab_size: int) -> PreparedCorpus:

@@ -1,17 +1,14 @@
 """Mutants: would the tests notice a fault? Small changes, drawn at random, are made in a module, one at a time in a
 copy of the project, and the tests that belong to the module are run.
 
-    pip install -c constraints.txt -e ".[mutants]"  # cosmic-ray: the changes are its operators'
+    pip install -c constraints.txt -e ".[mutants]"  # cosmic-ray makes the changes
     python -m tests.tools.mutants --each 8 --seed 4 lib/data/tokenize.py lib/training/loop.py
     python -m tests.tools.mutants --each 8 --seed 4    # of every module that has tests here
 
-A mutant is killed if a test fails or takes too long; it survives if all pass. One line of JSON for each is added to
-runs/mutants.jsonl, and mutants that stand there are not run again.
+A mutant is killed if a test fails or takes too long; it survives if all pass. Survivors are printed.
 """
 
 import ast
-import hashlib
-import json
 import os
 import random
 import re
@@ -20,14 +17,13 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from lib.system.command_line import command_parser
 from lib.system.files import project_root
 
 ROOT = project_root()
-RESULTS = ROOT / "runs" / "mutants.jsonl"
 SECONDS = 300  # tests of a module take less
 # comparisons, arithmetic, and/or/not, True and False, numbers, break and continue, exceptions that are caught
 KINDS = re.compile(
@@ -54,51 +50,33 @@ TESTS = {  # the tests of a module, as arguments of pytest
 }
 
 
-def drawn(module: str, seed: int) -> Iterator[tuple[int, str, str, str]]:
-    """Yield mutants of a module in random order: line, old and new text of the line, new source."""
+def draw(module: str, count: int, seed: int) -> list[Any]:
+    """Draw some places of a module at random, and a change at each. In types, changes would do nothing."""
     from cosmic_ray.ast import ast_nodes, get_ast
-    from cosmic_ray.mutating import mutate_code
     from cosmic_ray.plugins import get_operator, operator_names
+    from cosmic_ray.work_item import MutationSpec
 
-    source, draw = (ROOT / module).read_text(encoding="utf-8"), random.Random(f"{seed} {module}")
+    source, random_numbers = (ROOT / module).read_text(encoding="utf-8"), random.Random(f"{seed} {module}")
     nodes, types = list(ast_nodes(get_ast(source))), _annotations(source)
-    places: dict[tuple, list[tuple[str, int]]] = {}
+    changes: dict[tuple, list[MutationSpec]] = {}
     for name in operator_names():
         if not (kind := KINDS.match(name)) or SAME.search(name):
             continue
         operator = get_operator(name)()
-        starts = (start for node in nodes for start, _ in operator.mutation_positions(node))
-        for occurrence, start in enumerate(starts):
-            if not any(begin <= start < end for begin, end in types):
-                places.setdefault((*start, kind[1]), []).append((name, occurrence))
-    shuffled = sorted(places.items())
-    draw.shuffle(shuffled)
-    for _, changes in shuffled:
-        name, occurrence = draw.choice(changes)
-        text = mutate_code(source, get_operator(name)(), occurrence)
-        pairs = enumerate(zip(source.splitlines(), text.splitlines()), start=1)
-        line, was, now = next((number, was.strip(), now.strip()) for number, (was, now) in pairs if was != now)
-        yield line, was, now, text
+        places = (place for node in nodes for place in operator.mutation_positions(node))
+        for occurrence, (start, end) in enumerate(places):
+            if not any(first <= start < last for first, last in types):
+                change = MutationSpec(module, name, occurrence, start, end)
+                changes.setdefault((*start, kind[1]), []).append(change)
+    chosen = random_numbers.sample(sorted(changes), min(count, len(changes)))
+    return [random_numbers.choice(changes[place]) for place in chosen]
 
 
 def _annotations(source: str) -> list[tuple]:
-    """Places of types, which do nothing when the code runs."""
+    """Find the places of types."""
     nodes = ast.walk(ast.parse(source))
     found = [part for node in nodes for part in (getattr(node, "annotation", None), getattr(node, "returns", None))]
     return [((n.lineno, n.col_offset), (n.end_lineno, n.end_col_offset)) for n in found if n is not None]
-
-
-def passes(folder: Path, module: str, compiled: str) -> bool:
-    """Run the tests of a module in a copy of the project; False if one fails or they take too long."""
-    tests = [f"tests/{name}.py" for name in TESTS[module].split()]
-    options = ["-x", "-q", "-o", "addopts=", "-p", "no:cacheprovider", "-p", "no:nbval"]
-    environment = os.environ | {"PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": compiled, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "pytest", *options, *tests]
-    try:
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=SECONDS)
-    except subprocess.TimeoutExpired:
-        return False
-    return done.returncode == 0
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -107,29 +85,25 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--each", type=int, default=8, help="mutants of each module")
     parser.add_argument("--seed", type=int, default=4)
     args = parser.parse_args(arguments)
-    RESULTS.parent.mkdir(exist_ok=True)
-    known = [json.loads(line) for line in RESULTS.open(encoding="utf-8")] if RESULTS.exists() else []
-    outcomes = {one["key"]: one["outcome"] for one in known}
-    counts: Counter = Counter()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
-        for file in filter(None, listed.stdout.split("\0")):
-            (folder / file).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / file, folder / file)
+    from cosmic_ray.mutating import mutate_and_test
+
+    with tempfile.TemporaryDirectory() as folder:
+        files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        for file in files.splitlines():
+            (Path(folder) / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / file, Path(folder) / file)
+        os.chdir(folder)
+        os.environ |= {"PYTHONPATH": folder, "NUMBA_CACHE_DIR": f"{folder}/compiled", "OMP_NUM_THREADS": "1"}
+        options = "-x -q -o addopts= -p no:cacheprovider -p no:nbval"
         for module in args.modules or TESTS:
-            for _, (line, was, now, text) in zip(range(args.each), drawn(module, args.seed)):
-                key = hashlib.sha256(text.encode()).hexdigest()[:16]
-                if key not in outcomes:
-                    (folder / module).write_text(text, encoding="utf-8")
-                    outcomes[key] = "survived" if passes(folder, module, str(folder / "compiled")) else "killed"
-                    place = {"module": module, "line": line, "was": was, "now": now}
-                    with RESULTS.open("a", encoding="utf-8") as lines:
-                        lines.write(json.dumps({"key": key, "outcome": outcomes[key], **place}) + "\n")
-                    print(f"{outcomes[key]}: {module}:{line}: {was}  ->  {now}", flush=True)
-                counts[module, outcomes[key]] += 1
-            shutil.copy2(ROOT / module, folder / module)
-            print(f"{module}: {counts[module, 'killed']} killed, {counts[module, 'survived']} survived")
+            tests = " ".join(f"tests/{name}.py" for name in TESTS[module].split())
+            outcomes: Counter[str] = Counter()
+            for change in draw(module, args.each, args.seed):
+                result = mutate_and_test([change], f"{sys.executable} -m pytest {options} {tests}", SECONDS)
+                outcomes[str(result.test_outcome.value)] += 1
+                if result.test_outcome == "survived":
+                    print(result.diff, flush=True)
+            print(f"{module}: {dict(outcomes)}", flush=True)
 
 
 if __name__ == "__main__":
