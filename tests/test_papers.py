@@ -116,7 +116,7 @@ def test_remarks_on_a_corpus_are_printed(tmp_path, capsys):
     say_once.cache_clear()
     for _ in range(2):
         setup.open_corpus(str(tmp_path), "skip", progress=False)
-    assert capsys.readouterr().err.count("3 records were left out") == 1
+    assert capsys.readouterr().err.count("left out because they cannot be used: 3 (") == 1
     pair = {"document": "A text. Two.", "summary": "One."}
     corpus = Corpus.from_records("arxiv", train=[pair], val=[pair], test=[pair])
     corpus.note = "no section names"

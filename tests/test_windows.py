@@ -9,7 +9,7 @@ import torch
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
 from lib.data.options import beginning
-from lib.data.prepared import PreparedCorpus, encode
+from lib.data.prepared import PreparedCorpus, TextEncoder
 from lib.data.split import Split
 from lib.data.vocabulary import EOS, SLIDE, SPECIALS, Vocabulary
 from lib.models.windowed import count_windows, window_of
@@ -101,7 +101,7 @@ def test_sentences_of_a_target_that_was_cut():
         (["The cat sat.", "?", "It rained."], 12, [4, 1, 3]),
     ):
         options = replace(OPTIONS, summary_tokens=tokens)
-        encoded = encode(options.example(example(summary)), vocabulary, tokens)
+        encoded = TextEncoder(options, vocabulary).encode_example(options.example(example(summary)))
         assert target_sentences(encoded, lower=True).tolist() == lengths
 
 

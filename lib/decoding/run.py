@@ -13,7 +13,7 @@ import torch
 
 from lib.data.batch import Batch, EncodedDocument, make_batch, rows_of
 from lib.data.documents import Document, to_document
-from lib.data.piece_corpora import cased
+from lib.data.options import cased
 from lib.data.pieces import Pieces
 from lib.data.plain_text import parse_text
 from lib.data.prepared import TextEncoder

@@ -13,8 +13,7 @@ import numpy as np
 
 from lib.data.batch import EncodedDocument
 from lib.data.documents import Document
-from lib.data.options import beginning, words_of
-from lib.data.piece_corpora import PieceOptions, cased, summary_pieces
+from lib.data.options import PieceOptions, beginning, cased, summary_pieces, words_of
 from lib.data.pieces import Pieces
 from lib.data.tokenize import bigram_recall
 from lib.data.vocabulary import PARAGRAPH_END, TITLE_END

@@ -12,7 +12,7 @@ import numpy as np
 
 from lib.data.batch import EncodedDocument
 from lib.data.documents import SPLITS, CorpusError, Document
-from lib.data.piece_corpora import PieceOptions, cased, encode_split, summary_pieces
+from lib.data.options import PieceOptions, cased, encode_split, summary_pieces
 from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus, TextEncoder, watched
 from lib.data.sections import choose_sections

@@ -7,7 +7,7 @@ like it, and [SLIDE] is put wherever the linked sentences lie in a later window.
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -33,6 +33,7 @@ _HOLDS_SLIDE = Field(ge=SLIDE + 2)  # a vocabulary of the special symbols, [SLID
 class ArticleOptions(WordOptions):
     """Sizes of the windowed model's preprocessing, and how its reference summaries are marked."""
 
+    symbols: ClassVar[tuple[str, ...]] = (SLIDE_SYMBOL,)
     source_tokens: Count | None = 400  # None: the whole text
     section_words: Count | None = None  # whole sentences of each section until there are so many; None: all
     summary_tokens: Count = 100  # [SLIDE] not counted in
@@ -47,10 +48,6 @@ class ArticleOptions(WordOptions):
 
     def __post_init__(self):
         check_window(self.window, self.stride)
-
-    @property
-    def symbols(self) -> tuple[str, ...]:
-        return (SLIDE_SYMBOL,)
 
     def example(self, document: Document) -> Example:
         """The first words of the text, or of each section and then of these, and of the summary."""
