@@ -44,7 +44,7 @@ def attend_both(
     q: Tensor,
     far: tuple[Tensor, Tensor, Tensor],
     own: tuple[Tensor, Tensor, Tensor],
-    dropout: Dropout | None = None,
+    dropout: Dropout,
 ) -> Tensor:
     """Attend from words q [R, heads, T, s] to what their documents share and to what is their own, in one softmax.
 
@@ -55,18 +55,16 @@ def attend_both(
     far_scores = q @ far_keys[:, None].transpose(-1, -2)
     scores = torch.cat([far_scores, q @ keys.transpose(-1, -2)], -1)  # [B, K, heads, T, m + n]
     mask = torch.cat([far_seen, seen], -1)[:, None, None]
-    weights = scores.masked_fill(~mask, -torch.inf).softmax(-1)
-    if dropout is not None:
-        weights = dropout(weights)
+    weights = dropout(scores.masked_fill(~mask, -torch.inf).softmax(-1))
     from_far, from_own = weights.split([far_keys.shape[2], keys.shape[3]], -1)
     return (from_far @ far_values[:, None] + from_own @ values).flatten(0, 1)
 
 
 def extended(past: tuple[Tensor, Tensor] | None, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-    """Put keys and values [R, heads, T, s] of words after those of the `past` words."""
+    """Put keys and values [R, .., T, s] of words after those of the `past` words."""
     if past is None:
         return keys, values
-    return torch.cat([past[0], keys], 2), torch.cat([past[1], values], 2)
+    return torch.cat([past[0], keys], -2), torch.cat([past[1], values], -2)
 
 
 def causal_mask(steps: int, keys: Tensor) -> Tensor:
