@@ -111,7 +111,7 @@ def same_when_streamed() -> Iterator[Case]:
     streamed.load_state_dict(model.state_dict())
     for what, window, part in (("window 2", 1, slice(2)), ("the last window", 2, slice(2, 4))):
         moved = torch.tensor([[SLIDE] * window])
-        states = streamed.decode(moved, streamed.encode(batch))[1].held.states[0]
+        states = streamed.decode(moved, streamed.encode(batch))[1].held[0][0]
         whole = state.words[0, window * STRIDE : window * STRIDE + WINDOW]
         equal = [int(torch.allclose(a, b)) for a, b in zip(states.chunk(2, 1), whole.chunk(2, 1))]
         yield Case(what, (), equal, of=lambda result, part=part: result[part])

@@ -1,7 +1,7 @@
 """The state that a decoder carries from one call to the next, and the way between documents and their hypotheses."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from itertools import repeat
 from typing import Annotated, Any, Self, get_type_hints
@@ -17,7 +17,7 @@ class DecoderState:
     """Each model's state is a dataclass of its own: tensors of B documents (made once by the encoder, never copied),
     and those marked `PerHypothesis` of R = B * K hypotheses, the K of a document next to each other.
 
-    A field may also be a tuple of tensors, a dataclass of them, or None.
+    A field may also be None, or a tuple of tensors or of such tuples.
     """
 
     def reorder(self, rows: Tensor, documents: Tensor | None = None) -> Self:
@@ -41,8 +41,6 @@ def _choose(value: Any, index: Tensor | None) -> Any:
         return value
     if isinstance(value, tuple):
         return tuple(_choose(v, index) for v in value)
-    if is_dataclass(value):
-        return type(value)(**{f.name: _choose(getattr(value, f.name), index) for f in fields(value)})
     return value[index]
 
 

@@ -61,7 +61,7 @@ class _DecoderOnlyLayer(nn.Module):
     hypothesis after it. Keys and values are split into heads only after they have been compressed.
     """
 
-    # attends inside sources: from q, k, v [B, N, d] and lengths [B] to what is found [B, heads, N, s], and `Remembered`
+    # attends inside sources: q, k, v [B, N, d] and lengths [B] -> what is found [B, heads, N, s], and `Remembered`
     attend: Callable[..., tuple[Tensor, Remembered]]
     # what the words after the first `start` attend to, of the source and of all words' k, v [R, t, d]
     seen: Callable[..., tuple[Seen, Seen]]
@@ -79,7 +79,7 @@ class _DecoderOnlyLayer(nn.Module):
         return x.unflatten(-1, (self.config.heads, -1)).transpose(1, 2)
 
     def read(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Remembered]:
-        """Read sources x [B, N, d] of `lengths` [B]: the layer's output [B, N, d], and what later words need of it."""
+        """Read sources x [B, N, d] of `lengths` [B]: the output [B, N, d], and what later words need."""
         normed = self.norms[0](x)
         found, remembered = self.attend(self.query(normed), self.key(normed), self.value(normed), lengths)
         return self._add(x, found), remembered
@@ -237,8 +237,10 @@ class TDMCA(PieceModel):
         return DecoderOutput(self.norm(x)), after
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """Compute the loss: in training the mean over all pieces of a document, with smoothed labels, and the share of
-        it that is the `source`'s; the summary's own `nll` is only reported."""
+        """Compute the loss: in training the mean over all pieces of a document, with smoothed labels.
+
+        `source` is the source's share of it; the summary's own `nll` is only reported.
+        """
         if not self.training:
             return super().loss(batch)
         state = self.encode(batch)

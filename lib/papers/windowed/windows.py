@@ -43,7 +43,6 @@ class ArticleOptions(WordOptions):
     aggregate: Literal["sum", "mean"] = "sum"  # of word vectors, to compare: by the cosine, or by the dot product
     vectors: str = ""  # a file of word vectors; empty: learned from the training documents
     start_from_vectors: bool = False  # whether the model's embeddings start from them, too
-    reading: Literal["ours", "code"] = "ours"  # of the window of a sentence that none holds, and of (14)
 
     def __post_init__(self):
         check_window(self.window, self.stride)
@@ -106,7 +105,7 @@ def link(document: EncodedDocument, lengths: np.ndarray, vectors: np.ndarray, op
     best = similarities(summary, source, vectors, options.aggregate).argmax(1)
     ends = np.cumsum(document.sentence_lengths)
     starts, size = ends - document.sentence_lengths, len(document.source)
-    box = size, options.window, options.stride, options.reading
+    box = size, options.window, options.stride
     windows = [window_of(int(starts[i]), int(ends[i]), *box) for i in best]
     return np.maximum.accumulate(windows)
 
