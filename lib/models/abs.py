@@ -1,7 +1,7 @@
 """ABS (Rush, Chopra and Weston 2015), the outside baseline of Read-Again.
 
-A feed-forward decoder sees the last few words, and an encoder is a bag of words or attends to them. The numbers of the
-equations, (A1) and (A2), are ours.
+A feed-forward decoder sees the last few words, and an encoder is a bag of words or attends to them. The numbers of
+the equations, (A1) and (A2), are ours.
 """
 
 from dataclasses import dataclass, replace
