@@ -111,14 +111,6 @@ def test_the_equations_word_by_word(model, item):
     same_gradients(model, weights @ ours, weights @ expected)
 
 
-# ------------------------------------------------------------------------------------------- RAS
-
-
-def test_a_text_of_more_words_than_positions():
-    with pytest.raises(ValueError, match="12 words in a text, where the model has 11 positions"):
-        RAS(RASConfig(VOCAB, 20, 11, hidden=4)).loss(batch_of(RAGGED[0], document([[4] * 12], [3])))
-
-
 # ------------------------------------------------------------------------------------------- the batch's vocabulary
 
 
