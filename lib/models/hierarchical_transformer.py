@@ -230,16 +230,12 @@ class HierarchicalTransformer(PieceModel):
 
     def attention_weights(self, tokens: Tensor, state: HierarchicalTransformerState) -> dict[str, Tensor]:
         """Return the attention weights of the last decoder layer, the mean over its heads."""
-        seen: list[Tensor] = []
+        inputs: list[Tensor] = []
         last = self.decoder_layers[-1].source_attention
-        hook = last.register_forward_pre_hook(
-            lambda layer, inputs: seen.append(layer.forward(*inputs, return_weights=True))
-        )
-        try:
+        with last.register_forward_pre_hook(lambda _, given: inputs.extend(given)):
             self.decode(tokens, state)
-        finally:
-            hook.remove()
-        return with_paragraphs(seen[0].mean(1), state)
+        x, keys, _, mask = inputs
+        return with_paragraphs(last.weights(x, keys, mask).mean(1), state)
 
 
 def with_paragraphs(words: Tensor, state: HierarchicalTransformerState) -> dict[str, Tensor]:

@@ -202,7 +202,8 @@ class ReadAgain(Summarizer):
         source = per_hypothesis(state.source, len(tokens))
         words = self.dropout(self._embed(tokens, source, state))  # [R, T, e]
         start = state.hidden, state.cell
-        # s_t = LSTM([y_{t-1}; c_t], s_{t-1}),  c_t = sum_i beta_ti h_i,  beta_t = softmax_i(v^T tanh(..))   (12 to 14)
+        # s_t = LSTM([y_{t-1}; c_t], s_{t-1}),  c_t = sum_i beta_ti h^2_i,  beta_t = softmax_i(o_it),
+        # o_it = v_a^T tanh(W_a s_{t-1} + U_a h^2_i)   (12 to 14)
         hidden, cell, beta = attentive_lstm(
             words, start, state.keys, state.words, state.mask, self.attention, self.decoder
         )

@@ -35,7 +35,7 @@ class TDMCAConfig:
 
     vocab_size: int = 32_000
     width: int = 512
-    heads: int = 8  # of tensor2tensor's transformer_base_v1, from which Liu et al. start
+    heads: Count = 8  # of tensor2tensor's transformer_base_v1, from which Liu et al. start
     inner: int = 2048
     layers: Layers = 5  # local, compressed, local, compressed, local
     block: Count = 256  # pieces that see each other in a local layer
@@ -110,8 +110,9 @@ class LocalLayer(_DecoderOnlyLayer):
         n, block = q.shape[1], self.config.block
         # softmax_j(q_t k_j / sqrt(s)) v_j over j <= t with floor(j / block) = floor(t / block)   (D1)
         blocks = (F.pad(y, (0, 0, 0, -n % block)).unflatten(1, (-1, block)).flatten(0, 1) for y in (q, k, v))
+        queries, keys, values = map(self.split, blocks)
         causal = torch.ones(block, block, dtype=torch.bool, device=q.device).tril()
-        found = attend(*map(self.split, blocks), causal, self.dropout)  # [B * blocks, heads, block, s]
+        found = attend(queries, keys, values, causal, self.dropout)  # [B * blocks, heads, block, s]
         found = found.transpose(1, 2).reshape(len(q), -1, self.config.heads, found.shape[-1])[:, :n]
         # A word of the summary sees at most the last block - 1 pieces of its source: these, right-aligned.
         places = lengths[:, None] + torch.arange(-block + 1, 0, device=k.device)  # [B, block - 1]

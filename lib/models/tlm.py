@@ -26,7 +26,7 @@ class TLMConfig:
 
     vocab_size: int = 50_257
     width: int = 768
-    heads: int = 12
+    heads: Count = 12
     inner: int = 3072
     layers: Layers = 20
     window: Count = 1024  # pieces of a sequence: so many positions are learned
@@ -140,7 +140,10 @@ class TLM(SoftmaxModel):
         return self.norm(x), kept
 
     def _embed(self, ids: Tensor, places: Tensor, longest: int) -> Tensor:
-        """longest: pieces of a sequence at most; a GPU is asked for its places only where they may be too many."""
+        """Embed pieces at their places. Raises InputError where a sequence is longer than the window.
+
+        longest: pieces of a sequence at most; a GPU is asked for its places only where they may be too many.
+        """
         if longest > self.config.window <= int(places.max()):
             raise InputError(
                 f"a sequence of {int(places.max()) + 1} pieces does not fit into the model's window of "
@@ -149,10 +152,14 @@ class TLM(SoftmaxModel):
         return self.dropout(self.embedding(in_vocabulary(ids, self.config.vocab_size)) + self.position(places))
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """The loss: in training the mean over all pieces of a document (equation S8), and the shares of it that
-        `source` and `rest` of the paper have; the summary's own `nll` is only reported."""
+        """Compute the loss: in training the mean over all pieces of a document.
+
+        `source` and `rest` are the shares that both parts of the paper have in it; the summary's own `nll` is only
+        reported.
+        """
         if not self.training:
             return super().loss(batch)
+        # -mean of log P(x_i | x_1 ... x_{i-1}), over i > 1 of [source; BOS; summary] and of the rest   (S8)
         state, divisors = self.encode(batch), _divisors(batch)
         output, _ = self.decode(batch.target_input, state)
         with torch.no_grad():
@@ -168,15 +175,20 @@ class TLM(SoftmaxModel):
         return {"loss": summary + source + rest, "nll": nll, "source": source, "rest": rest}
 
     def _share(self, features: Tensor, target: Tensor, mask: Tensor, places: Tensor, divisors: Tensor) -> Tensor:
-        """The share of sequences in the mean over documents: features [n, T, d], target and mask [n, T], the places
-        of the pieces in the flat [n * T], divisors [n]."""
+        """Compute the share of sequences in the mean over documents.
+
+        features: [n, T, d]; target, mask: [n, T]; places: of the pieces in the flat [n * T]; divisors: [n].
+        """
         log_p = self.word_log_prob(features, target, places)
         return -(mask.to(log_p.dtype) / divisors[:, None] * log_p).sum()
 
 
 def _rows(batch: Batch, first: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Ids and mask [n, N] of the documents' first rows, or of all others; whose they are [n]; and the places in the
-    flat [n * (N - 1)] of all pieces that are predicted, which are all but the first of a row."""
+    """Select the documents' first rows, or all others.
+
+    Returns their ids and mask [n, N]; their documents [n]; and the places in the flat [n * (N - 1)] of all pieces
+    that are predicted, which are all but the first of a row.
+    """
     # Chosen on the host: a GPU would be waited for to know how many rows there are, and how long they are.
     rows, device = batch.sentences, batch.source.device
     chosen = np.flatnonzero((batch.rows.number == 0) == first)
@@ -189,7 +201,9 @@ def _rows(batch: Batch, first: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 
 def _divisors(batch: Batch) -> Tensor:
-    """Divisors of a predicted piece of each document [B] in the mean over documents of the mean over their pieces.
-    The first piece of a row is not predicted."""
+    """Compute by what a document's predicted pieces are divided in the mean over documents of their means: [B].
+
+    The first piece of a row is not predicted.
+    """
     rows, pieces = batch.sentences, batch.target_mask.sum(1)
     return pieces.index_add(0, rows.owner, rows.mask.sum(1) - 1) * len(batch)

@@ -48,6 +48,8 @@ class WindowedConfig:
             raise InputError("a text is streamed in windows: give window and stride, or encode it whole")
 
 
+# Of a hypothesis that reads a stream: states [R, w, d] of its window, and state and cell [R, H] of the forward
+# direction where the next window begins.
 Held = tuple[Tensor, Tensor, Tensor]
 
 
@@ -70,9 +72,7 @@ class WindowedState(DecoderState):
     cell: PerHypothesis  # [R, d]
     window: PerHypothesis  # [R]
     position: PerHypothesis  # [R] symbols written
-    # of a stream: states [R, w, d] of the window that a hypothesis is in, and the forward direction's state and cell
-    # [R, H] where the next window begins
-    held: Annotated[Any, HYPOTHESIS] = None
+    held: Annotated[Any, HYPOTHESIS]  # `Held` of a stream, or None
 
 
 class TiedPointer(PointerGenerator):
@@ -250,10 +250,8 @@ class Windowed(PointerModel):
             rest, _ = self.forward_encoder(embedded[:, self.stride :], (hidden, cell))
             forward = torch.cat([forward, rest], 1)
         backward = reverse(self.backward_encoder(reverse(embedded, lengths))[0], lengths)
-        states, carried, carried_cell = (
-            old.index_copy(0, rows, new)
-            for old, new in zip(held, (torch.cat([forward, backward], -1), hidden[0], cell[0]))
-        )
+        entered = torch.cat([forward, backward], -1), hidden[0], cell[0]
+        states, carried, carried_cell = (old.index_copy(0, rows, new) for old, new in zip(held, entered))
         return states, carried, carried_cell
 
     # ------------------------------------------------------------------------------------------ probabilities
