@@ -9,7 +9,7 @@ from lib.data.vocabulary import UNK
 from lib.models.discourse_aware import DiscourseAware, DiscourseAwareConfig
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from lib.papers.mem2mem.sections import CohanOptions
-from tests.conftest import RAGGED, VOCAB, batch_of, double, same_gradients
+from tests.conftest import RAGGED, VOCAB, double, log_prob, same_gradients
 
 SIZES = {"vocab_size": VOCAB, "embedding": 5, "hidden": 6, "bottleneck": 4}
 MODELS = {
@@ -23,13 +23,6 @@ MODELS = {
 @pytest.fixture(params=list(MODELS))
 def model(request):
     return double(*MODELS[request.param], 0.4)
-
-
-def log_prob(model, items):
-    batch = batch_of(*items)
-    state = model.encode(batch)
-    output, _ = model.decode(batch.target_input, state)
-    return model.log_prob(output, batch.target, state)
 
 
 # ------------------------------------------------------------------------------------ the equations, word by word
@@ -102,7 +95,7 @@ def naive_discourse_aware(model, item):
 @pytest.mark.parametrize("item", RAGGED, ids=lambda d: d.id)
 def test_the_equations_word_by_word(model, item):
     naive = naive_seq2seq if isinstance(model, Seq2Seq) else naive_discourse_aware
-    ours, expected = log_prob(model, [item])[0], naive(model, item)
+    ours, expected = log_prob(model, item)[0], naive(model, item)
     assert torch.allclose(ours, expected, rtol=0, atol=1e-12)
     same_gradients(model, ours.sum(), expected.sum())
 

@@ -7,14 +7,9 @@ from lib.data.vocabulary import BOS, EOS, SLIDE, UNK
 from lib.decoding.search import DecodeConfig, beam_search
 from lib.models.windowed import Windowed, WindowedConfig
 from tests.conftest import VOCAB, batch_of, document, double
+from tests.test_models import DOCUMENTS as TEXTS
 
 SIZES = {"embedding": 5, "hidden": 3, "window": 4, "stride": 3, "budget": 6, "longest": 11}
-# 11, 2 and 8 words: 4, 1 and 3 windows
-TEXTS = [
-    document([[4, 5, 12, 6], [7, 8], [9, 5, 13, 12, 5]], [12, SLIDE, SLIDE, 13, 5, SLIDE, 6, EOS], "a"),
-    document([[5, 12]], [12, 5, 6, EOS], "b"),
-    document([[9, 10, 11, 5, 5, 6, 7], [5]], [1, SLIDE, 8, SLIDE, 7, EOS], "c"),
-]
 
 
 def tiny(**changes) -> Windowed:

@@ -81,7 +81,10 @@ class ReadAgain(Summarizer):
         c, e, d = config, config.embedding, config.hidden
         self.source_embedding = nn.Embedding(c.source_vocab_size, e)  # x
         self.target_embedding = nn.Embedding(c.vocab_size, e)  # Y
-        self.first_read = _first_read(c)
+        if c.encoder == BIDIRECTIONAL:
+            self.first_read: nn.Module = GRU(e, d // 2, bidirectional=True)
+        else:
+            self.first_read = (GRU if c.encoder in ("gru", "read-again gru") else LSTM)(e, d)
         if c.encoder == "read-again gru":
             each = 1 if c.single_importance else d
             self.importance_word = nn.Linear(d, each)  # W_e, with a bias
@@ -272,13 +275,6 @@ class ReadAgain(Summarizer):
 
 
 LOWEST = -1e30  # a score whose exponential is 0; finite, so that gradients are too
-
-
-def _first_read(config: ReadAgainConfig) -> nn.Module:
-    if config.encoder == BIDIRECTIONAL:
-        return GRU(config.embedding, config.hidden // 2, bidirectional=True)
-    read = GRU if config.encoder in ("gru", "read-again gru") else LSTM
-    return read(config.embedding, config.hidden)
 
 
 def _run(rnn: nn.Module, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
