@@ -25,20 +25,16 @@ from lib.models.sentence_extractors import (
 from lib.papers.mem2mem.extracts import (
     ExtractOptions,
 )
-from tests.conftest import VOCAB, batch_of, document, double, same_gradients
+from tests.conftest import VOCAB, batch_of, double, same_gradients
+from tests.test_models import labelled
 
 SIZES = {"vocab_size": VOCAB, "embedding": 5, "hidden": 6, "layers": 2, "dropout": 0.0, "longest": 4}
 
 
-def with_labels(sentences, labels, name="d"):
-    made = document(sentences, [EOS], name)
-    return replace(made, labels=np.isin(np.arange(len(sentences)), labels).astype(np.float32))
-
-
 ITEMS = [
-    with_labels([[4, 5, 6], [7, 8], [9, 4, 10, 5, 7, 11], [6], [8, 8]], [1, 2, 4], "a"),
-    with_labels([[5, 11]], [0], "b"),
-    with_labels([[9, 10, 11, 4, 5, 6, 7], [4], [6, 9]], [2], "c"),
+    labelled([[4, 5, 6], [7, 8], [9, 4, 10, 5, 7, 11], [6], [8, 8]], [EOS], [1, 2, 4], "a"),
+    labelled([[5, 11]], [EOS], [0], "b"),
+    labelled([[9, 10, 11, 4, 5, 6, 7], [4], [6, 9]], [EOS], [2], "c"),
 ]
 
 

@@ -213,15 +213,3 @@ def test_embeddings_can_start_from_the_files_vectors(tmp_path):
     wider = replace(setup, config={**setup.config, "embedding": 4})
     with pytest.raises(InputError, match="word vectors of 3 numbers, embeddings of 4"):
         wider.build(corpus)
-
-
-def test_the_links_of_a_corpus_are_read_as_asked(monkeypatch):
-    """The reading is an option, and the model has the same one."""
-    setup = resolve("windowed", "demo", "dynamic", {"reading": "code"})
-    assert setup.model_config().reading == "code" and resolve("windowed", "demo").model_config().reading == "ours"
-    vectors = np.zeros((30, 2))
-    vectors[5:8] = [[1, 0], [0, 1], [1, 1]]
-    source = document([[6] * 2, [5] * 7, [6] * 5], [5, EOS])  # its second sentence is in no window of 6 words whole
-    for reading, window in (("ours", 1), ("code", 2)):
-        options = replace(OPTIONS, reading=reading)
-        assert link(source, np.array([1]), vectors, options).tolist() == [window], reading

@@ -44,7 +44,6 @@ class ArticleOptions(WordOptions):
     aggregate: Literal["sum", "mean"] = "sum"  # of word vectors, to compare: by the cosine, or by the dot product
     vectors: str = ""  # a file of word vectors; empty: learned from the training documents
     start_from_vectors: bool = False  # whether the model's embeddings start from them, too
-    reading: Literal["ours", "code"] = "ours"  # of the window of a sentence that none holds, and of (14)
 
     def __post_init__(self):
         check_window(self.window, self.stride)
@@ -97,11 +96,11 @@ def link(document: EncodedDocument, lengths: np.ndarray, vectors: np.ndarray, op
     summary = document.target[: lengths.sum()], lengths
     source = document.source, document.sentence_lengths
     best = similarities(summary, source, vectors, options.aggregate).argmax(1)
-    ends = np.cumsum(document.sentence_lengths)[best].tolist()
-    starts = (ends - document.sentence_lengths[best]).tolist()
     assert options.window and options.stride  # only a text with windows is linked to them
-    box = len(document.source), options.window, options.stride, options.reading
-    windows = [window_of(start, end, *box) for start, end in zip(starts, ends)]
+    ends = np.cumsum(document.sentence_lengths)
+    starts, size = ends - document.sentence_lengths, len(document.source)
+    box = size, options.window, options.stride
+    windows = [window_of(int(starts[i]), int(ends[i]), *box) for i in best]
     return np.maximum.accumulate(windows)
 
 
