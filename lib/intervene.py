@@ -35,7 +35,7 @@ from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
 from lib.data.vocabulary import EOS, SLIDE_SYMBOL, UNK
 from lib.decoding.run import Run
-from lib.decoding.search import by_length, written
+from lib.decoding.search import search_split
 from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.evaluation.importance import MEASURES, rank_agreement
 from lib.evaluation.interventions import NOTHING, Change, changes_of, log_probs
@@ -161,8 +161,7 @@ def mean_row(name: str, what: str, values: np.ndarray, digits: int = 5, **more: 
 
 def _written(run: Run, documents: Sequence[EncodedDocument], process: Process) -> list[EncodedDocument]:
     """Documents whose reference is what the run writes of them."""
-    write = partial(written, run.model, config=run.decode, process=process)
-    best = by_length(write, run.model, documents, run.vocabulary)
+    best = search_split(run.model, documents, run.vocabulary, run.decode, process=process)
     targets = [np.array([*hypothesis.ids, EOS], dtype=np.int32) for hypothesis in best]
     return [replace(document, target=target) for document, target in zip(documents, targets)]
 

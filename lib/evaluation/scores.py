@@ -111,21 +111,21 @@ def score_run(
     process: one of those that share the writing; the first one scores, and the others return no scores.
     """
     encoded = run.encode(documents)
-    how = encoded, run.vocabulary
+    how = {"batch_size": batch_size, "process": process}
     plain, blocking = DECODINGS
     decoding, other = (blocking, plain) if run.decode.block_ngrams else (plain, blocking)
-    extractor = isinstance(run.model, Extractor)
+    is_extractor = isinstance(run.model, Extractor)
     started = time.perf_counter()
-    if extractor:
-        systems = {"summaries": extract(run.model, *how, batch_size, process)}
+    if is_extractor:
+        systems = {"summaries": extract(run.model, encoded, run.vocabulary, **how)}
     else:
-        systems = {"summaries": summarize(run.model, *how, run.decode, batch_size, process)}
+        systems = {"summaries": summarize(run.model, encoded, run.vocabulary, run.decode, **how)}
     seconds = time.perf_counter() - started
-    if not extractor:
+    if not is_extractor:
         decode = replace(run.decode, block_ngrams=DECODINGS[other])
-        systems[other] = summarize(run.model, *how, decode, batch_size, process)
+        systems[other] = summarize(run.model, encoded, run.vocabulary, decode, **how)
         if run.model.extracts:
-            systems["extracts"] = extract(run.model, *how, batch_size, process)
+            systems["extracts"] = extract(run.model, encoded, run.vocabulary, **how)
     if process.rank:
         return {}, systems["summaries"]
     if numbers:
@@ -140,7 +140,7 @@ def score_run(
     systems["reference"] = [document.summary for document in documents]
     parts = score_systems(systems, documents, run.options)
     notes = []
-    if extractor:
+    if is_extractor:
         parts["extracts"] = parts["summaries"]
     elif run.decode.min_length == run.decode.max_length:
         notes.append(f"exactly {run.decode.max_length} words")
@@ -149,7 +149,7 @@ def score_run(
     scores = {
         "model": run.config["paper"],
         "variant": run.config["variant"],
-        **({} if extractor else {"decoding": decoding}),
+        **({} if is_extractor else {"decoding": decoding}),
         **({"written": ", ".join(notes)} if notes else {}),
         **about(run, corpus, documents, split_name),
         "seconds": {
