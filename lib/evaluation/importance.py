@@ -5,17 +5,17 @@ times input says how much the log-probability moves when a word's embedding does
 differently, a picture of attention does not explain the summary.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 from scipy.stats import rankdata
-from torch import Tensor, nn
+from torch import nn
+from torch.nn import functional as F
 
 from lib.data.batch import Batch, EncodedDocument, make_batch
+from lib.data.vocabulary import PAD
 from lib.evaluation.interventions import known_words, log_probs, without_unit
 from lib.models.summarizer import Summarizer
 from lib.system.errors import InputError
@@ -64,53 +64,30 @@ def by_gradient(model: Summarizer, document: EncodedDocument) -> np.ndarray:
     model.eval()
     batch = batch_alone(model, document)
     embedding = source_embedding(model)
-    places = _places(model, batch, embedding)
-    scale = embedding.weight.new_ones(batch.source.shape[1]).requires_grad_()
-    with _scaled(embedding, [scale[call] for call in places]):
-        state = model.encode(batch)
+    own = embedding.weight
+    if batch.source.shape[1] >= len(own):
+        raise InputError(f"document {document.id!r} has more words than the vocabulary")
+    # Each place of the text is read as a word of its own, whose row is that of the word. Row 0 is for padding.
+    table = nn.Parameter(own[F.pad(batch.source[0], (1, 0), value=PAD)].detach())
+    places = torch.arange(1, len(table), device=own.device)
+    embedding.weight = table
+    try:
+        state = model.encode(replace(batch, source=places[None]))
+    finally:
+        embedding.weight = own
     output, _ = model.decode(batch.target_input, state)
     log_p = model.log_prob(output, batch.target, state)
     known = known_words(batch, model.config.vocab_size)
-    (gradient,) = torch.autograd.grad(log_p[known].mean(), scale)
-    return _by_unit(gradient.abs().double().cpu().numpy(), document)
+    (gradient,) = torch.autograd.grad(log_p[known].mean(), table, allow_unused=True)
+    if gradient is None:
+        raise InputError(f"a {type(model).__name__} does not embed the text before it writes")
+    words = (gradient * table.detach()).sum(1)[1:]
+    return _by_unit(words.abs().double().cpu().numpy(), document)
 
 
 def source_embedding(model: Any) -> nn.Embedding:
-    """The table of the words of a text."""
+    """Return the table of the words of a text."""
     return getattr(model, "source_embedding", None) or model.embedding
-
-
-@torch.no_grad()
-def _places(model: Summarizer, batch: Batch, embedding: nn.Embedding) -> list[Tensor]:
-    """Places in the text of the words that each call of the embedding gets: seen by reading places as words."""
-    places = torch.arange(batch.source.shape[1], device=batch.source.device)
-    if len(places) > embedding.num_embeddings:
-        raise InputError(f"document {batch.ids[0]!r} has more words than the vocabulary")
-    calls: list[Tensor] = []
-    hook = embedding.register_forward_pre_hook(lambda module, inputs: calls.append(inputs[0].clone()))
-    try:
-        model.encode(replace(batch, source=places[None]))
-    finally:
-        hook.remove()
-    read = torch.cat([call.flatten() for call in calls]) if calls else places[:0]
-    if not torch.equal(read.unique(), places):
-        raise InputError(f"a {type(model).__name__} does not embed the whole text before it writes")
-    return calls
-
-
-@contextmanager
-def _scaled(embedding: nn.Embedding, scales: list[Tensor]) -> Iterator[None]:
-    """An embedding each of whose calls is multiplied by the next of these scales, a number a word."""
-    following = iter(scales)
-
-    def scaled(module: nn.Module, inputs: Any, output: Tensor) -> Tensor:
-        return output * next(following)[..., None]
-
-    hook = embedding.register_forward_hook(scaled)
-    try:
-        yield
-    finally:
-        hook.remove()
 
 
 MEASURES = {"attention": by_attention, "erasure": by_erasure, "gradient times input": by_gradient}
