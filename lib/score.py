@@ -18,7 +18,6 @@ Several GPUs share the documents, and write what one would:
 
 import json
 import re
-import sys
 from argparse import Namespace
 from collections.abc import Iterable
 from dataclasses import replace
@@ -84,7 +83,8 @@ def main(arguments: list[str] | None = None) -> None:
             return
         write_whole(output, json.dumps(scores, ensure_ascii=False) + "\n")
         for name, part in scores["parts"].items():
-            print(f"{output}: {name}, ROUGE", " / ".join(f"{x:.2f}" for x in np.mean(part["rouge"], 0)))
+            means = " / ".join(f"{x:.2f}" for x in np.mean(part["rouge"], 0))
+            print(f"{output}: {name}, ROUGE {means} ({len(scores['ids'])} documents)")
             shares = (f"{column} {share}" for column, share in intervals("support", part).items())
             print(f"{output}: {name}, in percent:", "; ".join(shares))
         if "letters" in scores:
@@ -140,20 +140,11 @@ def _summaries(args: Namespace, output: Path, _process: Process) -> dict:
     by_id = read_summary_sentences(args.file)
     corpus = Path(_scored(args))
     split = corpus_for(args.dataset, args.errors, args.test).split(args.split, args.limit)
-    size = 0  # of the part of the split that was read
-    documents = []
-    for document in split:
-        size += 1
-        if document.id in by_id:
-            documents.append(document)
-        if len(documents) == args.documents:
-            break
+    documents = list(islice((d for d in split if d.id in by_id), args.documents))
     if args.documents is None and (unknown := by_id.keys() - {d.id for d in documents}):
         raise InputError(f"{args.file}: {corpus.name} has no {args.split} document {min(unknown)!r}")
     if not documents:
         raise InputError(f"{args.file}: no summary of a {args.split} document of {corpus.name}")
-    if len(documents) < size:
-        print(f"{args.file}: scores are of {len(documents)} of {size} {args.split} documents", file=sys.stderr)
     return score_summaries([by_id[d.id] for d in documents], documents, args.split, args.file.stem, corpus.name)
 
 
@@ -165,8 +156,6 @@ def _baselines(args: Namespace, *_: Any) -> dict:
     encoded = list(islice((d for d in corpus[args.split] if d.id not in seen), args.documents))
     ids = {d.id for d in encoded}
     by_id = {d.id: d for d in texts.split(args.split) if d.id in ids}
-    if missing := ids - by_id.keys():
-        raise InputError(f"document {min(missing)!r} is prepared, but not in the corpus any more")
     return score_baselines(setup, corpus, [by_id[d.id] for d in encoded], encoded, args.split)
 
 

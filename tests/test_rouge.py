@@ -34,17 +34,11 @@ def test_r_l_of_one_line_is_rouge_scores_own():
     expected = [scorer.score(" ".join(r), " ".join(s))["rougeL"].fmeasure for s, r in zip(summaries, references)]
     assert rouge_in_one_line(summaries, references).tolist() == pytest.approx([100 * x for x in expected])
     assert rouge_in_one_line(*[[["a b c", "x y z"]], [["x y z", "a b c"]]]).tolist() == pytest.approx([50])
-    with pytest.raises(ValueError, match="3 summaries for 1 references"):
-        rouge_in_one_line(summaries, references[:1])
 
 
 def test_case_stems_and_empty_summaries():
     assert rouge([["Cats RUNNING"]], [["cat runs"]])[0, 0] == pytest.approx(100)
     assert rouge([[]], [["a"]])[0].tolist() == [0, 0, 0]
-    with pytest.raises(ValueError, match="2 summaries for 1 references"):
-        rouge([["a"], ["b"]], [["a"]])
-    with pytest.raises(ValueError, match="1 summaries for 2 references"):
-        rouge([["a"]], [["a"], ["b"]])
 
 
 def test_texts_in_other_letters_are_scored():
@@ -106,8 +100,13 @@ def test_longest_common_recall_is_rouge_l():
     expected = [scorer.score("\n".join(r), t)["rougeL"].recall * 100 for t, r in zip(texts, references)]
     assert longest_common_recall(texts, references) == pytest.approx(expected)
     assert longest_common_recall(["", "b a"], [["a"], ["a b"]]).tolist() == [0, 50]
-    with pytest.raises(ValueError, match="1 texts for 2 references"):
-        longest_common_recall(["a"], references[:2])
+
+
+@pytest.mark.parametrize("score", [rouge, rouge_in_one_line, limited_recall, longest_common_recall])
+def test_every_summary_needs_a_reference(score):
+    for numbers in ((2, 1), (1, 2)):
+        with pytest.raises(ValueError, match="zip"):
+            score(["a"] * numbers[0], [["a"]] * numbers[1])
 
 
 def test_copies_are_looked_for_in_the_whole_document():

@@ -52,10 +52,10 @@ def rouge(summaries: Sequence[list[str]], references: Sequence[list[str]]) -> np
 
     Summaries and references are lists of sentences. Raises ValueError when their numbers differ.
     """
-    scorers: dict[Tokenizer, RougeScorer] = {
-        words: RougeScorer(list(METRICS.values()), tokenizer=words) for words in (_STEMS, _WORDS)
-    }
-    scores = [scorers[words].score("\n".join(r), "\n".join(s)) for words, s, r in _paired(summaries, references)]
+    scores = [
+        RougeScorer([*METRICS.values()], tokenizer=words).score("\n".join(reference), "\n".join(summary))
+        for words, summary, reference in zip(words_for(references), summaries, references, strict=True)
+    ]
     return 100 * np.array([[s[m].fmeasure for m in METRICS.values()] for s in scores])
 
 
@@ -64,18 +64,9 @@ def rouge_in_one_line(summaries: Sequence[list[str]], references: Sequence[list[
     Words are as `rouge` has them. Raises ValueError when their numbers differ."""
     pairs = (
         (words.tokenize(" ".join(summary)), words.tokenize(" ".join(reference)))
-        for words, summary, reference in _paired(summaries, references)
+        for words, summary, reference in zip(words_for(references), summaries, references, strict=True)
     )
     return 100 * np.array([2 * _longest_common(a, b) / max(1, len(a) + len(b)) for a, b in pairs])
-
-
-def _paired(
-    summaries: Sequence[list[str]], references: Sequence[list[str]]
-) -> Iterable[tuple[Tokenizer, list[str], list[str]]]:
-    """What cuts the words of each document, its summary and its reference."""
-    if len(summaries) != len(references):
-        raise ValueError(f"{len(summaries)} summaries for {len(references)} references")
-    return zip(words_for(references), summaries, references)
 
 
 def limited_recall(
@@ -86,10 +77,9 @@ def limited_recall(
 
     DUC 2004's measure. Of several references the best counts, averaged over leaving one out (Lin 2004, 2.1).
     """
-    if len(summaries) != len(references):
-        raise ValueError(f"{len(summaries)} summaries for {len(references)} sets of references")
     rows = []
-    for words, summary, texts in zip(words_for([list(chain(*texts)) for texts in references]), summaries, references):
+    words_of_each = words_for([list(chain(*texts)) for texts in references])
+    for words, summary, texts in zip(words_of_each, summaries, references, strict=True):
         scorer = RougeScorer(["rouge1", "rouge2", "rougeL"], tokenizer=words)
         shown = " ".join(summary).encode()[:limit].decode(errors="ignore")
         scores = [[s.recall for s in scorer.score(" ".join(text), shown).values()] for text in texts]
@@ -103,11 +93,9 @@ def longest_common_recall(texts: Sequence[str], references: Sequence[list[str]])
 
     The measure of Liu and Lapata's (2019) Table 1. rouge-score gives the same, in a hundred times the time.
     """
-    if len(texts) != len(references):
-        raise ValueError(f"{len(texts)} texts for {len(references)} references")
     pairs = (
         (words.tokenize(text), words.tokenize("\n".join(reference)))
-        for words, text, reference in zip(words_for(references), texts, references)
+        for words, text, reference in zip(words_for(references), texts, references, strict=True)
     )
     return 100 * np.array([_longest_common(text, wanted) / max(1, len(wanted)) for text, wanted in pairs])
 
