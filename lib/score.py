@@ -31,7 +31,7 @@ import numpy as np
 import lib
 from lib.data.corpora import check_unpublished, learned_from, unseen
 from lib.data.options import Options
-from lib.evaluation.scores import intervals, score_baselines, score_run, score_summaries
+from lib.evaluation.scores import intervals, score_run, score_systems, setting
 from lib.evaluation.summaries import read_summary_sentences, write_summaries
 from lib.papers import PAPERS, resolve
 from lib.papers.paper import corpus_for
@@ -134,9 +134,7 @@ def _scaled(options: Options, pairs: Iterable[str]) -> Options:
     return replace(options, **changes)
 
 
-def _summaries(args: Namespace, output: Path, _process: Process) -> dict:
-    if output.resolve() == args.file.resolve():
-        raise InputError(f"--output {output}: the summaries themselves. Name another file.")
+def _summaries(args: Namespace, *_: Any) -> dict:
     by_id = read_summary_sentences(args.file)
     corpus = Path(_scored(args))
     split = corpus_for(args.dataset, args.errors, args.test).split(args.split, args.limit)
@@ -145,7 +143,12 @@ def _summaries(args: Namespace, output: Path, _process: Process) -> dict:
         raise InputError(f"{args.file}: {corpus.name} has no {args.split} document {min(unknown)!r}")
     if not documents:
         raise InputError(f"{args.file}: no summary of a {args.split} document of {corpus.name}")
-    return score_summaries([by_id[d.id] for d in documents], documents, args.split, args.file.stem, corpus.name)
+    systems = {"summaries": [by_id[d.id] for d in documents], "reference": [d.summary for d in documents]}
+    return {
+        "model": args.file.stem,
+        **setting(corpus.name, documents, args.split),
+        "parts": score_systems(systems, documents),
+    }
 
 
 def _baselines(args: Namespace, *_: Any) -> dict:
@@ -156,7 +159,15 @@ def _baselines(args: Namespace, *_: Any) -> dict:
     encoded = list(islice((d for d in corpus[args.split] if d.id not in seen), args.documents))
     ids = {d.id for d in encoded}
     by_id = {d.id: d for d in texts.split(args.split) if d.id in ids}
-    return score_baselines(setup, corpus, [by_id[d.id] for d in encoded], encoded, args.split)
+    documents = [by_id[d.id] for d in encoded]
+    systems = setup.paper.baselines(documents, encoded, corpus)
+    systems["reference"] = [document.summary for document in documents]
+    return {
+        "model": setup.paper.name,
+        "variant": setup.variant,
+        **setting(corpus.name, documents, args.split, len(corpus["train"])),
+        "parts": score_systems(systems, documents, corpus.options),
+    }
 
 
 if __name__ == "__main__":

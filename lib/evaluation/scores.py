@@ -7,16 +7,15 @@ A file of scores has the ROUGE, copied n-grams and support of every document, so
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
 
-from lib.data.batch import EncodedDocument
 from lib.data.characters import lowered
 from lib.data.documents import Document
 from lib.data.options import Options, words_of
-from lib.data.prepared import PreparedCorpus
 from lib.data.tokenize import is_word, with_numbers
 from lib.decoding.run import Run
 from lib.decoding.search import extract, summarize
@@ -34,7 +33,6 @@ from lib.evaluation.rouge import (
 )
 from lib.evaluation.support import names_of, source_of, support_counts
 from lib.models.summarizer import Extractor
-from lib.papers.paper import Setup
 from lib.papers.tables import DECODINGS
 from lib.training.devices import ALONE, Process
 
@@ -110,22 +108,19 @@ def score_run(
     corpus: the name of the documents' corpus. numbers: whether the text's numbers replace # (`with_numbers`).
     process: one of those that share the writing; the first one scores, and the others return no scores.
     """
-    encoded = run.encode(documents)
+    source = run.model, run.encode(documents), run.vocabulary
     how = {"batch_size": batch_size, "process": process}
     plain, blocking = DECODINGS
     decoding, other = (blocking, plain) if run.decode.block_ngrams else (plain, blocking)
     is_extractor = isinstance(run.model, Extractor)
+    write = extract if is_extractor else partial(summarize, config=run.decode)
     started = time.perf_counter()
-    if is_extractor:
-        systems = {"summaries": extract(run.model, encoded, run.vocabulary, **how)}
-    else:
-        systems = {"summaries": summarize(run.model, encoded, run.vocabulary, run.decode, **how)}
+    systems = {"summaries": write(*source, **how)}
     seconds = time.perf_counter() - started
     if not is_extractor:
-        decode = replace(run.decode, block_ngrams=DECODINGS[other])
-        systems[other] = summarize(run.model, encoded, run.vocabulary, decode, **how)
+        systems[other] = summarize(*source, replace(run.decode, block_ngrams=DECODINGS[other]), **how)
         if run.model.extracts:
-            systems["extracts"] = extract(run.model, encoded, run.vocabulary, **how)
+            systems["extracts"] = extract(*source, **how)
     if process.rank:
         return {}, systems["summaries"]
     if numbers:
@@ -161,32 +156,6 @@ def score_run(
     return scores, systems["summaries"]
 
 
-def score_summaries(
-    summaries: Sequence[list[str]], documents: Sequence[Document], split_name: str, of: str, corpus: str
-) -> dict:
-    """Score summaries (lists of sentences) that the system named `of` wrote, and the references."""
-    systems = {"summaries": summaries, "reference": [document.summary for document in documents]}
-    return {"model": of, **_setting(corpus, documents, split_name, 0), "parts": score_systems(systems, documents)}
-
-
-def score_baselines(
-    setup: Setup,
-    corpus: PreparedCorpus,
-    documents: Sequence[Document],
-    encoded: list[EncodedDocument],
-    split_name: str,
-) -> dict:
-    """Score a paper's baselines, and the references themselves."""
-    systems = setup.paper.baselines(documents, encoded, corpus)
-    systems["reference"] = [document.summary for document in documents]
-    return {
-        "model": setup.paper.name,
-        "variant": setup.variant,
-        **_setting(corpus.name, documents, split_name, len(corpus["train"])),
-        "parts": score_systems(systems, documents, corpus.options),
-    }
-
-
 def _words(sentences: Sequence[str], options: Options | None, tokenised: bool) -> list[str]:
     return [word for sentence in sentences for word in _sentence_words(lowered(sentence), options, tokenised)]
 
@@ -198,7 +167,7 @@ def _sentence_words(sentence: str, options: Options | None, tokenised: bool) -> 
 def about(run: Run, corpus: str, documents: Sequence[Document], split_name: str) -> dict:
     """Describe a run that was scored on a corpus's documents, as a table does."""
     return {
-        **_setting(corpus, documents, split_name, run.config["documents"].get("train", 0)),
+        **setting(corpus, documents, split_name, run.config["documents"].get("train", 0)),
         "seed": run.config["train"].get("seed"),
         "steps": run.step,
         "parameters": sum(p.numel() for p in run.model.parameters()),
@@ -206,7 +175,8 @@ def about(run: Run, corpus: str, documents: Sequence[Document], split_name: str)
     }
 
 
-def _setting(corpus: str, documents: Sequence[Document], split_name: str, training: int) -> dict:
+def setting(corpus: str, documents: Sequence[Document], split_name: str, training: int = 0) -> dict:
+    """Describe the documents that were scored. training: how many documents the system has learned from."""
     return {
         "corpus": Path(corpus).name,
         "split": split_name,
