@@ -126,15 +126,23 @@ def model_name(run: Run) -> str:
 
 
 def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, str | dict]]:
-    """Yield texts of files, or of standard input, with their names. Raises CorpusError with file and line."""
+    """Yield texts of files, or of standard input, with their names. Raises CorpusError with file and line.
+
+    Standard input that begins with a brace holds JSON lines.
+    """
     if not files:
         with reading("standard input"):
             texts = texts_of(sys.stdin.buffer.read())
-        yield from _from_input(texts[0]) if len(texts) == 1 else _articles("standard input", texts)
+        if texts[0].lstrip().startswith("{"):
+            lines = enumerate(texts[0].splitlines(), 1)
+            records = ((number, parse_json(line.encode())) for number, line in lines if line.strip())
+            yield from _records("standard input", records)
+        else:
+            yield from _articles("standard input", texts)
     for path in files:
         with reading(path):
             if read := records_reader(path):
-                yield from _records(path, read(path))
+                yield from _records(path.name, read(path))
             else:
                 yield from _articles(path.name, read_text_file(path))
 
@@ -145,26 +153,12 @@ def _articles(name: str, texts: list[str]) -> Iterator[tuple[str, str]]:
         yield f"{name}, article {number}" if len(texts) > 1 else name, text
 
 
-def _from_input(text: str) -> Iterator[tuple[str, str | dict]]:
-    """Yield a text, or records: a JSON object, an array of objects or texts, or JSON lines."""
-    records = parse_json(text.encode())
-    kind: Any = dict | str
-    if isinstance(records, ValueError):
-        records = [parse_json(line.encode()) for line in text.splitlines() if line.strip()]
-        kind = dict
-    elif not isinstance(records, list):
-        records = [records]
-    if records and isinstance(records[0], kind):
-        yield from _records(Path("standard input"), enumerate(records, 1))
-    else:
-        yield "standard input", text
-
-
-def _records(path: Path, records: Iterable[tuple[int, Any]]) -> Iterator[tuple[str, Any]]:
+def _records(name: str, records: Iterable[tuple[int, Any]]) -> Iterator[tuple[str, Any]]:
+    """Yield records, by their lines, with their names."""
     for number, value in records:
         if isinstance(value, ValueError):
-            raise CorpusError(f"{path}, line {number}: {value}")
-        yield f"{path.name}, line {number}", value
+            raise CorpusError(f"{name}, line {number}: {value}")
+        yield f"{name}, line {number}", value
 
 
 # -------------------------------------------------------------------------------------------------------- summaries

@@ -77,30 +77,6 @@ def test_exhaustive_search_agrees(variant):
         assert len(found) > 20
 
 
-def test_lengths_and_forbidden_symbols():
-    model = tiny_model()
-    for low, high in ((5, 5), (0, 3)):
-        for found in beam_search(model, batch_of(), DecodeConfig(beam=2, min_length=low, max_length=high)):
-            for h in found:
-                assert low <= len(h.ids) <= high
-                assert not {PAD, UNK, BOS, EOS} & set(h.ids)
-
-
-def test_no_ngram_twice():
-    model = tiny_model()
-    with torch.no_grad():
-        model.pointer.vocabulary.bias[5] = 30.0  # would say 5 for ever
-        model.pointer.switch.bias.fill_(30.0)
-    free = beam_search(model, batch_of(), DecodeConfig(beam=2, min_length=8, max_length=8))
-    assert free[0][0].ids == [5] * 8
-    blocked = beam_search(model, batch_of(), DecodeConfig(beam=2, min_length=8, max_length=8, block_ngrams=2))
-    for found in blocked:
-        for h in found:
-            bigrams = list(zip(h.ids, h.ids[1:]))
-            assert len(set(bigrams)) == len(bigrams)
-    assert repeating(torch.tensor([[4, 5, 4, 6, 4]]), 2, torch.tensor([])).tolist() == [[5, -1, 6, -1]]
-
-
 def naive_repeating(tokens, n):
     context = tokens[len(tokens) - n + 1 :]
     return [tokens[i + n - 1] for i in range(len(tokens) - n + 1) if tokens[i : i + n - 1] == context]
@@ -142,15 +118,6 @@ def test_unknown_words_come_out_as_the_sources_own():
 def test_numbers_that_no_search_can_use(bad):
     with pytest.raises(InputError, match=next(iter(bad))):
         DecodeConfig(**bad)
-
-
-@pytest.mark.parametrize("search", [beam_search, greedy_search])
-def test_forbidden_ids_that_no_word_has(search):
-    """They do nothing, and nothing is written beyond memory for them."""
-    model, config = tiny_model(), DecodeConfig(beam=2, min_length=1, max_length=6)
-    expected = search(model, batch_of(), config)
-    for beyond in (VOCAB + 50, 2_000_000_000, 2**70):
-        assert search(model, batch_of(), replace(config, forbidden=(*config.forbidden, beyond))) == expected
 
 
 def test_an_end_of_no_probability_is_still_an_end():

@@ -8,7 +8,7 @@ from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.evaluation.baselines import lead
 from lib.evaluation.measures import METRICS
-from lib.evaluation.rouge import copied_ngrams, limited_recall, longest_common_recall, rouge, rouge_in_one_line
+from lib.evaluation.rouge import limited_recall, longest_common_recall, rouge, rouge_in_one_line
 from lib.evaluation.scores import score_systems
 from lib.papers.mem2mem.sections import CohanOptions
 
@@ -82,13 +82,6 @@ def test_words_are_counted_without_marks():
     systems, text = {"apart": [["a b , c ."]], "together": [["a b, c."]]}, Document("a", "", [""], [["a b"]], ["a b"])
     scored = score_systems(systems, [text], CohanOptions())
     assert [scored[name]["words"] for name in systems] == [3, 3]
-
-
-def test_copied_ngrams_by_hand():
-    source, summary = ["a", "b", "c", "d", "e", "f"], ["a", "b", "c", "x", "d", "e"]
-    assert copied_ngrams([summary], [source], (1, 2, 3, 9)) == {1: pytest.approx(500 / 6), 2: 60.0, 3: 25.0, 9: 0.0}
-    assert list(copied_ngrams([summary], [source])) == [5, 10, 15, 20], "as in Table 4"
-    assert copied_ngrams([["a", "b"], ["c"]], [["a", "b"], ["x"]], (1,))[1] == pytest.approx(200 / 3), "pooled"
 
 
 def test_longest_common_recall_is_rouge_l():

@@ -51,7 +51,7 @@ class ShownText:
                 kinds = (kind for term, kind in missing if term.start < end and start < term.end)
                 lacks.append(next(kinds, ""))
             found = self._source.carriers(sentence)
-            carriers.append([(TITLE if c.sentence == self._title_number else c.sentence, c.share) for c in found])
+            carriers.append([(TITLE if n == self._title_number else n, share) for n, share in found])
         return lacks, carriers
 
 

@@ -12,13 +12,16 @@ from lib.data.tokenize import counted_words, need_all_letters
 
 
 def lead(sentences: Sequence[str], count: int) -> list[str]:
-    """The first sentences."""
+    """Return the first sentences."""
     return list(sentences[:count])
 
 
 def baselines(documents: Sequence[Document], training: Sequence[list[str]]) -> dict[str, list[list[str]]]:
-    """Lead of as many sentences and LexRank of as many words as the `training` references have on average, and the
-    oracle: "lead", "lexrank", "oracle" -> summaries. Words are those that ROUGE counts on these documents."""
+    """Make the summaries of "lead", "lexrank" and "oracle".
+
+    Lead has as many sentences and LexRank as many words as the `training` references on average. Words are those that
+    ROUGE counts on these documents.
+    """
     all_letters = counted_in(documents)
     count = round(float(np.mean([len(reference) for reference in training])))
     words = round(float(np.mean([sum(len(s.split()) for s in reference) for reference in training])))
@@ -30,12 +33,12 @@ def baselines(documents: Sequence[Document], training: Sequence[list[str]]) -> d
 
 
 def counted_in(documents: Sequence[Document]) -> bool:
-    """Whether words of all letters are counted in summaries of these documents, by their references."""
+    """Return whether words of all letters are counted in summaries of these documents, by their references."""
     return need_all_letters(sentence for document in documents for sentence in document.summary)
 
 
 def random_sentences(sentences: Sequence[str], count: int, random: np.random.Generator) -> list[str]:
-    """Sentences chosen at random, in document order: what any choice has to beat."""
+    """Choose sentences at random, in document order: what any choice has to beat."""
     chosen = random.choice(len(sentences), min(count, len(sentences)), replace=False)
     return [sentences[int(i)] for i in sorted(chosen)]
 
@@ -47,13 +50,13 @@ def lexrank(
     damping: float = 0.85,
     all_letters: bool | None = None,
 ) -> list[str]:
-    """The most central sentences, in document order, until there are `words` (Erkan and Radev 2004).
+    """Choose the most central sentences, in document order, until there are `words` (Erkan and Radev 2004).
 
     Two sentences are connected when the cosine of their tf-idf vectors, a sentence counting as a document, reaches
     `threshold`; where there is none (continuous LexRank), by the weight of their cosine. Centrality is the stationary
     distribution of a walk that follows edges with probability `damping`.
 
-    all_letters: which words are counted (`counted_words`); None: the sentences tell.
+    all_letters: which words are counted (`counted_words`); None: as the sentences need it.
     """
     if not sentences:
         return []

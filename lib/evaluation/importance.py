@@ -22,21 +22,21 @@ from lib.system.errors import InputError
 
 
 def batch_alone(model: Summarizer, document: EncodedDocument) -> Batch:
-    """A batch of one document, where the model computes."""
+    """Make a batch of one document, where the model computes."""
     return make_batch([document], model.config.vocab_size).to(next(model.parameters()).device)
 
 
 def _by_unit(words: np.ndarray, document: EncodedDocument) -> np.ndarray:
-    """Sums over the words of each unit: [N] -> [L]."""
+    """Sum over the words of each unit: [N] -> [L]."""
     lengths = document.sentence_lengths
     return np.add.reduceat(words, np.cumsum(lengths) - lengths)
 
 
 @torch.no_grad()
 def by_attention(model: Summarizer, document: EncodedDocument) -> np.ndarray:
-    """Attention to each unit while the model reads the document's reference, summed over its words: [L].
+    """Compute the attention to each unit while the model reads the document's reference, summed over its words: [L].
 
-    Raises ValueError for a model that shows no weights of words.
+    Raises InputError for a model that shows no weights of words.
     """
     model.eval()
     batch = batch_alone(model, document)
@@ -47,8 +47,10 @@ def by_attention(model: Summarizer, document: EncodedDocument) -> np.ndarray:
 
 
 def by_erasure(model: Summarizer, document: EncodedDocument, batch_size: int = 16) -> np.ndarray:
-    """What the reference's log-probability, in nats a word, loses without each unit: [L]. Words that the vocabulary
-    does not have do not count: those that stand in the unit alone could not be copied any more."""
+    """Compute what the reference's log-probability, in nats a word, loses without each unit: [L].
+
+    Words that the vocabulary does not have do not count: those that only the unit has could not be copied any more.
+    """
     units = range(len(document.sentence_lengths))
     documents = [document, *(without_unit(document, unit) for unit in units)]
     whole, *without = log_probs(model, documents, batch_size=batch_size, only_known=True)
@@ -56,10 +58,10 @@ def by_erasure(model: Summarizer, document: EncodedDocument, batch_size: int = 1
 
 
 def by_gradient(model: Summarizer, document: EncodedDocument) -> np.ndarray:
-    """Gradient of the reference's log-probability times the input, the size for each word (Jain and Wallace 2019),
-    summed over the words of each unit: [L].
+    """Compute |gradient of the reference's log-probability x input| of each word (Jain and Wallace 2019), summed over
+    the words of each unit: [L].
 
-    Raises ValueError for a model that does not embed all words of the text before it writes.
+    Raises InputError for a model that does not embed the text before it writes.
     """
     model.eval()
     batch = batch_alone(model, document)
@@ -94,8 +96,7 @@ MEASURES = {"attention": by_attention, "erasure": by_erasure, "gradient times in
 
 
 def rank_agreement(first: np.ndarray, second: np.ndarray) -> float:
-    """Rank agreement of two measures of the units of a text, [L] each: Spearman's correlation; 0 where one of them is
-    the same for all."""
+    """Compute Spearman's correlation of two measures of the units of a text, [L] each; 0 where one is constant."""
     if np.ptp(first) == 0 or np.ptp(second) == 0:
         return 0.0
     return float(np.corrcoef(rankdata(first), rankdata(second))[0, 1])
