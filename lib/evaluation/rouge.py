@@ -77,7 +77,8 @@ def limited_recall(
 ) -> np.ndarray:
     """Compute recall of R-1, R-2 and R-L of each summary's first `limit` bytes: [documents, 3], in percent.
 
-    DUC 2004's measure. Words are as `rouge` has them. Of several references the best counts, averaged over leaving one out (Lin 2004, 2.1).
+    DUC 2004's measure. Words are as `rouge` has them. Of several references the best counts, averaged over leaving
+    one out (Lin 2004, 2.1).
     """
     rows = []
     words_of_each = words_for([list(chain(*texts)) for texts in references])
