@@ -86,8 +86,7 @@ def slides(run: Run, documents: Sequence[Document], _: Namespace) -> dict:
         part = slice(first, first + TOGETHER)
         # as many words as a summary in training had for each window
         max_length = max(run.decode.max_length, run.options.summary_tokens // in_training * counts[part][-1])
-        decode = replace(run.decode, max_length=max_length)
-        best = search_split(run.model, texts[part], run.vocabulary, decode, batch_size=TOGETHER)
+        best = search_split(run.model, texts[part], run.vocabulary, replace(run.decode, max_length=max_length))
         jumps += [jumps_of(hypothesis.ids) for hypothesis in best]
     numbers = {}
     for i in range(5):
