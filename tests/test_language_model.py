@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from lib.data.batch import make_batch, rows_of
+from lib.data.batch import rows_of
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.data.pieces import Pieces
 from lib.data.vocabulary import BOS, EOS, PARAGRAPH_END, SENTENCE_END
-from lib.decoding.search import choices
+from lib.decoding.search import choose_sentences
 from lib.models.sentence_extractors import SentencePointer
 from lib.models.t_dmca import TDMCA, LocalLayer, TDMCAConfig
 from lib.models.tlm import TLM, CausalLayer, TLMConfig
@@ -217,8 +217,7 @@ def test_training_reads_what_is_right_and_the_test_what_is_chosen():
         documents = list(texts.split(name, 6))
         chosen = [np.flatnonzero(d.labels).tolist() for d in found[name]]
         if name != "train":
-            batches = [make_batch([d], len(found.vocabulary)) for d in found[name]]
-            chosen = choices(pointer, batches)
+            chosen = choose_sentences(pointer, found[name], found.vocabulary)
         for ours, d, numbers in zip(corpus[name], documents, chosen, strict=True):
             same_document(ours, encode_sequence((d, numbers), corpus.vocabulary, setup.options, name == "train"))
             assert (len(ours.sentence_lengths) > 1) == (name == "train")

@@ -17,7 +17,7 @@ from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus, TextEncoder, watched
 from lib.data.sections import choose_sections
 from lib.data.vocabulary import PARAGRAPH_END, UNK, Vocabulary
-from lib.decoding.search import batches, choices
+from lib.decoding.search import choose_sentences
 from lib.evaluation.baselines import matches
 from lib.models.sentence_extractors import (
     SentenceClassifier,
@@ -165,7 +165,7 @@ def _chosen(split: Sequence[EncodedDocument], pieces: Pieces, pointer: SentenceP
     """Numbers of the sentences that stand for each document: by Sent-PTR, or those that are right."""
     if pointer is None:
         return (np.flatnonzero(document.labels).tolist() for document in split)  # type: ignore[arg-type]
-    return choices(pointer, batches(pointer, split, 16, pieces))
+    return choose_sentences(pointer, split, pieces)
 
 
 def train_pointer(prepared: PreparedCorpus, options: SequenceOptions, progress: bool = True) -> SentencePointer:
