@@ -19,9 +19,8 @@ from pathlib import Path
 from companion.results.kept import keep, render
 from companion.results.numbers import REFERENCES, make_table, page_table, support_table
 from companion.results.scores_file import SCORES, read_table_scores, write_table_scores
+from companion.results.tables import TABLES
 from companion.results.text import markdown
-from lib.papers import table_named
-from lib.papers.tables import Row
 from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError, one_of
 from lib.system.files import read_numbers, write_json, write_whole
@@ -55,11 +54,12 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _table(args: Namespace) -> None:
-    table = table_named(args.name)[1]
+    table = TABLES[one_of(args.name, TABLES, "table")]
+    rows = {row.label: row for row in table.rows_for(args.corpus) if row.part}
     scored = read_table_scores(args.add_to) if args.add_to else {}
     for label, path in map(_labelled, args.scores):
-        row = _row_of(label, args.name, args.corpus)
-        needed = ("seed", "steps", "parameters", "made_with") if row.run else ()
+        row = rows[one_of(label, rows, f"row of {args.name} on {args.corpus}")]
+        needed = ("seed", "steps", "parameters", "made_with") if row.is_run else ()
         scores = _read_scores(path, row.part, needed)
         of_row = scored.setdefault(label, [])
         if any(other.get("seed") == scores.get("seed") for other in of_row):
@@ -75,13 +75,6 @@ def _labelled(argument: str) -> tuple[str, Path]:
     if not label:
         raise InputError(f"{argument!r}: scores are LABEL=FILE")
     return label, Path(path)
-
-
-def _row_of(label: str, table_name: str, corpus: str) -> Row:
-    """Find the row of a label. Raises InputError where the table has none for scores on this corpus."""
-    table = table_named(table_name)[1]
-    rows = {row.label: row for row in table.rows_for(corpus) if row.part}
-    return rows[one_of(label, rows, f"row of {table_name} on {corpus}")]
 
 
 def _read_scores(path: Path, part: str, needed: tuple[str, ...] = ()) -> dict:

@@ -10,6 +10,7 @@ have the number of the document instead of its title, its text and its reference
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,13 @@ import numpy as np
 
 import lib
 from companion.pages.figures import attention_maps, draw, maximum_attention, shaded_words, use_style
+from companion.results.tables import SHOWN
 from lib.data.corpora import check_unpublished, load_corpus, unseen
 from lib.data.documents import Document
 from lib.data.registry import is_private
 from lib.decoding.run import Run, Summary
+from lib.decoding.search import DECODINGS
 from lib.evaluation.baselines import lead
-from lib.papers import made_of_runs_named
-from lib.papers.tables import DECODINGS, RunFigure
 from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError, one_of, printable
 from lib.system.files import write_json, write_whole
@@ -39,7 +40,7 @@ def samples(name: str, runs: dict[str, Run], documents: Sequence[Document], corp
     runs: by the label of their row; rows without a run are left out. A run whose own decoding blocks n-grams writes
     twice, with and without that rule.
     """
-    table, by_row = made_of_runs_named(name)[1], {}
+    table, by_row = SHOWN[name], {}
     for row in table.rows:
         if row.part == "lead-3":
             by_row[row.label] = [" ".join(lead(document.sentences, 3)) for document in documents]
@@ -85,21 +86,17 @@ def _summaries(run: Run, documents: Sequence[Document], name: str) -> list[Summa
     return summaries
 
 
-def _memory_maps(name: str, columns: str):
+def _memory(runs: dict[str, Run], documents: Sequence[Document], name: str, columns: str) -> tuple[Any, dict]:
     """Panels of a memory's weights [r slots, columns] for each run and document."""
-
-    def numbers(runs: dict[str, Run], documents: Sequence[Document]) -> tuple[Any, dict]:
-        panels = []
-        for label, run in runs.items():
-            for number, summary in enumerate(_summaries(run, documents, name), 1):
-                weights = summary.attention[name]
-                weights = weights.T if name == "slots" else weights
-                title = label if len(documents) == 1 else f"{label}, paper {number}"
-                panels.append({"title": title, "weights": weights, "columns": columns})
-        top = max(float(panel["weights"].max()) for panel in panels)
-        return attention_maps, {"panels": panels, "rows": "slot", "columns": "", "top": top}
-
-    return numbers
+    panels = []
+    for label, run in runs.items():
+        for number, summary in enumerate(_summaries(run, documents, name), 1):
+            weights = summary.attention[name]
+            weights = weights.T if name == "slots" else weights
+            title = label if len(documents) == 1 else f"{label}, paper {number}"
+            panels.append({"title": title, "weights": weights, "columns": columns})
+    top = max(float(panel["weights"].max()) for panel in panels)
+    return attention_maps, {"panels": panels, "rows": "slot", "columns": "", "top": top}
 
 
 def _largest(runs: dict[str, Run], documents: Sequence[Document]) -> tuple[Any, dict]:
@@ -128,9 +125,9 @@ def _importance(runs: dict[str, Run], documents: Sequence[Document]) -> tuple[An
     return shaded_words, {"panels": panels, "label": "mean α"}
 
 
-MAPS = {  # by `RunFigure.attention`: a plot and its numbers
-    "heads": _memory_maps("heads", "sentence"),  # [r, L]
-    "slots": _memory_maps("slots", "word of the summary"),  # [T, r]
+MAPS = {  # by `Shown.attention`: a plot and its numbers
+    "heads": partial(_memory, name="heads", columns="sentence"),  # [r, L]
+    "slots": partial(_memory, name="slots", columns="word of the summary"),  # [T, r]
     "largest": _largest,
     "importance": _importance,
 }
@@ -150,10 +147,10 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _show(args: Namespace) -> None:
-    shown = made_of_runs_named(args.name)[1]
-    if isinstance(shown, RunFigure) and shown.attention == "importance":  # its panels are the texts
+    shown = SHOWN[one_of(args.name, SHOWN, "table")]
+    if shown.attention == "importance":  # its panels are the texts
         check_unpublished(args.output.with_suffix(".json"), args.dataset)
-    labels, runs = [row.label for row in shown.rows if row.run], {}
+    labels, runs = [row.label for row in shown.rows if row.is_run], {}
     for pair in args.runs:
         label, _, folder = pair.partition("=")
         one_of(label, labels, f"row of {args.name}")
@@ -161,7 +158,7 @@ def _show(args: Namespace) -> None:
     trained_on = [run.config["corpus"] for run in runs.values()]
     count = shown.documents if args.documents is None else args.documents
     documents = unseen(load_corpus(args.dataset), "test", trained_on, count)
-    if isinstance(shown, RunFigure):
+    if shown.attention:
         plot, numbers = MAPS[shown.attention](runs, documents)
         use_style()
         draw(plot, args.output.stem, args.output.parent, shown.title, **numbers)

@@ -3,8 +3,7 @@
     python -m companion.trained keep runs/mem2mem              # into trained/mem2mem: all that lib.load needs
     python -m companion.trained score mem2mem                  # into trained/mem2mem/table.json, and its card
 
-A run is scored twice, with
-plain beam search and with trigram blocking, beside Lead and LexRank of as many words.
+A run is scored twice, with plain beam search and with trigram blocking, beside Lead and LexRank of as many words.
 """
 
 import json
@@ -18,33 +17,37 @@ from safetensors.torch import save
 import lib
 from companion.results.kept import render
 from companion.results.numbers import table_numbers
+from companion.results.tables import TRAINED, Row, Table, TrainedRun
 from companion.results.text import markdown
 from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
 from lib.decoding.run import Run
-from lib.decoding.search import summarize
+from lib.decoding.search import DECODINGS, summarize
 from lib.evaluation.baselines import counted_in, lexrank
 from lib.evaluation.scores import about, cut, score_systems
-from lib.papers import PAPERS
-from lib.papers.tables import DECODINGS, Kept, Row, RunSpec, Table
 from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import RunError, one_of
 from lib.system.files import trained_folder, write_json, write_whole
 from lib.training.folder import weights_of
 
 
-def keep_run(folder: Path) -> Path:
-    """Copy what using a run takes, its weights in 16 bits (float16). Raises RunError for a run that is not kept."""
+def keep_run(folder: Path, replace_stored: bool = False) -> Path:
+    """Copy what using a run takes, its weights in 16 bits (float16).
+
+    Raises RunError for a run of a model of which none is kept, or, unless `replace_stored`, where one is stored.
+    """
     run = lib.load(folder, device="cpu")
-    names = {variant: name for name, variant in PAPERS[run.config["paper"]].kept_runs.items()}
-    variant = run.config["variant"]
-    if variant not in names:
-        raise RunError(f"{folder}: a run of {variant}; the project keeps those of {', '.join(names) or 'none'}")
+    names = {(kept.paper, kept.variant): name for name, kept in TRAINED.items()}
+    model = run.config["paper"], run.config["variant"]
+    if model not in names:
+        raise RunError(f"{folder}: a run of {', '.join(model)}; the project keeps none of this model")
+    to = trained_folder(names[model])
+    if (to / "config.json").exists() and not replace_stored:
+        raise RunError(f"{to} holds a run already: give --replace to replace it")
     weights = {
         name: (value.half() if value.is_floating_point() else value).contiguous()
         for name, value in weights_of(run.model).items()
     }
-    to = trained_folder(names[variant])
     write_whole(to / "best.safetensors", save(weights, {"meta": json.dumps({"step": run.step})}))
     write_json(to / "config.json", {**run.config, "weights": "best"})
     write_whole(to / "metrics.jsonl", "".join(json.dumps(m) + "\n" for m in run.metrics))
@@ -57,47 +60,46 @@ def score(name: str, dataset: str = "", documents: int | None = None) -> dict:
 
     name: its folder's.
     """
-    runs = {folder: (paper, paper.kept) for paper in PAPERS.values() if paper.kept for folder in paper.kept_runs}
-    paper, scoring = runs[one_of(name, runs, "trained run")]
+    kept = TRAINED[one_of(name, TRAINED, "trained run")]
     run = lib.load(trained_folder(name))
-    corpus = dataset or scoring.dataset
-    texts = unseen(load_corpus(corpus), "test", [run.config["corpus"]], documents or scoring.documents)
-    title = paper.title_of(paper.kept_runs[name])
-    systems = _systems(title, scoring, run, texts)
-    scores = {**about(run, corpus, texts, "test"), "parts": score_systems(systems, texts, run.options, scoring.cut)}
+    corpus = dataset or run.config["corpus"]
+    texts = unseen(load_corpus(corpus), "test", [run.config["corpus"]], documents or kept.documents)
+    systems = _systems(kept, run, texts)
+    words = kept.words if kept.cut else None
+    scores = {**about(run, corpus, texts, "test"), "parts": score_systems(systems, texts, run.options, words)}
     command = ["python", "-m", "companion.trained", "score", name]
     if dataset:
         command += ["--dataset", scores["corpus"]]
     of_systems = {label: [scores] for label in systems}
     numbers = table_numbers(
-        table_of(title, systems), of_systems, scores["corpus"], run.config["preset"], shlex.join(command)
+        table_of(kept, systems), of_systems, scores["corpus"], run.config["preset"], shlex.join(command)
     )
     for metric in ("R-1", "R-2", "R-Lsum"):
         del numbers["rows"][-1]["scores"][metric]  # of the references against themselves
     return {"table": "trained", **numbers, "hours": round(run.hours, 2)}
 
 
-def table_of(title: str, systems: Iterable[str]) -> Table:
-    """The table of a trained run: the model's two rows first, the references last."""
+def table_of(kept: TrainedRun, systems: Iterable[str]) -> Table:
+    """Describe the table of a trained run: the model's two rows first, the references last."""
     plain, ruled, *others, references = systems
-    rows = [Row(label, run=RunSpec(), part=label) for label in (plain, ruled)]
+    rows = [Row(label, variant=kept.variant, part=label) for label in (plain, ruled)]
     rows += [Row(label, part=label) for label in (*others, references)]
     pairs = [(other, of_model) for of_model in (plain, ruled) for other in others] + [(plain, ruled)]
-    return Table(f"{title}, the trained run", tuple(rows), tuple(pairs), measure="repetition")
+    return Table(kept.paper, f"{kept.title}, the trained run", tuple(rows), tuple(pairs), measure="repetition")
 
 
-def _systems(title: str, scoring: Kept, run: Run, texts: list[Document]) -> dict[str, list[list[str]]]:
-    """The summaries of each system, by name."""
+def _systems(kept: TrainedRun, run: Run, texts: list[Document]) -> dict[str, list[list[str]]]:
+    """Make the summaries of each system, by name."""
     encoded, systems = run.encode(texts), {}
     for how, size in DECODINGS.items():
         decode = replace(run.decode, block_ngrams=size)
-        systems[f"{title}, {how}"] = summarize(run.model, encoded, run.vocabulary, decode)
-    leads = [cut(d.sentences, scoring.words, run.options, d.tokenised) for d in texts]
-    systems[f"Lead ({scoring.words} words)"] = leads
-    if scoring.cut is not None:  # a headline is no choice of sentences
+        systems[f"{kept.title}, {how}"] = summarize(run.model, encoded, run.vocabulary, decode)
+    leads = [cut(d.sentences, kept.words, run.options, d.tokenised) for d in texts]
+    systems[f"Lead ({kept.words} words)"] = leads
+    if kept.cut:  # a headline is no choice of sentences
         letters = counted_in(texts)
-        central = [lexrank(d.sentences, scoring.words, all_letters=letters) for d in texts]
-        systems[f"LexRank (sentences, {scoring.words} words)"] = central
+        central = [lexrank(d.sentences, kept.words, all_letters=letters) for d in texts]
+        systems[f"LexRank (sentences, {kept.words} words)"] = central
     systems["References"] = [d.summary for d in texts]
     return systems
 
@@ -107,6 +109,7 @@ def main(arguments: list[str] | None = None) -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     keep = commands.add_parser("keep", help="a run, in 16 bits, under its name")
     keep.add_argument("folder", type=Path, help="that lib.train wrote")
+    keep.add_argument("--replace", action="store_true", help="replace the run that is stored")
     scored = commands.add_parser("score", help="the table of a kept run")
     scored.add_argument("name", help="of its folder")
     scored.add_argument("--dataset", default="", help="by default the corpus that it was trained on")
@@ -115,7 +118,7 @@ def main(arguments: list[str] | None = None) -> None:
     args = parser.parse_args(arguments)
     with plain_errors():
         if args.command == "keep":
-            print(keep_run(args.folder))
+            print(keep_run(args.folder, args.replace))
             return
         numbers = score(args.name, args.dataset, args.documents)
         write_json(args.output or trained_folder(args.name) / "table.json", numbers)

@@ -8,17 +8,13 @@ import re
 from pathlib import Path
 
 
-def commands() -> dict[str, str]:
-    """The first sentence of each command's docstring, by name. None is imported."""
+def main() -> None:
+    """Print the first sentence of each command's docstring. None is imported."""
     home = Path(__file__).parent
     paths = {path.stem: path for path in home.glob("[!_]*.py")}
-    paths |= {path.parent.name: path for path in home.glob("*/__main__.py")}
-    docstrings = {name: ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "" for name, path in paths.items()}
-    return {name: re.split(r"(?<=\.)\s", docstrings[name])[0] for name in sorted(docstrings)}
-
-
-def main() -> None:
-    for name, sentence in commands().items():
+    for name, path in sorted(paths.items()):
+        docstring = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+        sentence = re.split(r"(?<=\.)\s", docstring)[0]
         print(f"python -m lib.{name:<12} {sentence}")
 
 

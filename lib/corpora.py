@@ -9,12 +9,11 @@ A folder of text whose words are separated by spaces says so in its corpus.json:
 """
 
 import sys
-from itertools import islice
+from collections import Counter
 
 from lib.data.corpora import load_corpus
 from lib.data.documents import SPLITS, CorpusError
 from lib.data.registry import CORPORA
-from lib.data.tokenize import looks_tokenised
 from lib.system.command_line import plain_errors
 
 
@@ -33,24 +32,18 @@ def contents(dataset: str) -> str:
     """Documents, sentences and words of each split, and what was left out. Raises CorpusError."""
     corpus, lines = load_corpus(dataset, errors="skip"), []
     for split_name in SPLITS:
-        documents = sentences = words = summary = 0
+        sums: Counter[str] = Counter()
         try:
             for document in corpus.split(split_name):
-                documents += 1
-                sentences += len(document.sentences)
-                words += sum(len(s.split()) for s in document.sentences)
-                summary += sum(len(s.split()) for s in document.summary)
+                sums["words in"] += sum(len(s.split()) for s in document.sentences)
+                sums["sentences,"] += len(document.sentences)
+                sums["of summary"] += sum(len(s.split()) for s in document.summary)
         except CorpusError as error:
             lines.append(f"{split_name}: {error}")
             continue
-        lines.append(
-            f"{split_name}: {documents:,} documents, in the mean {words / documents:,.0f} words in "
-            f"{sentences / documents:,.0f} sentences, {summary / documents:,.0f} of summary"
-        )
-        first = [s for d in islice(corpus.split(split_name), 100) for s in d.sentences if not d.tokenised]
-        if looks_tokenised(first[:1_000]):
-            lines.append(f'{split_name}: it looks tokenised. Its corpus.json can say {{"tokenised": true}}')
-        list(corpus.split(split_name))
+        documents = corpus.passes[split_name].used
+        means = " ".join(f"{total / documents:,.0f} {what}" for what, total in sums.items())
+        lines.append(f"{split_name}: {documents:,} documents, in the mean {means}")
     return "\n".join([*lines, corpus.report()])
 
 

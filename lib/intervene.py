@@ -35,7 +35,7 @@ from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
 from lib.data.vocabulary import EOS, SLIDE_SYMBOL, UNK
 from lib.decoding.run import Run
-from lib.decoding.search import by_length, written
+from lib.decoding.search import search_split
 from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.evaluation.importance import MEASURES, rank_agreement
 from lib.evaluation.interventions import NOTHING, Change, changes_of, log_probs
@@ -112,8 +112,8 @@ def intervene(
     run: Run, documents: Sequence[Document], changes: dict[str, Change], of: str = "references",
     process: Process = ALONE,
 ) -> Iterator[dict]:  # fmt: skip
-    """A row of each change: mean log-probability in nats a word, what it differs by from the same texts without the
-    change with its paired interval, and the values of all documents."""
+    """Yield a row for each change: the mean log-probability in nats a word, its difference from the unchanged texts
+    with a paired interval, and the values of all documents."""
     encoded, values_of = run.encode(documents), partial(log_probs, run.model, process=process)
     texts = _written(run, encoded, process) if of == "summaries" else encoded
     own = {only: values_of(texts, only_known=only) for only in sorted({c.only_known for c in changes.values()})}
@@ -121,7 +121,10 @@ def intervene(
         read = texts
         if change.text:
             read = run.encode([change.text(document) for document in documents])
-            read = [_with_target(d, text.target, len(run.vocabulary)) for d, text in zip(read, texts)]
+            # copy ids of the other reading are other words here: they are [UNK]
+            known = len(run.vocabulary)
+            targets = [np.where(text.target < known, text.target, UNK).astype(np.int32) for text in texts]
+            read = [replace(document, target=target) for document, target in zip(read, targets)]
         values = own[change.only_known] if change is NOTHING else values_of(read, change)
         seen = paired_bootstrap(own[change.only_known], values)
         yield {
@@ -134,7 +137,7 @@ def intervene(
 def agreements(
     run: Run, documents: Sequence[Document], of: str = "references", process: Process = ALONE
 ) -> Iterator[dict]:
-    """A row of each pair of MEASURES: the mean over documents of the rank agreement of the importance of units, with
+    """Yield a row for each pair of MEASURES: the mean rank agreement over documents of the importance of units, with
     its interval, and the values of all documents. A document of one unit has no ranks and is left out."""
     encoded = run.encode(documents)
     texts = _written(run, encoded, process) if of == "summaries" else encoded
@@ -151,7 +154,7 @@ def agreements(
 
 
 def mean_row(name: str, what: str, values: np.ndarray, digits: int = 5, **more: Any) -> dict:
-    """A row of the mean of a measure over documents, with its interval and their values."""
+    """Make a row of the mean of a measure over documents, with its interval and their values."""
     mean = interval(values)
     return {
         "change": name, "what": what, "mean": mean.mean, "low": mean.low, "high": mean.high, "text": str(mean),
@@ -160,16 +163,10 @@ def mean_row(name: str, what: str, values: np.ndarray, digits: int = 5, **more: 
 
 
 def _written(run: Run, documents: Sequence[EncodedDocument], process: Process) -> list[EncodedDocument]:
-    """Documents whose reference is what the run writes of them."""
-    write = partial(written, run.model, config=run.decode, process=process)
-    best = by_length(write, run.model, documents, run.vocabulary)
+    """Replace the reference of each document by what the run writes of it."""
+    best = search_split(run.model, documents, run.vocabulary, run.decode, process=process)
     targets = [np.array([*hypothesis.ids, EOS], dtype=np.int32) for hypothesis in best]
     return [replace(document, target=target) for document, target in zip(documents, targets)]
-
-
-def _with_target(document: EncodedDocument, target: np.ndarray, size: int) -> EncodedDocument:
-    """A document with the reference of another reading of it, whose copy ids are other words here: they are [UNK]."""
-    return replace(document, target=np.where(target < size, target, UNK).astype(np.int32))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ Several GPUs share the documents, and write what one would:
 
 import json
 import re
-import sys
 from argparse import Namespace
 from collections.abc import Iterable
 from dataclasses import replace
@@ -32,7 +31,7 @@ import numpy as np
 import lib
 from lib.data.corpora import check_unpublished, learned_from, unseen
 from lib.data.options import Options
-from lib.evaluation.scores import intervals, score_baselines, score_run, score_summaries
+from lib.evaluation.scores import intervals, score_run, score_systems, setting
 from lib.evaluation.summaries import read_summary_sentences, write_summaries
 from lib.papers import PAPERS, resolve
 from lib.papers.paper import corpus_for
@@ -84,7 +83,8 @@ def main(arguments: list[str] | None = None) -> None:
             return
         write_whole(output, json.dumps(scores, ensure_ascii=False) + "\n")
         for name, part in scores["parts"].items():
-            print(f"{output}: {name}, ROUGE", " / ".join(f"{x:.2f}" for x in np.mean(part["rouge"], 0)))
+            means = " / ".join(f"{x:.2f}" for x in np.mean(part["rouge"], 0))
+            print(f"{output}: {name}, ROUGE {means} ({len(scores['ids'])} documents)")
             shares = (f"{column} {share}" for column, share in intervals("support", part).items())
             print(f"{output}: {name}, in percent:", "; ".join(shares))
         if "letters" in scores:
@@ -134,27 +134,21 @@ def _scaled(options: Options, pairs: Iterable[str]) -> Options:
     return replace(options, **changes)
 
 
-def _summaries(args: Namespace, output: Path, _process: Process) -> dict:
-    if output.resolve() == args.file.resolve():
-        raise InputError(f"--output {output}: the summaries themselves. Name another file.")
+def _summaries(args: Namespace, *_: Any) -> dict:
     by_id = read_summary_sentences(args.file)
     corpus = Path(_scored(args))
     split = corpus_for(args.dataset, args.errors, args.test).split(args.split, args.limit)
-    size = 0  # of the part of the split that was read
-    documents = []
-    for document in split:
-        size += 1
-        if document.id in by_id:
-            documents.append(document)
-        if len(documents) == args.documents:
-            break
+    documents = list(islice((d for d in split if d.id in by_id), args.documents))
     if args.documents is None and (unknown := by_id.keys() - {d.id for d in documents}):
         raise InputError(f"{args.file}: {corpus.name} has no {args.split} document {min(unknown)!r}")
     if not documents:
         raise InputError(f"{args.file}: no summary of a {args.split} document of {corpus.name}")
-    if len(documents) < size:
-        print(f"{args.file}: scores are of {len(documents)} of {size} {args.split} documents", file=sys.stderr)
-    return score_summaries([by_id[d.id] for d in documents], documents, args.split, args.file.stem, corpus.name)
+    systems = {"summaries": [by_id[d.id] for d in documents], "reference": [d.summary for d in documents]}
+    return {
+        "model": args.file.stem,
+        **setting(corpus.name, documents, args.split),
+        "parts": score_systems(systems, documents),
+    }
 
 
 def _baselines(args: Namespace, *_: Any) -> dict:
@@ -165,9 +159,15 @@ def _baselines(args: Namespace, *_: Any) -> dict:
     encoded = list(islice((d for d in corpus[args.split] if d.id not in seen), args.documents))
     ids = {d.id for d in encoded}
     by_id = {d.id: d for d in texts.split(args.split) if d.id in ids}
-    if missing := ids - by_id.keys():
-        raise InputError(f"document {min(missing)!r} is prepared, but not in the corpus any more")
-    return score_baselines(setup, corpus, [by_id[d.id] for d in encoded], encoded, args.split)
+    documents = [by_id[d.id] for d in encoded]
+    systems = setup.paper.baselines(documents, encoded, corpus)
+    systems["reference"] = [document.summary for document in documents]
+    return {
+        "model": setup.paper.name,
+        "variant": setup.variant,
+        **setting(corpus.name, documents, args.split, len(corpus["train"])),
+        "parts": score_systems(systems, documents, corpus.options),
+    }
 
 
 if __name__ == "__main__":

@@ -9,9 +9,7 @@ A text is plain, Markdown, an article in JATS's XML, or with the extra `files` P
 heading begins a section. JSON lines (.jsonl, .json, or on standard input), .csv and .parquet hold records, with
 sections or paragraphs, as corpora do; a reference is not needed. --html writes one page that shows text and summary
 side by side: pointing at a word of the summary shows where the model looked, and which sentences of the text carry
-its sentence; numbers, names and words that the text does not have are marked (`lib.evaluation.support`). --against
-puts summaries that another system wrote of the same texts into it: JSON lines of {id, summary}, where the id is the
-name of a text, or lines of --json.
+its sentence; numbers, names and words that the text does not have are marked (`lib.evaluation.support`).
 
 Summaries are written for people: each word in the form that the text has, [number] for <dig>, without a last sentence
 that is cut. --json has these sentences ("readable") beside the model's own words ("sentences"), which scores are of.
@@ -32,6 +30,7 @@ from argparse import Namespace
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -44,11 +43,9 @@ from lib.data.files import read_text_file, texts_of
 from lib.data.plain_text import left_out_words
 from lib.data.readers import parse_json, reading, records_reader
 from lib.decoding.run import Run, Summary
-from lib.decoding.summary_page import ShownDocument, ShownSummary, ShownText, cased_names, write_page
-from lib.evaluation.summaries import read_summary_sentences
-from lib.evaluation.support import Names
+from lib.decoding.summary_page import ShownDocument, ShownText, write_page
+from lib.evaluation.support import Names, names_of
 from lib.models.summarizer import Extractor
-from lib.models.tlm import TLM
 from lib.papers import paper
 from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError, printable
@@ -69,10 +66,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="a line of JSON for each text, with what was read of it")
     parser.add_argument("--html", type=Path, metavar="OUT", help="write a page that shows where the model looked")
-    parser.add_argument(
-        "--against", action="append", default=[], type=Path, metavar="FILE",
-        help="summaries of the same texts by another system, for the page of --html; may be given several times",
-    )  # fmt: skip
     parser.add_argument("--words", type=int, metavar="N", help="at most so many words (pieces) in a summary")
     parser.add_argument("--min-words", type=int, metavar="N", help="at least so many; by default the run's number")
     parser.add_argument("--weights", default="", help="best, last, best-STEP or average; by default the run's own")
@@ -83,22 +76,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _summarize(args: Namespace, process: Process) -> None:
-    if args.against and not args.html:
-        raise InputError(f"--against {args.against[0]}: it is shown in the page of --html: name one")
-    check_page("--html", args.html, (*args.files, *args.against))
+    if args.html:
+        check_page("--html", args.html, args.files)
     named = list(read_texts(args.files))
     if not named:
         raise CorpusError(f"{', '.join(map(str, args.files))}: there is nothing to summarize")
-    run = of_length(lib.load(args.run, args.weights, args.device), args.words, args.min_words)
+    run = with_length(lib.load(args.run, args.weights, args.device), args.words, args.min_words)
     names = [name for name, _ in named]
     documents = run.documents([text for _, text in named], names)
-    against = [(str(path), summaries_of(documents, names, path)) for path in args.against]
-    summaries = _in_parts(run, documents, bool(args.html or args.json), process)
+    progress = partial(tqdm, desc="summaries", unit=" batches", delay=2, leave=False, disable=process.rank > 0)
+    how = {"attention": bool(args.html or args.json), "progress": progress, "process": process}
+    parts = (documents[start : start + AT_ONCE] for start in range(0, len(documents), AT_ONCE))
+    summaries = chain.from_iterable(run.summarize(part, **how) for part in parts)
     if process.rank:  # the first process writes what all have made
         deque(summaries, 0)
         return
-    by_others = (sentences for _, by_text in against for sentences in by_text)
-    known_names = cased_names([*(d.sentences for d in documents), *by_others] if args.html else [])
+    known_names = names_of(documents)
     shown = []
     for number, ((name, text), document, summary) in enumerate(zip(named, documents, summaries)):
         left_out = left_out_words(text) if isinstance(text, str) else 0
@@ -112,17 +105,14 @@ def _summarize(args: Namespace, process: Process) -> None:
             line = "\n" * (number > 0) + heading + "\n".join(summary.readable.sentences)
         print(printable(line), flush=True)  # what is made is not lost
         if args.html:
-            others = [(system, by_text[number]) for system, by_text in against]
-            shown.append(_shown(run, document, name, summary, notes, known_names, others))
+            shown.append(_shown(run, document, name, summary, notes, known_names))
     if args.html:
         page = write_page(args.html, model_name(run), shown)
         print(f"{page}: {len(shown)} summaries, and where the model looked", file=sys.stderr)
 
 
-def check_page(option: str, page: Path | None, texts: Sequence[Path]) -> None:
+def check_page(option: str, page: Path, texts: Sequence[Path]) -> None:
     """Raise InputError for a page that cannot be written, or that would replace one of the texts."""
-    if page is None:
-        return
     check_writable(page)
     if page.exists() and any(path.samefile(page) for path in texts):
         raise InputError(f"{option} {page}: one of the texts, and would be replaced. Name another file.")
@@ -132,29 +122,27 @@ def model_name(run: Run) -> str:
     return f"{paper(run.config['paper']).title}, {run.config['variant']}"
 
 
-def _in_parts(run: Run, documents: Sequence[Document], attention: bool, process: Process) -> Iterator[Summary]:
-    def show_progress(batches: list) -> Iterable:
-        hidden = process.rank > 0 or len(batches) < 2
-        return tqdm(batches, desc="summaries", unit=" batches", delay=2, leave=False, disable=hidden)
-
-    for start in range(0, len(documents), AT_ONCE):
-        part = documents[start : start + AT_ONCE]
-        yield from run.summarize(part, attention=attention, progress=show_progress, process=process)
-
-
 # ------------------------------------------------------------------------------------------------------------ texts
 
 
 def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, str | dict]]:
-    """Yield texts of files, or of standard input, with their names. Raises CorpusError with file and line."""
+    """Yield texts of files, or of standard input, with their names. Raises CorpusError with file and line.
+
+    Standard input that begins with a brace holds JSON lines.
+    """
     if not files:
         with reading("standard input"):
             texts = texts_of(sys.stdin.buffer.read())
-        yield from _from_input(texts[0]) if len(texts) == 1 else _articles("standard input", texts)
+        if texts[0].lstrip().startswith("{"):
+            lines = enumerate(texts[0].splitlines(), 1)
+            records = ((number, parse_json(line.encode())) for number, line in lines if line.strip())
+            yield from _records("standard input", records)
+        else:
+            yield from _articles("standard input", texts)
     for path in files:
         with reading(path):
             if read := records_reader(path):
-                yield from _records(path, read(path))
+                yield from _records(path.name, read(path))
             else:
                 yield from _articles(path.name, read_text_file(path))
 
@@ -165,46 +153,18 @@ def _articles(name: str, texts: list[str]) -> Iterator[tuple[str, str]]:
         yield f"{name}, article {number}" if len(texts) > 1 else name, text
 
 
-def _from_input(text: str) -> Iterator[tuple[str, str | dict]]:
-    """Yield a text, or records: a JSON object, an array of objects or texts, or JSON lines."""
-    records = parse_json(text.encode())
-    if isinstance(records, ValueError):
-        records = [parse_json(line.encode()) for line in text.splitlines() if line.strip()]
-        holds_records = bool(records) and isinstance(records[0], dict)
-    else:
-        records = records if isinstance(records, list) else [records]
-        holds_records = bool(records) and all(isinstance(value, dict | str) for value in records)
-        holds_records &= text.lstrip()[:1] in "[{"
-    if holds_records:
-        yield from _records(Path("standard input"), enumerate(records, 1))
-    else:
-        yield "standard input", text
-
-
-def _records(path: Path, records: Iterable[tuple[int, Any]]) -> Iterator[tuple[str, Any]]:
+def _records(name: str, records: Iterable[tuple[int, Any]]) -> Iterator[tuple[str, Any]]:
+    """Yield records, by their lines, with their names."""
     for number, value in records:
         if isinstance(value, ValueError):
-            raise CorpusError(f"{path}, line {number}: {value}")
-        yield f"{path.name}, line {number}", value
-
-
-def summaries_of(documents: Sequence[Document], names: Sequence[str], path: Path) -> list[list[str]]:
-    """Return another system's summary of each text, in sentences, by its name or, of a record, its id.
-
-    Raises InputError if the file has none of a text.
-    """
-    by_id = read_summary_sentences(path)
-    ids = [name if name in by_id else document.id for name, document in zip(names, documents)]
-    if missing := [name for name, own in zip(names, ids) if own not in by_id]:
-        known = ", ".join(map(repr, list(by_id)[:3])) + ", ..." * (len(by_id) > 3)
-        raise InputError(f"--against {path}: no summary of {missing[0]!r}; its ids are {known or 'none'}")
-    return [by_id[own] for own in ids]
+            raise CorpusError(f"{name}, line {number}: {value}")
+        yield f"{name}, line {number}", value
 
 
 # -------------------------------------------------------------------------------------------------------- summaries
 
 
-def of_length(run: Run, max_words: int | None, min_words: int | None) -> Run:
+def with_length(run: Run, max_words: int | None, min_words: int | None) -> Run:
     """Return the run with other bounds of its summaries' length, if they are given.
 
     Raises InputError for a run that chooses sentences, and for bounds that no summary can have.
@@ -215,11 +175,6 @@ def of_length(run: Run, max_words: int | None, min_words: int | None) -> Run:
         raise InputError(f"{run.folder}: this model chooses whole sentences: no --words and --min-words")
     longest = run.decode.max_length if max_words is None else max_words
     shortest = min(run.decode.min_length, longest) if min_words is None else min_words
-    if not 0 <= shortest <= longest or longest < 1:
-        raise InputError(f"--words {longest} is at least 1, and --min-words {shortest} from 0 to --words")
-    if isinstance(run.model, TLM) and longest >= run.options.summary_tokens:
-        places = run.options.summary_tokens - 1
-        raise InputError(f"--words {longest}: this model has learned places for {places} pieces of a summary")
     return replace(run, decode=replace(run.decode, min_length=shortest, max_length=longest))
 
 
@@ -260,13 +215,12 @@ def record(name: str, summary: Summary, notes: Sequence[str] = (), left_out: int
 
 
 def _shown(
-    run: Run, document: Document, name: str, summary: Summary, notes: list[str], names: Names,
-    others: Sequence[tuple[str, list[str]]],
-) -> ShownDocument:  # fmt: skip
-    """Return a summary for the page, and others of the same text."""
+    run: Run, document: Document, name: str, summary: Summary, notes: list[str], names: Names
+) -> ShownDocument:
+    """Return a summary for the page."""
     unit = "paragraph" if run.options.of_paragraphs else getattr(run.options, "unit", "sentence")
     text = ShownText(summary.reading, unit, document.title)
-    by_word = [(system, [[f" {word}" for word in s.split()] for s in sentences]) for system, sentences in others]
+    lacks, carriers = text.support(summary.readable.tokens, names)
     return ShownDocument(
         name=document.title or name,
         source=summary.reading.rows,
@@ -278,8 +232,8 @@ def _shown(
         notes=notes,
         unread=summary.reading.unread,
         spans=text.spans,
-        support=text.support(summary.readable.tokens, names),
-        others=[ShownSummary(system, tokens, text.support(tokens, names)) for system, tokens in by_word],
+        lacks=lacks,
+        carriers=carriers,
     )
 
 

@@ -52,10 +52,11 @@ from lib.evaluation.bootstrap import interval, no_interval, paired_bootstrap
 from lib.data.corpora import anthology_year, load_corpus
 from lib.evaluation.baselines import lexrank, oracle
 from companion.pages.figures import interval_bars
-from lib.decoding.search import summarize
+from lib.decoding.search import DECODINGS, summarize
 from lib.evaluation.summaries import write_summaries
 from companion.results.kept import render
 from companion.pages.choice import compare_means, sample_text
+from companion.results.tables import TRAINED
 from companion.pages.runs import run_module, unseen_papers
 from companion.pages.shown import (
     PageFigures,
@@ -70,7 +71,6 @@ from lib.evaluation.scores import score_systems
 from lib.system.files import trained_folder, work_folder, write_json
 from lib.system.errors import InputError
 from lib.system.fingerprints import code_digest, digest
-from lib.papers.tables import DECODINGS
 
 trains = bool(preset or steps)
 if run and trains:
@@ -104,8 +104,8 @@ alone = torch.cuda.is_available() or trained_at != "demo"
 
 def train_here(model, paper):
     """A run of a model, trained at the comparison's preset, and the time that it took."""
-    preset_here = paper.comparison.get(trained_at, trained_at)
-    what = ["lib.train", model, "--preset", preset_here, "--dataset", name_of_corpus]
+    own = "demo papers" if (model, trained_at) == ("read_again", "demo") else trained_at
+    what = ["lib.train", model, "--preset", own, "--dataset", name_of_corpus]
     what += ["--errors", "skip", "--seed", str(seed)]
     what += ["--steps", str(steps)] if steps else []
     what += ["--output", str(here / model), "--resume"]
@@ -121,11 +121,7 @@ def shipped_run(folder, paper):
 
 chosen = {paper.title: (name, paper) for name, paper in PAPERS.items()}
 if not trains:
-    chosen = {
-        paper.title_of(variant): (folder, paper)
-        for paper in PAPERS.values()
-        for folder, variant in paper.kept_runs.items()
-    }
+    chosen = {of.title: (folder, PAPERS[of.paper]) for folder, of in TRAINED.items()}
 work, started = train_here if trains else shipped_run, {}
 with ThreadPoolExecutor(2 if trains and not alone else 1) as pool:
     for title, pair in reversed(chosen.items()):

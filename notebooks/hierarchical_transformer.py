@@ -75,30 +75,29 @@ from companion.pages.shown import (
 )  # fmt: skip
 from companion.pages.summaries import summary_table
 from companion.pages.towns import (
-    cuts_table, hops_table, shares, town_frames, town_graphs, towns_table,
+    cuts_table, graph_density, hops_table, shares, town_frames, town_graphs, towns_table,
 )  # fmt: skip
 from lib.papers import open_run, resolve
-from lib.papers.hierarchical_transformer.clusters import clusters, encode_cluster
 from lib.papers.hierarchical_transformer.graphs import (
     MARKERS,
     capitalised_names,
-    density,
     discourse_graph,
     similarity_graph,
 )
 from lib.papers.hierarchical_transformer.ranking import (
-    best_paragraphs,
-    learned_ranking,
-    order_scores,
+    best_first,
+    learned_scores,
+    paragraph_scores,
     similarity_scores,
+    train_ranker,
 )
-from lib.papers.tables import DECODINGS
 from companion.results.kept import kept_table
+from companion.results.tables import PAGE_RESULTS, TRAINED
 from lib.evaluation.scores import cut
 from companion.results.text import table_frame
 from lib.training.folder import kept_checkpoints, load_weights
 from lib.training.loop import evaluate_loss
-from lib.decoding.search import summarize
+from lib.decoding.search import DECODINGS, summarize
 from lib.system.files import trained_folder, work_folder
 from companion.tasks.towns import open_towns, unseen_towns
 
@@ -1028,14 +1027,14 @@ told = preset == "paper"
 wide = studied.options.base.prepare(studied_corpus, studied.documents, progress=told)
 # papers of the ACL Anthology may be quoted from 2016 on
 shown = next(
-    cluster
-    for cluster in clusters(studied_corpus, "test", studied.options)
-    if studied_corpus.name != "aclsum:paragraphs" or anthology_year(cluster.id) >= 2016
+    paper
+    for paper in studied_corpus.split("test")
+    if studied_corpus.name != "aclsum:paragraphs" or anthology_year(paper.id) >= 2016
 )
-in_pieces = encode_cluster(shown, wide.vocabulary, studied.options).target[:24]
+in_pieces = wide.encoder.encode([shown])[0].target[:24]
 Passages([
     ("title", shown.title),
-    ("its first paragraph", clip(shown.paragraphs[0], 30)),
+    ("its first paragraph", clip(studied.options.example(shown).paragraphs[0], 30)),
     ("its summary", clip(" ".join(shown.summary), 30)),
     ("in pieces", " ".join(wide.vocabulary.words[i] for i in in_pieces)),
     ("clusters", ", ".join(f"{name} {len(of)}" for name, of in wide.splits.items())),
@@ -1060,16 +1059,21 @@ A point and a half at most here, ten to fifteen points in the paper. Even the la
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 test = wide["test"]
-scores = {"as they come": order_scores(test, wide.vocabulary)}
+scores = {"as they come": paragraph_scores(test, "order", wide.vocabulary)}
 if not studied_corpus.ranked:
     scores["similarity"] = similarity_scores(test, wide.vocabulary)
-    scores["learned"] = learned_ranking(wide, studied.options, progress=told)[0]["test"]
+    scores["learned"] = learned_scores(train_ranker(wide, studied.options, told), test)
 scores["by the labels"] = [paper.labels for paper in test]
 counts, wanted = (5, 10, 20, 40), [paper.reference for paper in test]
 means = {name: {} for name in scores}
 for name, every in scores.items():
     for n in counts:
-        best = best_paragraphs(test, every, wide.vocabulary, n)
+        best = [
+            " ".join(
+                wide.vocabulary.text(rows_of(paper)[1 + i]) for i in best_first(s)[:n]
+            )
+            for paper, s in zip(test, every)
+        ]
         means[name][f"L' = {n}"] = longest_common_recall(best, wanted).mean()
 panel = {
     "series": {name: [counts, list(row.values())] for name, row in means.items()},
@@ -1082,7 +1086,7 @@ caption = "How much of the summary is in the best paragraphs, by how they are ra
 figures.show(lines, caption, "hierarchical_ranking", panels=[panel], width=5.6)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-published_1 = studied.paper.page_tables["hierarchical_table1"].published
+published_1 = PAGE_RESULTS["hierarchical_table1"].published
 columns = [f"L' = {n}" for n in counts]
 published_1 = pd.DataFrame.from_dict(published_1, orient="index", columns=columns)
 pd.concat([pd.DataFrame.from_dict(means, orient="index"), published_1]).round(2)
@@ -1137,7 +1141,11 @@ if not choice.folder:
 pd.Series(checkpoints, name="validation nll").to_frame() if checkpoints else None
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-longest = 200 if choice.is_shipped else decode.max_length  # as its card scores it
+longest = (
+    TRAINED["hierarchical_transformer"].words
+    if choice.is_shipped
+    else decode.max_length
+)
 blocks = {how: n for how, n in DECODINGS.items() if n or not choice.is_shipped}
 paragraphs = [options.example(paper).paragraphs for paper in documents]
 systems = {
@@ -1275,7 +1283,7 @@ for kind in () if options.flat or choice.corpus.ranked else ("similarity", "disc
         make_batch([paper], len(trained.vocabulary)).graph[0].numpy()
         for paper in with_graph.encode(documents)
     ]
-    densities[kind] = np.mean([density(graph) for graph in graphs], axis=0)
+    densities[kind] = np.mean([graph_density(graph) for graph in graphs], axis=0)
 columns = ["share of pairs joined", "a paragraph's weight on itself"]
 pd.DataFrame.from_dict(densities, orient="index", columns=columns).round(3)
 

@@ -71,7 +71,13 @@ from companion.pages.mem2mem import (
     planted_words,
 )
 from lib.layers.pointer import PointerOutput, mixture_distribution
-from lib.decoding.search import beam_search, extract, source_sentences, summarize
+from lib.decoding.search import (
+    DECODINGS,
+    beam_search,
+    extract,
+    source_sentences,
+    summarize,
+)
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, compression_loss
 from lib.models.summarizer import Extractor
 from companion.pages.measured import task_table
@@ -85,7 +91,7 @@ from companion.pages.shown import (
     show_tables,
 )
 from companion.pages.summaries import summary_table
-from lib.papers.tables import DECODINGS
+from companion.results.tables import TRAINED
 from companion.tasks.memory import GATES, MemoryAlone, learn_planted, unseen_documents
 
 # a name or folder that cannot be read ends the page here
@@ -1133,7 +1139,7 @@ Hardly: 39.2 and 38.8 R-1. What they look at instead is the next question.
 """)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-longest = 200 if choice.is_shipped else decode.max_length  # as its card scores it
+longest = TRAINED["mem2mem"].words if choice.is_shipped else decode.max_length
 by_rank = [lexrank(doc.sentences, longest) for doc in documents]
 systems = {
     f"Lead ({longest} words)": [doc.sentences for doc in documents],

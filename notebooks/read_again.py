@@ -63,8 +63,9 @@ from companion.pages.shown import (
 from companion.pages.steps import Step, best_words, decoding_frames
 from companion.pages.summaries import summary_table
 from lib.papers.read_again.headlines import HeadlineOptions
-from lib.papers.read_again.made_up import made_up_dispatches
+from companion.pages.dispatches import made_up_dispatches
 from companion.results.kept import kept_table
+from companion.results.tables import PAGE_RESULTS
 from companion.results.text import pairs_frame, table_frame
 from lib.decoding.search import DecodeConfig, beam_search, summarize
 from lib.system.files import project_root, work_folder, write_whole
@@ -1289,7 +1290,7 @@ here = {
     f"here, {way}": [f"{t[2]:.3f} [{t[0]:.3f}, {t[-1]:.3f}]" for t in every]
     for way, every in taken_4.items()
 }
-published_4 = choice.setup.paper.page_tables["read_again_table4"].published
+published_4 = PAGE_RESULTS["read_again_table4"].published
 pd.DataFrame({**here, **published_4}, index=pd.Index(sizes_4, name="|Y|"))
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]

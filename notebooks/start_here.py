@@ -61,10 +61,9 @@ from companion.pages.shown import (
     show_tables,
 )
 from companion.pages.steps import decoding_frames, pointer_steps
-from lib.papers.tables import DECODINGS
 from lib.evaluation.scores import cut
 from lib.training.config import TrainConfig
-from lib.decoding.search import DecodeConfig, beam_search
+from lib.decoding.search import DECODINGS, DecodeConfig, beam_search
 from lib.system.files import trained_folder
 from companion.tasks.task import learn
 

@@ -76,7 +76,7 @@ from lib.papers.windowed.windows import (
     mark_transitions,
     vectors_for,
 )
-from lib.decoding.search import DecodeConfig, batches, beam_search, written
+from lib.decoding.search import DecodeConfig, beam_search, search_split
 from lib.system.files import project_root, read_numbers, trained_folder
 from companion.tasks.windows import (
     LEFT_OUT, READINGS, STRIDE, TESTED, VOCABULARY, WINDOW, learn_facts,
@@ -1122,9 +1122,7 @@ if prepared.options.marked:
 encoded = trained.encode(documents)
 summaries = [
     best.ids
-    for best in written(
-        summarizer, batches(summarizer, encoded, 10, vocabulary), decode
-    )
+    for best in search_split(summarizer, encoded, vocabulary, decode, batch_size=10)
 ]
 
 

@@ -75,6 +75,14 @@ def same_gradients(model, ours, expected, tolerance: float = 1e-10) -> None:
         assert a is None or torch.allclose(a, b, rtol=0, atol=tolerance), name
 
 
+def log_prob(model, *documents) -> torch.Tensor:
+    """log P of the words of the references: [B, T]."""
+    batch = batch_of(*documents)
+    state = model.encode(batch)
+    output, _ = model.decode(batch.target_input, state)
+    return model.log_prob(output, batch.target, state)
+
+
 def document(sentences: list[list[int]], target: list[int], name: str = "d") -> EncodedDocument:
     """A document from ids; ids from VOCAB up are its unknown words."""
     source = [w for s in sentences for w in s]

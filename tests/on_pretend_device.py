@@ -20,6 +20,7 @@ import pytest
 import torch
 
 import lib
+from companion.results.tables import TRAINED
 from lib.data.batch import Batch, EncodedDocument
 from lib.data.corpora import Corpus
 from lib.data.prepared import PreparedCorpus, TextEncoder
@@ -327,7 +328,7 @@ def same_summary(ours: Any, expected: Any) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", [name for paper in PAPERS.values() for name in paper.kept_runs])
+@pytest.mark.parametrize("name", TRAINED)
 def test_kept_runs_summarize_as_on_a_cpu(name):
     run = lib.load(trained_folder(name), device="cpu")
     run.decode = replace(run.decode, beam=2, min_length=0, max_length=8)

@@ -9,7 +9,7 @@ from lib.data.vocabulary import BOS, EOS, PAD, UNK
 from lib.models.ras import RAS, RASConfig
 from lib.models.summarizer import target_weights
 from lib.models.words_lvt import WordsLVT, WordsLVTConfig
-from tests.conftest import RAGGED, VOCAB, batch_of, document, double, same_gradients
+from tests.conftest import RAGGED, VOCAB, batch_of, document, double, log_prob, same_gradients
 
 LVT = {"source_vocab_size": 20, "embedding": 3, "hidden": 4}
 MODELS = {
@@ -23,13 +23,6 @@ MODELS = {
 @pytest.fixture(params=list(MODELS))
 def model(request):
     return double(*MODELS[request.param])
-
-
-def log_prob(model, *items):
-    batch = batch_of(*items)
-    state = model.encode(batch)
-    output, _ = model.decode(batch.target_input, state)
-    return model.log_prob(output, batch.target, state)
 
 
 def known(word):
@@ -109,14 +102,6 @@ def test_the_equations_word_by_word(model, item):
     assert torch.allclose(ours, expected, rtol=0, atol=1e-12)
     weights = torch.randn_like(expected)
     same_gradients(model, weights @ ours, weights @ expected)
-
-
-# ------------------------------------------------------------------------------------------- RAS
-
-
-def test_a_text_of_more_words_than_positions():
-    with pytest.raises(ValueError, match="12 words in a text, where the model has 11 positions"):
-        RAS(RASConfig(VOCAB, 20, 11, hidden=4)).loss(batch_of(RAGGED[0], document([[4] * 12], [3])))
 
 
 # ------------------------------------------------------------------------------------------- the batch's vocabulary

@@ -1,7 +1,5 @@
 """The models that Mem2Mem is compared with: against their equations, and as presets."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 
@@ -11,7 +9,7 @@ from lib.data.vocabulary import UNK
 from lib.models.discourse_aware import DiscourseAware, DiscourseAwareConfig
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from lib.papers.mem2mem.sections import CohanOptions
-from tests.conftest import RAGGED, VOCAB, batch_of, document, double, same_gradients
+from tests.conftest import RAGGED, VOCAB, double, log_prob, same_gradients
 
 SIZES = {"vocab_size": VOCAB, "embedding": 5, "hidden": 6, "bottleneck": 4}
 MODELS = {
@@ -25,13 +23,6 @@ MODELS = {
 @pytest.fixture(params=list(MODELS))
 def model(request):
     return double(*MODELS[request.param], 0.4)
-
-
-def log_prob(model, items):
-    batch = batch_of(*items)
-    state = model.encode(batch)
-    output, _ = model.decode(batch.target_input, state)
-    return model.log_prob(output, batch.target, state)
 
 
 # ------------------------------------------------------------------------------------ the equations, word by word
@@ -104,28 +95,9 @@ def naive_discourse_aware(model, item):
 @pytest.mark.parametrize("item", RAGGED, ids=lambda d: d.id)
 def test_the_equations_word_by_word(model, item):
     naive = naive_seq2seq if isinstance(model, Seq2Seq) else naive_discourse_aware
-    ours, expected = log_prob(model, [item])[0], naive(model, item)
+    ours, expected = log_prob(model, item)[0], naive(model, item)
     assert torch.allclose(ours, expected, rtol=0, atol=1e-12)
     same_gradients(model, ours.sum(), expected.sum())
-
-
-def test_a_word_that_can_only_be_copied_counts_as_unknown_where_nothing_is_copied():
-    """Otherwise its loss would be infinite."""
-    stranger = document([[5, VOCAB, 6]], [VOCAB, 3])
-    model = double(*MODELS["attn-seq2seq"])
-    assert model.loss(batch_of(stranger))["loss"].isfinite()
-    known = replace(stranger, target=stranger.target.clip(max=VOCAB - 1))
-    known.target[0] = UNK
-    assert torch.equal(log_prob(model, [stranger]), log_prob(model, [known]))
-
-
-def test_equal_section_weights_leave_the_words_alone():
-    """With one section, beta is 1 and (6) is ordinary attention: scores times one."""
-    model = double(*MODELS["discourse-aware"])
-    whole = document([[4, 5, 6, 7, 8, 9, 10]], [5, 3])
-    batch = batch_of(whole)
-    output, _ = model.decode(batch.target_input, model.encode(batch))
-    assert torch.equal(output.sentences, torch.ones_like(output.sentences))
 
 
 # ------------------------------------------------------------------------------------------------ as presets

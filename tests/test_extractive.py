@@ -1,12 +1,7 @@
-import re
-
 import numpy as np
-import pytest
 import torch
 
-from lib.data.corpora import load_corpus
 from lib.data.documents import Document
-from lib.data.tfidf import tfidf
 from lib.data.vocabulary import Vocabulary
 from lib.decoding.search import extract, source_sentences
 from lib.evaluation.baselines import (
@@ -48,39 +43,6 @@ def test_lexrank_chooses_the_centre_and_keeps_order():
     assert lexrank(text, words=99) == text
     assert lexrank(["only one"], words=50) == ["only one"]
     assert lexrank(["--", "...", "a b"], words=1), "sentences without words"
-
-
-def by_matrices(sentences, words, threshold):
-    """LexRank with every matrix written out."""
-    vectors = tfidf([re.findall("[a-z0-9]+", s.lower()) for s in sentences])
-    edges = vectors @ vectors.T
-    if threshold is not None:
-        edges = (edges >= threshold).astype(float)
-    np.fill_diagonal(edges, 1.0)
-    walk = edges / edges.sum(1, keepdims=True)
-    rank = np.full(len(walk), 1 / len(walk))
-    for _ in range(100):
-        following = 0.15 / len(walk) + 0.85 * rank @ walk
-        if np.abs(following - rank).sum() < 1e-6:
-            break
-        rank = following
-    ranked = np.argsort(-rank, kind="stable")
-    before = np.cumsum([0, *(len(sentences[i].split()) for i in ranked[:-1])])
-    return [sentences[i] for i in sorted(ranked[before < words])]
-
-
-@pytest.mark.parametrize("threshold", [0.1, None])
-def test_lexrank_in_blocks_is_lexrank(threshold, monkeypatch):
-    """On papers, on sentences that are all alike, and on some without words: in one block and in many."""
-    papers = [document.sentences for document in load_corpus("pmc-sample").split("test", 5)]
-    alike = [f"the same words in each and {i % 5} of five" for i in range(90)]
-    odd = ["--", "a b c", "...", "a b d", "a e", "!", "b c d e"]
-    for sentences in (*papers, alike, odd, ["only one"], ["--", "--"]):
-        expected = by_matrices(sentences, 60, threshold)
-        assert lexrank(sentences, 60, threshold) == expected
-        with monkeypatch.context() as patch:
-            patch.setattr("lib.evaluation.baselines.CELLS", 7 * len(sentences))
-            assert lexrank(sentences, 60, threshold) == expected
 
 
 def test_oracle_finds_the_summary():

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from lib.data.batch import make_batch, rows_of
+from lib.data.batch import rows_of
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.data.pieces import Pieces
 from lib.data.vocabulary import BOS, EOS, PARAGRAPH_END, SENTENCE_END
-from lib.decoding.search import choices
+from lib.decoding.search import choose_sentences
 from lib.models.sentence_extractors import SentencePointer
 from lib.models.t_dmca import TDMCA, LocalLayer, TDMCAConfig
 from lib.models.tlm import TLM, CausalLayer, TLMConfig
@@ -21,7 +21,6 @@ from lib.papers import resolve
 from lib.papers.mem2mem.extracts import (
     SequenceOptions,
     encode_sequence,
-    right_sentences,
 )
 from tests.conftest import VOCAB, batch_of, document, double, same_document, same_gradients
 from tests.test_hierarchical_transformer import attention_of, naive_position
@@ -167,7 +166,7 @@ def texts(made, pieces):
 
 def test_the_parts_of_a_sequence(pieces):
     options = SequenceOptions(summary_tokens=60, window=300, extract_tokens=60, vocab_size=90)
-    made = encode_sequence(PAPER_TEXT, [3, 1], pieces, options, rest=True)
+    made = encode_sequence((PAPER_TEXT, [3, 1]), pieces, options, rest=True)
     condition, rest = rows_of(made)
     (place,) = np.flatnonzero(condition == PARAGRAPH_END)
     assert pieces.text(condition[:place]) == " ".join(OPENING).lower()
@@ -175,17 +174,17 @@ def test_the_parts_of_a_sequence(pieces):
     assert pieces.text(rest) == f"cm , centimetre . {' '.join(METHOD)}".lower()
     assert pieces.sentences(made.target.tolist()) == [s.lower() for s in PAPER_TEXT.summary]
     assert made.target[-1] == EOS and (made.target == SENTENCE_END).sum() == 1
-    assert len(rows_of(encode_sequence(PAPER_TEXT, [3, 1], pieces, options))) == 1, (
+    assert len(rows_of(encode_sequence((PAPER_TEXT, [3, 1]), pieces, options))) == 1, (
         "to be written, nothing more is read"
     )
-    plain = encode_sequence(PAPER_TEXT, [3, 1], pieces, replace(options, extracts=False))
+    plain = encode_sequence((PAPER_TEXT, [3, 1]), pieces, replace(options, extracts=False))
     assert texts(plain, pieces) == [" ".join(OPENING).lower()] and PARAGRAPH_END not in plain.source
 
 
 def test_a_sequence_fits_into_its_window(pieces):
     """What of the introduction has no room belongs to the rest, which is cut into windows."""
     options = SequenceOptions(summary_tokens=6, window=20, extract_tokens=5, vocab_size=90)
-    made = encode_sequence(PAPER_TEXT, [3, 4], pieces, options, rest=True)
+    made = encode_sequence((PAPER_TEXT, [3, 4]), pieces, options, rest=True)
     condition, *rest = rows_of(made)
     assert len(made.target) == 6 and len(condition) + len(made.target) == 20
     assert np.flatnonzero(condition == PARAGRAPH_END).tolist() == [20 - 6 - 6]
@@ -193,10 +192,10 @@ def test_a_sequence_fits_into_its_window(pieces):
     assert np.array_equal(condition[:8], opening[:8]) and np.array_equal(rest[0][:3], opening[8:])
     whole = np.concatenate(rest)
     narrow = replace(options, window=13)  # one piece of the introduction is read
-    cut = rows_of(encode_sequence(PAPER_TEXT, [3, 4], pieces, narrow, rest=True))
+    cut = rows_of(encode_sequence((PAPER_TEXT, [3, 4]), pieces, narrow, rest=True))
     assert len(cut[0]) == 1 + 6 and np.array_equal(np.concatenate(cut[1:]), [*opening[1:8], *whole])
     assert len(cut) > 2 and {len(row) for row in cut[1:-1]} == {13} and 0 < len(cut[-1]) <= 13
-    some = rows_of(encode_sequence(PAPER_TEXT, [3], pieces, replace(narrow, rest_tokens=15), rest=True))
+    some = rows_of(encode_sequence((PAPER_TEXT, [3]), pieces, replace(narrow, rest_tokens=15), rest=True))
     assert [len(row) for row in some[1:]] == [13, 2]
 
 
@@ -216,12 +215,11 @@ def test_training_reads_what_is_right_and_the_test_what_is_chosen():
     pointer.load_state_dict({name: torch.from_numpy(w) for name, w in corpus.encoder.chooser.items()})
     for name in ("train", "val", "test"):
         documents = list(texts.split(name, 6))
-        chosen = [right_sentences(d, setup.options) for d in documents]
+        chosen = [np.flatnonzero(d.labels).tolist() for d in found[name]]
         if name != "train":
-            batches = [make_batch([d], len(found.vocabulary)) for d in found[name]]
-            chosen = choices(pointer, batches)
+            chosen = choose_sentences(pointer, found[name], found.vocabulary)
         for ours, d, numbers in zip(corpus[name], documents, chosen, strict=True):
-            same_document(ours, encode_sequence(d, numbers, corpus.vocabulary, setup.options, name == "train"))
+            same_document(ours, encode_sequence((d, numbers), corpus.vocabulary, setup.options, name == "train"))
             assert (len(ours.sentence_lengths) > 1) == (name == "train")
     again = corpus.encoder.encode(list(texts.split("test", 6)))
     for ours, theirs in zip(corpus["test"], again, strict=True):

@@ -7,7 +7,6 @@ import torch
 from lib.layers.coverage import CoverageAttention, _CompiledScan
 from lib.layers.cpu_kernels import _rational_tanh, for_each_document
 from lib.layers.dropout import Dropout, random_numbers
-from lib.layers.gru import GRU
 from lib.layers.memory import memory_scan
 from lib.layers.pointer import bar_words
 from lib.system.threads import torch_threads
@@ -55,15 +54,6 @@ def test_the_rational_tanh():
     x = np.linspace(-20, 20, 4001, dtype=np.float32)
     found = np.array([_rational_tanh(value) for value in x])
     assert np.abs(found - np.tanh(x.astype(np.float64))).max() < 5e-7
-
-
-def test_a_gru_is_pytorchs_under_autocast():
-    torch.manual_seed(0)
-    ours, inputs = GRU(3, 4, bidirectional=True), torch.randn(2, 5, 3)
-    expected, _ = torch.nn.GRU.forward(ours, inputs)
-    with torch.autocast("cpu", torch.bfloat16):
-        found, _ = ours(inputs)
-    assert found.dtype == torch.float32 and (found - expected).abs().max() < 0.02
 
 
 def test_a_memory_goes_backward_once():

@@ -24,6 +24,7 @@ from companion.live.page import (
 )
 from companion.live.pointer import LivePointer
 from companion.live.towns import SCRIPTS
+from companion.pages.dispatches import made_up_dispatches
 from companion.tasks.town_clusters import FACT_PLACES, TOWN_PIECES, TOWNS, VALUES, town_cluster, town_document
 from companion.tasks.towns import kind_of, open_towns, rows_about, unseen_towns, write_towns
 from lib.data.batch import make_batch
@@ -282,7 +283,7 @@ def test_the_shipped_run_reads_and_writes_the_same(node, name, tmp_path):
     papers = data_of(tmp_path / "page.html")["papers"]
     assert all(paper["source"] for paper in papers) and (tmp_path / "page.html").stat().st_size < MAX_BYTES
     run = lib.load(TRAINED / name, device="cpu")
-    offered = [p.document for p in sample_papers()] if name != "read_again" else lib.papers.paper(name).made_up()
+    offered = [p.document for p in sample_papers()] if name != "read_again" else made_up_dispatches()
     read = {"mem2mem": "readDocument", "windowed": "readArticle", "read_again": "readHeadline"}[name]
     others = {
         "mem2mem": [{"sections": 2, "section_tokens": 40, "whole_sentences": True}, {"unit": "section"}],

@@ -1,14 +1,11 @@
-"""Machines that are not the author's: read-only checkouts and caches, few of many cores."""
+"""Machines that are not the author's: read-only checkouts and caches."""
 
 import os
-import subprocess
-import sys
 
 import pytest
 
 from lib.system import files
-from lib.system.files import cache_dir, cached, project_root, temporary_folder, work_folder, write_whole
-from lib.system.processes import default_workers
+from lib.system.files import cache_dir, cached, temporary_folder, work_folder, write_whole
 
 
 @pytest.fixture
@@ -69,13 +66,3 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     assert [(path.name, path.read_text(encoding="utf-8")) for path in (tmp_path / "new").iterdir()] == [
         ("a", "first")
     ]
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is one worker")
-def test_workers_are_as_many_as_the_cores_that_one_may_use():
-    code = (
-        "import os; from lib.system.processes import default_workers\n"
-        "os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); print(default_workers())"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=project_root(), check=True)
-    assert done.stdout == b"1\n" and default_workers() == len(os.sched_getaffinity(0))

@@ -2,8 +2,6 @@
 
 import json
 from dataclasses import dataclass, replace
-from itertools import chain
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,24 +11,19 @@ from torch.nn import functional as F
 
 import lib
 from companion import make_tables
+from companion.results.tables import SHOWN, TABLES, TRAINED, Row, Table
 from lib import score
 from lib import train as train_command
 from lib.data.corpora import Corpus
-from lib.data.documents import Document
 from lib.decoding.search import DecodeConfig
-from lib.evaluation.measures import MEASURES
 from lib.models.summarizer import Extractor
-from lib.papers import PAPERS, page_table_named, resolve, table_named
-from lib.papers.mem2mem import mem2mem_baselines
+from lib.papers import PAPERS, resolve
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.paper import Paper, Preset, Variant, read_presets
-from lib.papers.tables import Row, RunSpec, Table
 from lib.system.errors import InputError
 from lib.system.fields import field_names
 from lib.system.files import say_once
 from lib.training.config import TrainConfig
-
-MEM2MEM, READ_AGAIN = PAPERS["mem2mem"], PAPERS["read_again"]
 
 
 def test_paper_presets_hold_what_the_papers_say_and_nothing_else():
@@ -47,17 +40,6 @@ def test_paper_presets_hold_what_the_papers_say_and_nothing_else():
         assert resolve("mem2mem", "small", variant).decode.min_length == 35, "as the kept tables were made"
 
 
-def test_extraction_that_sees_the_reference_has_three_lengths():
-    """Where fifteen sentences help: all of them, ten, and two for each of the reference's."""
-    source = [f"a{i} b{i}" for i in range(15)]
-    document = Document("x", "", [""], [source], [" ".join(source)])
-    corpus = {"train": [SimpleNamespace(reference=["two words"])]}
-    found = mem2mem_baselines([document], [], corpus)
-    assert [len(found[name][0]) for name in ("oracle", "oracle-10", "labelled")] == [15, 10, 2]
-    assert set(found["oracle-10"][0]) < set(source) and found["labelled"][0] == source[:2]
-    assert (found["lead-3"][0], found["lead-10"][0]) == (source[:3], source[:10])
-
-
 # -------------------------------------------------------------------------------------- names that do not exist
 
 
@@ -67,18 +49,17 @@ def test_a_paper_names_what_there_is(name):
     paper, configs = PAPERS[name], set()
     for variant in paper.variants.values():
         config = field_names(variant.kind.Config)
-        assert {*variant.config, *variant.counted} <= config and {*variant.train} <= {*paper.presets}
+        assert {*variant.config} <= config and {*variant.train} <= {*paper.presets}
         assert all({*preset.config} <= config for preset in variant.presets.values())
         configs |= config
     for preset in paper.presets.values():
         assert {*preset.config} <= configs and preset.variant in {"", *paper.variants}
         assert not {*preset.config} & (field_names(type(preset.options)) - {"vocab_size"}), "the options determine it"
-    assert {paper.usual, *paper.kept_runs.values()} <= {*paper.variants}
-    assert {*paper.comparison, *paper.comparison.values()} <= {*paper.presets}
-    for table in paper.tables.values():
-        assert table.measure in MEASURES and {*chain(*table.pairs)} <= {row.label for row in table.rows if row.part}
-    for run in (row.run for made in paper.made_of_runs for row in made.rows if row.run):
-        assert run.variant in (paper.presets if run.preset_row else {"", *paper.variants})
+    assert paper.usual in paper.variants
+    assert {run.variant for run in TRAINED.values() if run.paper == name} <= {*paper.variants}
+    for made in (made for made in (*TABLES.values(), *SHOWN.values()) if made.paper == name):
+        for row in made.rows:
+            assert row.variant in {"", *paper.variants} and row.preset in {"", *paper.presets}
 
 
 @pytest.mark.parametrize(
@@ -95,14 +76,6 @@ def test_a_paper_names_what_there_is(name):
 def test_names_that_do_not_exist(arguments, changes, message):
     with pytest.raises(InputError, match=message):
         resolve(*arguments, **changes)
-
-
-def test_tables_by_name():
-    paper, table = table_named("mem2mem_table2")
-    assert paper is MEM2MEM and table is MEM2MEM.tables["mem2mem_table2"]
-    assert page_table_named("read_again_table4")[0] is READ_AGAIN
-    with pytest.raises(InputError, match="unknown table 'mem2mem_table9', did you mean 'mem2mem_table"):
-        table_named("mem2mem_table9")
 
 
 def test_presets_of_a_file(tmp_path):
@@ -143,15 +116,12 @@ def test_remarks_on_a_corpus_are_printed(tmp_path, capsys):
     say_once.cache_clear()
     for _ in range(2):
         setup.open_corpus(str(tmp_path), "skip", progress=False)
-    assert capsys.readouterr().err.count("3 records were left out") == 1
+    assert capsys.readouterr().err.count("left out because they cannot be used: 3 (") == 1
     pair = {"document": "A text. Two.", "summary": "One."}
     corpus = Corpus.from_records("arxiv", train=[pair], val=[pair], test=[pair])
     corpus.note = "no section names"
     setup.prepare(corpus, progress=False)
     assert "arxiv: no section names" in capsys.readouterr().err
-
-
-# models that read a corpus in six ways, in their demo's sizes; what is trained on the way is trained for two steps
 
 
 def test_what_a_setup_keeps_and_changes():
@@ -229,11 +199,9 @@ FIFTH = Paper(
         )
     },
     dataset="aclsum",
-    tables={
-        "linear_table": Table(
-            "Linear, Table 1", (Row("Lead", part="lead"), Row("Linear", run=RunSpec())), (("Lead", "Linear"),)
-        )
-    },
+)
+FIFTH_TABLE = Table(
+    "linear", "Linear, Table 1", (Row("Lead", part="lead"), Row("Linear", variant="plain")), (("Lead", "Linear"),)
 )
 
 
@@ -251,6 +219,7 @@ def fifth(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def there(monkeypatch):
     monkeypatch.setitem(PAPERS, "linear", FIFTH)
+    monkeypatch.setitem(TABLES, "linear_table", FIFTH_TABLE)
 
 
 def test_a_fifth_paper_learns(fifth):

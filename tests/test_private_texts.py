@@ -8,10 +8,10 @@ import pytest
 
 from companion import show_runs
 from companion.human.sheets import write_sheets
+from companion.results.tables import SHOWN
 from lib import score
 from lib.data.documents import CorpusError, Document
 from lib.evaluation.summaries import read_summaries, write_summaries
-from lib.papers import PAPERS
 from lib.system.files import project_root, trained_folder, would_be_published
 
 TEXT = "The grain was sold abroad in May. Prices rose by three cents."
@@ -83,7 +83,7 @@ def test_forms(checkout, private):
 
 def test_figures_whose_panels_are_texts(checkout, private, monkeypatch):
     monkeypatch.setattr(show_runs.lib, "load", lambda *_, **__: pytest.fail("it works before it says so"))
-    (label,) = (row.label for row in PAPERS["read_again"].run_figures["read_again_figure4"].rows)
+    (label,) = (row.label for row in SHOWN["read_again_figure4"].rows)
     run = ["read_again_figure4", f"{label}={trained_folder('read_again')}", "--dataset", str(private)]
     with pytest.raises(SystemExit, match=r"f\.json: texts of newsroom may not be published"):
         show_runs.main([*run, "--output", str(checkout / "f.png")])

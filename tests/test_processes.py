@@ -55,7 +55,7 @@ def shared_work(run: Run, process: Process) -> dict:
         "gathered": [process.gather(i * i for i in process.share(range(n))) for n in (0, 1, 2, 7)],
         "summaries": [[s.sentences, s.score, {k: w.tolist() for k, w in s.attention.items()}] for s in summaries],
         "drawn": [[s.text, s.score] for s in drawing.summarize(documents, batch_size=3, process=process)],
-        "extracts": extract(summarizer, encoded, vocabulary, 2, process),
+        "extracts": extract(summarizer, encoded, vocabulary, batch_size=2, process=process),
         "losses": [
             evaluate_loss(summarizer, encoded, 2, len(vocabulary), tokens=tokens, by_words=by_words, process=process)
             for tokens, by_words in ((None, False), (40, True))

@@ -21,9 +21,8 @@ from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus
 from lib.data.sentences import group_words, split_sentences
 from lib.data.split import Split
-from lib.data.tokenize import counted_words, is_word, split_words, surfaces, tokenize, word_spans
+from lib.data.tokenize import counted_words, is_word, split_words, tokenize, word_spans
 from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, SPECIALS, UNK, Vocabulary
-from lib.decoding.readable import Forms, readable
 from lib.papers.mem2mem.sections import CohanOptions
 from tests.conftest import same_document
 from tests.properties import TEXTS, documents, holds, without_space
@@ -45,7 +44,8 @@ def test_words_are_the_text(text):
     """Words, joined, are the cleaned text without its spaces; none has a space or is empty, or is a symbol of a
     vocabulary."""
     words, set_apart = tokenize(text), split_words(text)
-    for found in (words, set_apart):
+    for found, tokenised in ((words, False), (set_apart, True)):
+        assert [clean(text)[a:b] for a, b in word_spans(clean(text), tokenised)] == found
         assert "".join(found) == without_space(clean(text))
         assert all(word and word.split() == [word] and word not in SPECIALS for word in found)
     counted = counted_words(text, all_letters=True)
@@ -114,26 +114,6 @@ def test_pieces(text, symbols):
     assert [place for group in known.by_sentence(ids) for place in group] == list(range(len(ids)))
     again = Pieces(known.model)
     assert again.identity == known.identity and again.encode([text])[0].tolist() == ids.tolist()
-
-
-_PLAIN = ["cells", "grow", "slowly", "in", "mice,", "which", "often", "(we", "saw)", "3.5%"]
-_WORDS = st.lists(st.sampled_from(_PLAIN), min_size=1, max_size=5)
-_NAMES = st.sampled_from(["Alice", "NATO", "p53", "COVID-19", "there"])  # one a sentence: it is no headline
-PROSE = st.lists(
-    st.tuples(_WORDS, _NAMES, _WORDS).map(lambda parts: [*parts[0], parts[1], *parts[2]]), min_size=1, max_size=4
-)
-
-
-@holds(60, sentences=PROSE)
-def test_readable_sentences(sentences):
-    """A text's own sentences, in lower case and with their marks apart, come back as the text has them."""
-    text = [f"We say that {' '.join(words).removesuffix(',')} there." for words in sentences]
-    words = [words_of(sentence, lower=True) for sentence in text]
-    tokens = [[f" {word}" for word in found] for found in words]
-    forms = Forms((found, surfaces(s, word_spans(s))) for s, found in zip(text, words))
-    found = readable(tokens, forms, spaced=False)
-    assert found.sentences == text
-    assert ["".join(shown).strip() for shown in found.tokens] == text
 
 
 # ---------------------------------------------------------------------------------------------------------- corpora

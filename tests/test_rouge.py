@@ -8,7 +8,7 @@ from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.evaluation.baselines import lead
 from lib.evaluation.measures import METRICS
-from lib.evaluation.rouge import copied_ngrams, limited_recall, longest_common_recall, rouge, rouge_in_one_line
+from lib.evaluation.rouge import limited_recall, longest_common_recall, rouge, rouge_in_one_line
 from lib.evaluation.scores import score_systems
 from lib.papers.mem2mem.sections import CohanOptions
 
@@ -34,17 +34,11 @@ def test_r_l_of_one_line_is_rouge_scores_own():
     expected = [scorer.score(" ".join(r), " ".join(s))["rougeL"].fmeasure for s, r in zip(summaries, references)]
     assert rouge_in_one_line(summaries, references).tolist() == pytest.approx([100 * x for x in expected])
     assert rouge_in_one_line(*[[["a b c", "x y z"]], [["x y z", "a b c"]]]).tolist() == pytest.approx([50])
-    with pytest.raises(ValueError, match="3 summaries for 1 references"):
-        rouge_in_one_line(summaries, references[:1])
 
 
 def test_case_stems_and_empty_summaries():
     assert rouge([["Cats RUNNING"]], [["cat runs"]])[0, 0] == pytest.approx(100)
     assert rouge([[]], [["a"]])[0].tolist() == [0, 0, 0]
-    with pytest.raises(ValueError, match="2 summaries for 1 references"):
-        rouge([["a"], ["b"]], [["a"]])
-    with pytest.raises(ValueError, match="1 summaries for 2 references"):
-        rouge([["a"]], [["a"], ["b"]])
 
 
 def test_texts_in_other_letters_are_scored():
@@ -90,13 +84,6 @@ def test_words_are_counted_without_marks():
     assert [scored[name]["words"] for name in systems] == [3, 3]
 
 
-def test_copied_ngrams_by_hand():
-    source, summary = ["a", "b", "c", "d", "e", "f"], ["a", "b", "c", "x", "d", "e"]
-    assert copied_ngrams([summary], [source], (1, 2, 3, 9)) == {1: pytest.approx(500 / 6), 2: 60.0, 3: 25.0, 9: 0.0}
-    assert list(copied_ngrams([summary], [source])) == [5, 10, 15, 20], "as in Table 4"
-    assert copied_ngrams([["a", "b"], ["c"]], [["a", "b"], ["x"]], (1,))[1] == pytest.approx(200 / 3), "pooled"
-
-
 def test_longest_common_recall_is_rouge_l():
     random = np.random.default_rng(0)
     words = ["the", "cat", "sat", "on", "a", "mat", "and", "dogs", "were", "running", "quickly", "home"]
@@ -106,8 +93,13 @@ def test_longest_common_recall_is_rouge_l():
     expected = [scorer.score("\n".join(r), t)["rougeL"].recall * 100 for t, r in zip(texts, references)]
     assert longest_common_recall(texts, references) == pytest.approx(expected)
     assert longest_common_recall(["", "b a"], [["a"], ["a b"]]).tolist() == [0, 50]
-    with pytest.raises(ValueError, match="1 texts for 2 references"):
-        longest_common_recall(["a"], references[:2])
+
+
+@pytest.mark.parametrize("score", [rouge, rouge_in_one_line, limited_recall, longest_common_recall])
+def test_every_summary_needs_a_reference(score):
+    for numbers in ((2, 1), (1, 2)):
+        with pytest.raises(ValueError, match="zip"):
+            score(["a"] * numbers[0], [["a"]] * numbers[1])
 
 
 def test_copies_are_looked_for_in_the_whole_document():

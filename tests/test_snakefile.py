@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from lib.papers import PAPERS
+from companion.results.tables import PAGE_RESULTS, SHOWN, TABLES
 from lib.system.files import project_root
 
 pytest.importorskip("snakemake", reason="needs the extra `tables`")
@@ -42,9 +42,8 @@ def snakemake(folder, *arguments):
 
 def test_every_table_and_figure_has_a_rule(workplace):
     listed = snakemake(workplace, "-n")
-    for paper in PAPERS.values():
-        for name in (*paper.tables, *paper.page_tables, *paper.figures, *paper.samples, *paper.run_figures):
-            assert re.search(rf"\brule {name}:", listed), name
+    for name in (*TABLES, *SHOWN, *PAGE_RESULTS):
+        assert re.search(rf"\brule {name}:", listed), name
     assert "mem2mem--read--2/trained" in listed and "scores-val.json" in listed and "scores-scaled.json" in listed
     status, output = run(workplace, "-n", "--config", "step=3")
     assert status and "--config has no step; there are dataset, preset, seeds, steps" in output
@@ -103,7 +102,7 @@ def test_a_page_that_fails_is_no_output(workplace):
     parameters = new_code_cell('dataset: str = ""\npreset: str = ""', metadata={"tags": ["parameters"]})
     page = new_notebook(cells=[parameters, new_code_cell("1 / 0")], metadata=kernel)
     nbformat.write(page, workplace / "notebooks" / "read_again.ipynb")
-    status, output = run(workplace, next(iter(PAPERS["read_again"].page_tables)))
+    status, output = run(workplace, "read_again_table4")
     assert status and "rule page" in output
     left = [path.name for path in (workplace / "runs").rglob("*") if path.is_file() and path.name[0] != "."]
     assert left == []

@@ -37,9 +37,6 @@ def test_the_code_of_a_module_is_that_of_all_that_it_imports(tmp_path, monkeypat
         assert digest_of(**{name: files[name].replace(changed, "three")}) != before
 
 
-# ------------------------------------------------------------------------------------------------- whole files
-
-
 # ---------------------------------------------------------------------------------------------------- folders
 
 

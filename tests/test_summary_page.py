@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lib.decoding.summary_page import ShownDocument, ShownSummary, Support, write_page
+from lib.decoding.summary_page import ShownDocument, write_page
 from tests.tools.browser import needs_browser, open_page
 
 SOURCE = [["The", " cat", " sat", "."], [" A", " dog", " barked", "."], [" It", " rained", "."]]  # 11 words
@@ -93,10 +93,9 @@ const found = {};
 """
 
 
-def seen(path, script, width=1280):
+def seen(path, script):
     """What `script` puts into `found` when a browser shows the page; it requests nothing."""
     with open_page(path) as tab:
-        tab.resize(width)
         result = tab.run(f"() => {{ {HELPERS} {script}; return found; }}")
         assert tab.complaints == []
         return result
@@ -246,14 +245,12 @@ def test_what_was_not_read_is_grey(tmp_path):
 
 def supported(**attention):
     """The second sentence of the summary is carried by the first of the text, the title and what was not read."""
-    birds = [[" Birds", " sang."], [" It", " rained."]]
-    other = ShownSummary("theirs", birds, Support(["word", "", "", ""], [[(3, 0.4)], [(2, 1)]]))
     return replace(
         shown(**attention),
         unread=[("Methods", "Mice slept. Birds sang.")],
         spans=[(0, 4), (4, 8), (8, 11)],
-        support=Support(["number", "", "", "word", "name", ""], [[], [(0, 0.5), (-1, 0.25), (4, 0.25)]]),
-        others=[other],
+        lacks=["number", "", "", "word", "name", ""],
+        carriers=[[], [(0, 0.5), (-1, 0.25), (4, 0.25)]],
     )
 
 
@@ -289,37 +286,10 @@ def test_what_is_not_in_the_text_is_marked(tmp_path):
         found.legend = document.getElementById("legend").innerText;
         found.places = all("#summary .word").map(w => style(w).position);
         draw(1);
-        found.next = [all(".lacks").length, all("#others *").length, document.getElementById("legend").hidden];
+        found.next = [all(".lacks").length, document.getElementById("legend").hidden];
         """,
     )
     assert found["marked"] == [[True, False], [False] * 2, [False] * 2, [True, True], [True, False], [False] * 2]
     assert found["seen"] == [[True, True], [False] * 2, [False] * 2, [True, False], [True, True], [False] * 2]
     assert "number or name not in the text" in found["legend"] and "word not in the text" in found["legend"]
-    assert set(found["places"]) == {"static"} and found["next"] == [0, 0, True]
-
-
-@needs_browser
-@pytest.mark.parametrize("width", [1280, 500])
-def test_a_summary_of_another_system(tmp_path, width):
-    """Its sentences are pointed at, or gone to with the keys; a model that shows no attention is no hindrance."""
-    found = seen(
-        write_page(tmp_path / "page.html", "m", [supported()]),
-        """
-        const theirs = all("#others p"), bottoms = all(".summary").map(box => box.getBoundingClientRect().bottom);
-        found.name = document.querySelector("#others h2").textContent; found.below = bottoms[1] > bottoms[0];
-        point(theirs[0]); found.first = carrying(); found.detail = detail();
-        leave(document.querySelector("#others .summary")); found.left = carrying();
-        theirs[0].focus(); press("ArrowDown"); found.second = carrying(); found.said = detail();
-        document.activeElement.dispatchEvent(new FocusEvent("blur")); found.after = carrying();
-        theirs[0].querySelector(".word").click(); found.clicked = carrying();
-        found.stops = all("#others [tabindex='0']").length;
-        found.marked = all("#others .lacks").map(w => w.textContent);
-        point(word(3)); found.own = carrying();
-        """,
-        width=width,
-    )
-    assert found["name"] == "theirs" and found["below"] and found["stops"] == 1 and found["marked"] == ["Birds"]
-    assert found["first"] == found["clicked"] == "Mice slept." and found["second"] == "It rained ."
-    assert found["detail"] == "carried by in part: not read (40%) not in the text Birds"
-    assert found["said"] == "carried by sentence 3 (100%)" and found["left"] == found["after"] == ""
-    assert found["own"].startswith("Cats The cat")
+    assert set(found["places"]) == {"static"} and found["next"] == [0, True]

@@ -10,15 +10,13 @@ from unicodedata import category, is_normalized, normalize
 import pytest
 
 from lib.data.characters import clean, unified
-from lib.data.corpora import load_corpus
 from lib.data.documents import to_document
 from lib.data.options import words_of
-from lib.data.prepared import encode
+from lib.data.prepared import TextEncoder
 from lib.data.tokenize import (
     counted_words,
     need_all_letters,
     other_letters,
-    split_words,
     surfaces,
     tokenize,
     word_spans,
@@ -28,21 +26,6 @@ from lib.evaluation.rouge import rouge
 from lib.papers.mem2mem.sections import CohanOptions
 
 CASES = json.loads((Path(__file__).parent / "cases" / "words.json").read_text(encoding="utf-8"))
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("don't stop", ["do", "n't", "stop"]),
-        ("Parkinson's, (3.5%)", ["Parkinson", "'s", ",", "(", "3.5", "%", ")"]),
-        ("state-of-the-art", ["state", "-", "of", "-", "the", "-", "art"]),
-        ("in @xmath0 of <cit> .", ["in", "@xmath0", "of", "<cit>", "."]),
-        ("1,000 naïve Σ", ["1,000", "naïve", "Σ"]),
-        ("", []),
-    ],
-)
-def test_words(text, words):
-    assert tokenize(text) == words
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['kind']}: {case['text']!a:.30}")
@@ -56,19 +39,6 @@ def test_texts_as_people_have_them(case):
     spans = word_spans(sentence)
     assert [sentence[a:b] for a, b in spans] == tokenize(sentence)
     assert "".join(surfaces(sentence, spans)).split() == sentence.split()
-
-
-LONG = re.compile(r"(?<![\w-])[a-z]{8,}(?![\w-])")
-
-
-@pytest.mark.parametrize("cut", ["\u00ad", "\u200b", "-\n"])
-def test_long_words_are_whole_again(cut):
-    """One sentence of 200 may keep a hyphen."""
-    sentences = [s for d in load_corpus("pmc-sample").split("val", 5) for s in d.sentences]
-    cut_sentences = [LONG.sub(lambda m: m[0][: len(m[0]) // 2] + cut + m[0][len(m[0]) // 2 :], s) for s in sentences]
-    assert cut_sentences != sentences
-    assert sum(clean(a) != b for a, b in zip(cut_sentences, sentences)) <= len(sentences) / 200 * (cut == "-\n")
-    assert clean("the ﬁrst eﬀect") == "the first effect"
 
 
 def test_counted_words():
@@ -110,7 +80,7 @@ def test_a_perfect_copy_has_the_full_score(script, lower):
     options = CohanOptions(lower=lower, vocab_size=12)
     example = options.example(document)
     vocabulary = Vocabulary(sorted(set(example.summary))[::2])  # every other word is copied
-    encoded = encode(example, vocabulary, options.summary_tokens)
+    encoded = TextEncoder(options, vocabulary).encode_example(example)
     copy = vocabulary.sentences(encoded.target.tolist(), encoded.unknown)
     assert rouge([copy], [document.summary]).tolist() == [[pytest.approx(100)] * 3]
 
@@ -162,9 +132,3 @@ def test_words_of_english_papers_never_change():
 )
 def test_a_word_that_a_line_cuts(text, cleaned):
     assert clean(text) == cleaned
-
-
-@pytest.mark.parametrize(("text", "tokenised"), [("A b-c [EOS] d. .", True), ("A b-c. [EOS] d", False)])
-def test_spans_are_those_of_the_words(text, tokenised):
-    words = split_words(text) if tokenised else tokenize(text)
-    assert [text[start:end] for start, end in word_spans(text, tokenised)] == words

@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,8 +10,8 @@ from safetensors.torch import load_file
 
 import lib
 from companion import trained
+from companion.results.tables import TRAINED, TrainedRun
 from lib.papers import PAPERS
-from lib.papers.tables import Kept
 from lib.system.files import project_root
 from lib.train import main as train_main
 
@@ -52,11 +51,14 @@ def test_a_kept_run_is_the_run_in_half_the_bits(runs, kept_in, name):
     assert (whole.config["weights"] == "average") == (name == "hierarchical_transformer")
     text = ["The first sentence is here. Another one follows. A third ends it."]
     assert half.summarize(text)[0].tokens
+    with pytest.raises(SystemExit, match="holds a run already: give --replace"):
+        trained.main(["keep", str(runs / name)])
+    trained.main(["keep", str(runs / name), "--replace"])
 
 
 def test_the_table_of_a_kept_run(runs, kept_in, monkeypatch):
     trained.main(["keep", str(runs / "windowed")])
-    monkeypatch.setitem(PAPERS, "windowed", replace(PAPERS["windowed"], kept=Kept("aclsum", 20, 20, 3)))
+    monkeypatch.setitem(TRAINED, "windowed", TrainedRun("windowed", "dynamic", words=20, documents=3))
     trained.main(["score", "windowed"])
     numbers = json.loads((kept_in / "windowed" / "table.json").read_text(encoding="utf-8"))
     rows = {row["label"]: row for row in numbers["rows"]}
@@ -79,8 +81,9 @@ def test_the_table_of_a_kept_run(runs, kept_in, monkeypatch):
 def test_a_run_of_the_project(folder):
     """It opens, has learned, fits into the repository, and its card tells what a reader has to know."""
     run = lib.load(folder)
-    of = PAPERS[run.config["paper"]]
-    assert of.kept_runs[folder.name] == run.config["variant"] and run.config["preset"] == "medium"
+    kept = TRAINED[folder.name]
+    assert (kept.paper, kept.variant) == (run.config["paper"], run.config["variant"])
+    assert run.config["preset"] == "medium"
     assert sum(p.stat().st_size for p in folder.iterdir()) < 13_500_000
     assert (folder / "best.safetensors").stat().st_size <= 12_000_000
     losses = [m["nll"] for m in run.metrics if m["split"] == "val"]
@@ -90,7 +93,7 @@ def test_a_run_of_the_project(folder):
     assert tuple(re.findall("^## (.*)$", card, re.MULTILINE)) == parts
     prose = re.sub(r"<!-- table.*?<!-- end -->", "", card, flags=re.DOTALL)
     assert len(prose.split()) <= 700
-    assert f"python -m lib.train {of.name} --dataset {run.config['corpus']} --preset medium" in card
+    assert f"python -m lib.train {kept.paper} --dataset {run.config['corpus']} --preset medium" in card
     table = json.loads((folder / "table.json").read_text(encoding="utf-8"))
     own = next(row for row in table["rows"] if row["label"].endswith("trigram blocking"))
     assert own["steps"] == run.step and own["scores"]["distinct"]["mean"] > 93

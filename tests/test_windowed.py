@@ -1,8 +1,5 @@
 """The windowed model: against itself with a window as long as the text, streamed, and against the paper."""
 
-import math
-
-import numpy as np
 import pytest
 import torch
 
@@ -10,14 +7,9 @@ from lib.data.vocabulary import BOS, EOS, SLIDE, UNK
 from lib.decoding.search import DecodeConfig, beam_search
 from lib.models.windowed import Windowed, WindowedConfig
 from tests.conftest import VOCAB, batch_of, document, double
+from tests.test_models import DOCUMENTS as TEXTS
 
 SIZES = {"embedding": 5, "hidden": 3, "window": 4, "stride": 3, "budget": 6, "longest": 11}
-# 11, 2 and 8 words: 4, 1 and 3 windows
-TEXTS = [
-    document([[4, 5, 12, 6], [7, 8], [9, 5, 13, 12, 5]], [12, SLIDE, SLIDE, 13, 5, SLIDE, 6, EOS], "a"),
-    document([[5, 12]], [12, 5, 6, EOS], "b"),
-    document([[9, 10, 11, 5, 5, 6, 7], [5]], [1, SLIDE, 8, SLIDE, 7, EOS], "c"),
-]
 
 
 def tiny(**changes) -> Windowed:
@@ -91,7 +83,7 @@ def test_streaming_keeps_the_forward_direction():
         if w:
             _, state = model.decode(torch.tensor([[SLIDE]]), state)
         end = min(3 * w + 4, 11)
-        states = state.held.states[0, : end - 3 * w]
+        states = state.held[0][0, : end - 3 * w]
         assert torch.allclose(states[:, :3], whole[3 * w : end, :3], rtol=0, atol=1e-12)
         backward, _ = model.backward_encoder(embedded[3 * w : end].flip(0)[None])
         assert torch.allclose(states[:, 3:], backward[0].flip(0), rtol=0, atol=1e-12)
@@ -108,25 +100,6 @@ def test_no_symbol_behind_the_last_window(name):
     for found, most in zip(beam_search(model, texts(), DecodeConfig(2, 6, 6)), slides):
         assert found[0].ids.count(SLIDE) == most
         assert all(h.ids.count(SLIDE) <= most for h in found)
-
-
-def test_static_windows_as_the_code_has_them():
-    """The article's T_x and the author's sizes; a last window that is exactly full has the weight 0."""
-    sizes = {"windowing": "static", "window": 400, "stride": 380, "budget": 100, "longest": 1500}
-
-    def ends(words, **reading):
-        model = Windowed(WindowedConfig(10, embedding=4, hidden=2, **sizes, **reading))
-        last = model._last_window(torch.tensor([words]))
-        return model._window_ends(torch.tensor([words]), last)[0, : int(last)].tolist()
-
-    assert ends(1160, reading="code") == [55, 77] and ends(1160) == [48, 66]
-    for words in (401, 779, 780, 781, 1000, 1159, 1160, 1161, 1500):
-        whole, rest = divmod(words - 400, 380)
-        weights = [math.exp(-1.2 * (1 + t * 0.8**t)) for t in range(whole + 2 - (rest == 0))]
-        weights[-1] *= rest / 380
-        expected, sums = int(words / 1500 * 100), np.cumsum(np.array(weights) / sum(weights))
-        assert ends(words, reading="code") == [int(share * expected) for share in sums[:-1]], words
-    assert ends(400, reading="code") == []
 
 
 def test_static_windows_by_hand():

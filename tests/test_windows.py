@@ -9,7 +9,7 @@ import torch
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
 from lib.data.options import beginning
-from lib.data.prepared import PreparedCorpus, encode
+from lib.data.prepared import PreparedCorpus, TextEncoder
 from lib.data.split import Split
 from lib.data.vocabulary import EOS, SLIDE, SPECIALS, Vocabulary
 from lib.models.windowed import count_windows, window_of
@@ -101,7 +101,7 @@ def test_sentences_of_a_target_that_was_cut():
         (["The cat sat.", "?", "It rained."], 12, [4, 1, 3]),
     ):
         options = replace(OPTIONS, summary_tokens=tokens)
-        encoded = encode(options.example(example(summary)), vocabulary, tokens)
+        encoded = TextEncoder(options, vocabulary).encode_example(options.example(example(summary)))
         assert target_sentences(encoded, lower=True).tolist() == lengths
 
 
@@ -211,17 +211,5 @@ def test_embeddings_can_start_from_the_files_vectors(tmp_path):
     random = plain.build(plain.prepare(load_corpus("aclsum"), progress=False)).embedding.weight
     assert torch.equal(rows[other], random[other]) and not torch.allclose(rows[the], random[the])
     wider = replace(setup, config={**setup.config, "embedding": 4})
-    with pytest.raises(InputError, match=r"x\.vec: 3 numbers a word, and the embeddings have 4: give --model"):
+    with pytest.raises(InputError, match="word vectors of 3 numbers, embeddings of 4"):
         wider.build(corpus)
-
-
-def test_the_links_of_a_corpus_are_read_as_asked(monkeypatch):
-    """The reading is an option, and the model has the same one."""
-    setup = resolve("windowed", "demo", "dynamic", {"reading": "code"})
-    assert setup.model_config().reading == "code" and resolve("windowed", "demo").model_config().reading == "ours"
-    vectors = np.zeros((30, 2))
-    vectors[5:8] = [[1, 0], [0, 1], [1, 1]]
-    source = document([[6] * 2, [5] * 7, [6] * 5], [5, EOS])  # its second sentence is in no window of 6 words whole
-    for reading, window in (("ours", 1), ("code", 2)):
-        options = replace(OPTIONS, reading=reading)
-        assert link(source, np.array([1]), vectors, options).tolist() == [window], reading

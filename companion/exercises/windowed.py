@@ -84,7 +84,7 @@ def same_when_streamed() -> dict[str, bool]:
     same = {}
     for what, window in (("window 2", 1), ("the last window", 2)):
         moved = torch.tensor([[SLIDE] * window])
-        states = streamed.decode(moved, streamed.encode(batch))[1].held.states[0]
+        states = streamed.decode(moved, streamed.encode(batch))[1].held[0][0]
         whole = state.words[0, window * STRIDE : window * STRIDE + WINDOW]
         for half, a, b in zip(("forward", "backward"), states.chunk(2, 1), whole.chunk(2, 1)):
             same[f"{half}, {what}"] = torch.allclose(a, b)

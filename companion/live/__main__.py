@@ -17,8 +17,8 @@ from pathlib import Path
 import lib
 from companion.live.page import LivePaper, sample_papers, write_live_page
 from companion.live.towns import write_towns_page
+from companion.pages.dispatches import made_up_dispatches
 from lib.decoding.run import Run
-from lib.papers import paper
 from lib.summarize import check_page, model_name, read_texts
 from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError
@@ -47,8 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _offered(run: Run) -> list[LivePaper]:
     """Texts that a page offers by itself."""
-    made_up = paper(run.config["paper"]).made_up
-    return [LivePaper(d, "made up, with invented names") for d in made_up()] if made_up else sample_papers()
+    if run.config["paper"] != "read_again":
+        return sample_papers()
+    return [LivePaper(document, "made up, with invented names") for document in made_up_dispatches()]
 
 
 if __name__ == "__main__":

@@ -2,17 +2,17 @@
 lines: intervals over documents and seeds, and a paired bootstrap for each pair of rows that a table compares."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from companion.results.tables import PAGE_RESULTS, TABLES, Row, Table
+from lib.decoding.search import DECODINGS
 from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.evaluation.scores import column_values
-from lib.papers import page_table_named, table_named
-from lib.papers.tables import DECODINGS, Row, Table
-from lib.system.errors import InputError
+from lib.system.errors import InputError, one_of
 
 ANY_TABLE = ("table", "title", "columns")  # keys of the numbers of every table
 REFERENCES = "references"
@@ -24,7 +24,7 @@ def make_table(name: str, scored: dict[str, list[dict]], corpus: str, preset_nam
     scored: for each row that is built, by label, the scores of its seeds (of a baseline: one).
     Raises InputError when rows were scored on different documents.
     """
-    return {"table": name, **table_numbers(table_named(name)[1], scored, corpus, preset_name, command)}
+    return {"table": name, **table_numbers(TABLES[name], scored, corpus, preset_name, command)}
 
 
 def table_numbers(
@@ -84,15 +84,16 @@ def _in_both_decodings(
 def _table_row(row: Row, table: Table, corpus: str, scored: list[dict], parts: list[dict] | None) -> dict:
     numbers: dict[str, Any] = {"label": row.label, "published": {name: list(v) for name, v in row.published.items()}}
     if not parts:
-        return numbers | ({"missing": row.reason(corpus)} if row.reason(corpus) else {})
+        reason = row.missing.get(corpus, row.unbuilt)
+        return numbers | ({"missing": reason} if reason else {})
     columns = {c: column_values(table.measure, parts, c) for c in table.columns}
     intervals = {c: interval(values, weights=weights) for c, (values, weights) in columns.items()}
-    numbers["scores"] = {c: _plain(found, ("mean", "low", "high"), 2) for c, found in intervals.items()}
+    numbers["scores"] = {c: _rounded(found, ("mean", "low", "high"), 2) for c, found in intervals.items()}
     numbers["words"] = round(float(np.mean([part["words"] for part in parts])), 1)
     if table.decodings:
         repeated, trigrams = column_values("repetition", parts, "repeated")
         numbers["repeated"] = round(repeated.sum() / max(trigrams.sum(), 1), 1)
-    if row.run:
+    if row.is_run:
         numbers["by seed"] = {
             c: [round(interval(v, weights=w).mean, 2) for v, w in zip(values, weights)]
             for c, (values, weights) in columns.items()
@@ -107,13 +108,12 @@ def _pair(table: Table, first: list[dict], second: list[dict]) -> dict:
     for column in table.columns:
         (a, a_weights), (b, b_weights) = (column_values(table.measure, parts, column) for parts in (first, second))
         found = paired_bootstrap(a, b, weights=(a_weights, b_weights))
-        differences[column] = _plain(found, ("mean", "low", "high", "p"), 4)
+        differences[column] = _rounded(found, ("mean", "low", "high", "p"), 4)
     return differences
 
 
-def _plain(result: Any, names: Sequence[str], digits: int) -> dict:
-    values = asdict(result)
-    return {name: round(float(values[name]), digits) for name in names}
+def _rounded(result: Any, names: Sequence[str], digits: int) -> dict:
+    return {name: round(float(getattr(result, name)), digits) for name in names}
 
 
 def support_table(scored: Mapping[str, dict], corpus: str, command: str = "") -> dict:
@@ -124,7 +124,7 @@ def support_table(scored: Mapping[str, dict], corpus: str, command: str = "") ->
     rows = [Row(label, part="summaries") for label in scored]
     rows.append(Row(REFERENCES, part="reference"))
     pairs = tuple(combinations([row.label for row in rows], 2))
-    table = Table("What summaries have and their texts do not, in percent", tuple(rows), pairs, measure="support")
+    table = Table("", "What summaries have and their texts do not, in percent", tuple(rows), pairs, measure="support")
     by_row = {label: [scores] for label, scores in scored.items()}
     by_row[REFERENCES] = [next(iter(scored.values()))]
     return {"table": "support_table", **table_numbers(table, by_row, corpus, "", command)}
@@ -132,7 +132,7 @@ def support_table(scored: Mapping[str, dict], corpus: str, command: str = "") ->
 
 def page_table(name: str, figure: dict, preset_name: str) -> dict:
     """Make a table of a figure of lines that a page saved: a row a line, a column a place."""
-    table = page_table_named(name)[1]
+    table = PAGE_RESULTS[one_of(name, PAGE_RESULTS, "table")]
     series = figure["panels"][0]["series"]
     places, _ = next(iter(series.values()))
     lines = {label: values for label, (_, values) in series.items()}

@@ -2,12 +2,11 @@
 
 import gzip
 import json
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from lib.papers.tables import DECODINGS, Table
-from lib.system.errors import InputError
+from companion.results.tables import Table
+from lib.decoding.search import DECODINGS
 from lib.system.files import write_whole
 
 SCORES = ".scores.json.gz"  # the end of the file's name
@@ -29,7 +28,4 @@ def write_table_scores(path: Path, table: Table, scored: Mapping[str, Sequence[d
 
 def read_table_scores(path: Path) -> dict[str, list[dict]]:
     """Read what `write_table_scores` wrote."""
-    try:
-        return json.loads(gzip.decompress(path.read_bytes()))
-    except (gzip.BadGzipFile, EOFError, zlib.error, ValueError) as error:
-        raise InputError(f"{path}: no scores of a table ({error})") from None
+    return json.loads(gzip.decompress(path.read_bytes()))

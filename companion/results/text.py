@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
+from companion.results.tables import TABLES
+from lib.decoding.search import DECODINGS
 from lib.evaluation.bootstrap import Difference, Interval, no_interval
-from lib.papers import table_named
-from lib.papers.tables import DECODINGS
 
 _FOLD = "<details><summary>Which differences are real (paired bootstrap)</summary>"
 
@@ -90,7 +90,7 @@ def setting(numbers: dict) -> str:
         "R-Lsum": "summary-level" if "R-Lsum" in columns else "",
         "R-L": "in one line" if {"R-L", "R-Lsum"} <= set(columns) else "",
         "published": published,
-        "published R-L": table_named(numbers["table"])[1].published_rl if published and columns[0] == "R-1" else "",
+        "published R-L": TABLES[numbers["table"]].published_rl if published and columns[0] == "R-1" else "",
     }
     return "; ".join(f"{name}: {value}" for name, value in facts.items() if value)
 

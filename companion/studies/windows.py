@@ -30,7 +30,7 @@ from lib.data.split import Split
 from lib.data.vocabulary import EOS, SLIDE
 from lib.data.word_vectors import learn_vectors
 from lib.decoding.run import Run
-from lib.decoding.search import batches, written
+from lib.decoding.search import search_split
 from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.evaluation.scores import score_systems
 from lib.models.windowed import Windowed, count_windows
@@ -86,8 +86,7 @@ def slides(run: Run, documents: Sequence[Document], _: Namespace) -> dict:
         part = slice(first, first + TOGETHER)
         # as many words as a summary in training had for each window
         max_length = max(run.decode.max_length, run.options.summary_tokens // in_training * counts[part][-1])
-        together = batches(run.model, texts[part], TOGETHER, run.vocabulary)
-        best = written(run.model, together, replace(run.decode, max_length=max_length))
+        best = search_split(run.model, texts[part], run.vocabulary, replace(run.decode, max_length=max_length))
         jumps += [jumps_of(hypothesis.ids) for hypothesis in best]
     numbers = {}
     for i in range(5):
@@ -189,7 +188,8 @@ def reordered(document: Document, order: Sequence[int]) -> Document:
 def _summaries(run: Run, documents: Sequence[EncodedDocument], parts: int = 1) -> list[list[str]]:
     """Summarize documents, each in an equal share of the run's lengths where a text has several parts."""
     lengths = {"min_length": -(-run.decode.min_length // parts), "max_length": run.decode.max_length // parts}
-    best = written(run.model, batches(run.model, documents, TOGETHER, run.vocabulary), replace(run.decode, **lengths))
+    decode = replace(run.decode, **lengths)
+    best = search_split(run.model, documents, run.vocabulary, decode, batch_size=TOGETHER)
     ids = [[i for i in hypothesis.ids if i != SLIDE] for hypothesis in best]
     return [run.vocabulary.sentences(i, d.unknown) for i, d in zip(ids, documents)]
 

@@ -4,12 +4,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import PackedSequence
+from torch.nn.utils.rnn import PackedSequence, pad_sequence
 
 from lib.data.vocabulary import BOS, PAD, UNK
 from lib.system.errors import InputError
@@ -67,11 +66,15 @@ class Batch:
         return len(self.ids)
 
     def to(self, device: torch.device | str) -> "Batch":
-        return _moved(self, device)
+        return self._with_each(partial(put, device=device))
 
     def pinned(self) -> "Batch":
         """The batch in memory from which a GPU copies while it computes; `to` need not put it there then."""
-        return _each(self, Tensor.pin_memory)
+        return self._with_each(Tensor.pin_memory)
+
+    def _with_each(self, function: Callable[[Tensor], Tensor]) -> "Batch":
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(self, **{name: function(x) for name, x in values.items() if isinstance(x, Tensor)})
 
     # Models that read sentence by sentence need the following; it is made when they first ask for it, on the host.
 
@@ -103,12 +106,11 @@ class Batch:
 
     @cached_property
     def sentences(self) -> "Sentences":
-        return _moved(self.rows.padded(), self.source.device)
+        return self.rows.padded(self.source.device)
 
     @cached_property
     def ragged(self) -> "Ragged":
-        ragged, device = self.rows.in_groups(), self.source.device
-        return replace(_moved(ragged, device), groups=[_moved(group, device) for group in ragged.groups])
+        return self.rows.in_groups(self.source.device)
 
     @cached_property
     def packed(self) -> "Packed":
@@ -136,16 +138,14 @@ class Rows:
         start = np.concatenate([b * width + np.cumsum(n) - n for b, n in enumerate(lengths)])
         return cls(owner, number, start, np.concatenate(lengths).astype(np.int64))
 
-    def padded(self) -> "Sentences":
+    def padded(self, device: torch.device | str) -> "Sentences":
         step = np.arange(self.length.max())
         mask = step < self.length[:, None]
         place = self.start[:, None] + np.where(mask, step, 0)
-        owner, number, place, mask, flat = map(
-            torch.from_numpy, (self.owner, self.number, place, mask, np.flatnonzero(mask))
-        )
-        return Sentences(owner, number, place, mask, flat)
+        arrays = self.owner, self.number, place, mask, np.flatnonzero(mask)
+        return Sentences(*(put(torch.from_numpy(array), device) for array in arrays))
 
-    def in_groups(self, min_share: float = 0.75) -> "Ragged":
+    def in_groups(self, device: torch.device | str = "cpu", min_share: float = 0.75) -> "Ragged":
         """Group the sentences by length. A group ends before a sentence that is shorter than `min_share` of its
         longest one."""
         order = np.argsort(-self.length, kind="stable")
@@ -157,12 +157,11 @@ class Rows:
             last = first + int(np.searchsorted(-lengths[first:], -min_share * lengths[first], side="right"))
             mask = torch.arange(int(lengths[first])) < torch.from_numpy(lengths[first:last, None])
             full = bool(mask.all())
-            slots = None if full else mask.flatten().nonzero()[:, 0]
-            groups.append(Group(len(mask), mask.shape[1], slots, None if full else mask))
+            slots = None if full else put(mask.flatten().nonzero()[:, 0], device)
+            groups.append(Group(len(mask), mask.shape[1], slots, None if full else put(mask, device)))
             first = last
-        word = self.start[order][row] + place
-        arrays = word, row, place, self.owner[order], self.number[order]
-        return Ragged(*map(torch.from_numpy, arrays), groups=groups)  # type: ignore[call-arg]
+        arrays = self.start[order][row] + place, row, place, self.owner[order], self.number[order]
+        return Ragged(*(put(torch.from_numpy(array), device) for array in arrays), groups=groups)  # type: ignore[call-arg]
 
 
 @dataclass(frozen=True)
@@ -182,7 +181,7 @@ class Group:
 
     rows: int
     longest: int
-    slots: Tensor | None  # [words of the group] place of each in the flat [rows * longest]; None: there is no padding
+    slots: Tensor | None  # [words of the group] place of each in the flat [rows * longest]; None: no padding
     mask: Tensor | None  # [rows, longest] true where there is a word
 
 
@@ -247,18 +246,6 @@ def pack(
     return Packed(words, torch.from_numpy(sizes), rows, back)
 
 
-def _moved(part: Any, device: torch.device | str) -> Any:
-    """A dataclass whose tensors are on `device`."""
-    return _each(part, partial(put, device=device))
-
-
-def _each(part: Any, function: Callable[[Tensor], Tensor]) -> Any:
-    """A dataclass with `function` of each of its tensors."""
-    values = {field.name: getattr(part, field.name) for field in fields(part)}
-    tensors = {name: value for name, value in values.items() if isinstance(value, Tensor)}
-    return replace(part, **{name: function(value) for name, value in tensors.items()})
-
-
 def put(tensor: Tensor, device: torch.device | str) -> Tensor:
     """A tensor on `device`; from the CPU through pinned memory, without which a GPU is waited for."""
     pinned = tensor.device.type == "cpu" != torch.device(device).type
@@ -299,11 +286,9 @@ def in_vocabulary(extended: Tensor, vocab_size: int) -> Tensor:
 
 
 def _pad(rows: list[np.ndarray]) -> tuple[Tensor, Tensor]:
-    lengths = torch.tensor([len(r) for r in rows])
-    mask = torch.arange(int(lengths.max())) < lengths[:, None]
-    padded = torch.full(mask.shape, PAD, dtype=torch.long)
-    padded[mask] = torch.from_numpy(np.concatenate(rows).astype(np.int64))
-    return padded, mask
+    lengths = torch.tensor([len(row) for row in rows])
+    padded = pad_sequence([torch.from_numpy(row) for row in rows], batch_first=True, padding_value=PAD)
+    return padded.long(), torch.arange(padded.shape[1]) < lengths[:, None]
 
 
 def word_places(lengths: Tensor, width: int) -> Tensor:
@@ -313,7 +298,7 @@ def word_places(lengths: Tensor, width: int) -> Tensor:
 
 def _squares(graphs: list[np.ndarray]) -> Tensor:
     """Flat square matrices, padded with 0: [B, L, L]."""
-    sizes = [math.isqrt(len(g)) for g in graphs]
+    sizes = [math.isqrt(len(graph)) for graph in graphs]
     padded = torch.zeros(len(graphs), max(sizes), max(sizes))
     for row, graph, n in zip(padded, graphs, sizes):
         row[:n, :n] = torch.from_numpy(graph.reshape(n, n))

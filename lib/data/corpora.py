@@ -46,7 +46,6 @@ class Pass:
     used: int = 0
     skipped: list[str] = field(default_factory=list)  # records that cannot be used: where, and why
     left_out: Counter[str] = field(default_factory=Counter)  # by a rule of the corpus: reasons and how often
-    tokenised: bool = False  # whether words of some text were separated by spaces
 
 
 @dataclass
@@ -59,27 +58,17 @@ class Corpus:
     errors: str = "raise"  # "skip" leaves bad records out and counts them
     note: str = ""
     pieces: Pieces | None = None  # a SentencePiece model that comes with ranked paragraphs
-    tokenised_splits: frozenset[str] = frozenset()  # whose records are tokenised unless they say otherwise
-    test_name: str = ""  # of the corpus that the test documents are from
+    other_name: str = ""  # of the corpus that the test documents are from, if it is another
     passes: dict[str, Pass] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.test_name = self.test_name or self.name
 
     @classmethod
     def from_records(
-        cls,
-        name: str = "records",
-        *,
-        train: Iterable[dict | Document] = (),
-        val: Iterable[dict | Document] = (),
-        test: Iterable[dict | Document] = (),
-        errors: str = "raise",
+        cls, name: str = "records", errors: str = "raise", **records: Iterable[dict | Document]
     ) -> "Corpus":
-        """Data in memory: `Document`s, or records in any layout that `to_document` knows."""
-        given = {split: list(records) for split, records in zip(SPLITS, (train, val, test))}
-        texts = [[asdict(r) if isinstance(r, Document) else r for r in records] for records in given.values()]
-        readers = {split: partial(_in_memory, f"{name}, {split}", given[split]) for split in SPLITS if given[split]}
+        """Data in memory: for each split `Document`s, or records in any layout that `to_document` knows."""
+        given = {split: list(own) for split, own in records.items()}
+        texts = {split: [asdict(r) if isinstance(r, Document) else r for r in own] for split, own in given.items()}
+        readers = {split: partial(_in_memory, f"{name}, {split}", own) for split, own in given.items() if own}
         return cls(name, readers, digest(json.dumps(texts, default=str)), errors)
 
     @property
@@ -91,31 +80,32 @@ class Corpus:
         """Whether sections are paragraphs in the order of their importance, cut into pieces by others."""
         return self.pieces is not None
 
+    @property
+    def test_name(self) -> str:
+        """Name of the corpus that the test documents are from."""
+        return self.other_name or self.name
+
     def tested_on(self, other: "Corpus") -> "Corpus":
         """This corpus with the test documents of another: DUC 2004 has no others."""
-        other._check_split("test")
+        other.split("test")  # raises CorpusError where there are none
         readers = {**self.readers, "test": other.readers["test"]}
-        tokenised = (self.tokenised_splits - {"test"}) | (other.tokenised_splits & {"test"})
         both = f"{self.contents} {other.contents}"
-        return replace(
-            self, readers=readers, contents=both, tokenised_splits=tokenised, test_name=other.test_name, passes={}
-        )
+        return replace(self, readers=readers, contents=both, other_name=other.test_name, passes={})
 
     def split(self, split_name: str, limit: int | None = None) -> Iterator[Document]:
         """Documents of "train", "val" or "test", at most `limit` of them. Raises CorpusError at the first record that
         cannot be used (`errors="raise"`), or when none can."""
-        self._check_split(split_name)
+        if split_name not in self.readers:
+            raise CorpusError(f"{self.name}: no split {split_name!r}; there are {', '.join(self.readers) or 'none'}")
         return islice(self._documents(split_name), limit)
-
-    def _check_split(self, name: str) -> None:
-        if name not in self.readers:
-            raise CorpusError(f"{self.name}: no split {name!r}; there are {', '.join(self.readers) or 'none'}")
 
     def _documents(self, split_name: str) -> Iterator[Document]:
         found = self.passes[split_name] = Pass()
         for number, (path, line, record) in enumerate(self.readers[split_name](), 1):
             try:
-                document = self._document(split_name, record, number)
+                if isinstance(record, ValueError):
+                    raise record
+                document = record if isinstance(record, Document) else to_document(record, number)
             except LeftOut as reason:
                 found.left_out[str(reason)] += 1
                 continue
@@ -126,47 +116,30 @@ class Corpus:
                 found.skipped.append(problem)
                 continue
             found.used += 1
-            found.tokenised |= document.tokenised
             yield document
         if not found.used:
             why = found.skipped[:1] or _counted(found.left_out) or "there is none"
             raise CorpusError(f"{self.name}: no record of {split_name!r} can be used: {why}")
 
-    def _document(self, split_name: str, record: dict | Document | ValueError, number: int) -> Document:
-        if isinstance(record, ValueError):
-            raise record
-        if isinstance(record, Document):
-            return record
-        silent = isinstance(record, dict) and record.get("tokenised") is None
-        if silent and split_name in self.tokenised_splits:
-            record = {**record, "tokenised": True}
-        return to_document(record, number)
-
-    @property
-    def skipped(self) -> list[str]:
-        return [problem for found in self.passes.values() for problem in found.skipped]
-
     @property
     def left_out(self) -> Counter[str]:
         return sum((found.left_out for found in self.passes.values()), Counter())
 
-    def remarks(self, nothing: str = "") -> str:
-        """Count the records that were left out, or say `nothing`; name the splits that are tokenised."""
-        skipped, left_out, parts = self.skipped, self.left_out, []
+    def remarks(self) -> str:
+        """Count the records that were left out."""
+        skipped = [problem for found in self.passes.values() for problem in found.skipped]
+        left_out, parts = self.left_out, []
         if left_out:
             total = left_out.total() + len(skipped) + sum(found.used for found in self.passes.values())
             parts.append(f"left out: {left_out.total():,} of {total:,} ({_counted(left_out)})")
         if skipped:
-            count = "1 record was" if len(skipped) == 1 else f"{len(skipped)} records were"
-            parts.append(f"{count} left out: {'; '.join(skipped[:3])}{'; and more' if len(skipped) > 3 else ''}")
-        parts = parts or [nothing]
-        if names := ", ".join(name for name, found in self.passes.items() if found.tokenised):
-            parts.append(f"its text is tokenised ({names}): words are what stands between spaces")
-        return ". ".join(filter(None, parts))
+            problems = "; ".join([*skipped[:3], *["and more"] * (len(skipped) > 3)])
+            parts.append(f"left out because they cannot be used: {len(skipped):,} ({problems})")
+        return ". ".join(parts)
 
     def report(self) -> str:
         """`remarks` and the note, for a page or a log."""
-        return f"{self.remarks('no record was left out')}. {self.note}".strip()
+        return f"{self.remarks() or 'no record was left out'}. {self.note}".strip()
 
 
 def _in_memory(name: str, records: list) -> Records:
@@ -206,7 +179,7 @@ def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
     Raises CorpusError for an unknown name, a folder with nothing to read, and a Hub that cannot be reached.
     """
     spec, place = find_spec(dataset)
-    if spec is not None and spec.hub is not None and not place:
+    if spec is not None and spec.hub and not place:
         return _from_hub(spec, errors)
     folder = Path(place).expanduser() if place or spec is None else spec.folder
     if not folder.is_dir():
@@ -222,28 +195,33 @@ def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
     read = spec.read
     if not spec.shipped and ":" not in spec.name and any(read_folder(folder, name) is not None for name in SPLITS):
         read = read_folder  # records that somebody has made of a release
-    readers = {name: partial(read, folder, name) for name in SPLITS if read(folder, name) is not None}
-    if not readers:
+    tokenised = spec.tokenised
+    if (folder / CORPUS_FILE).is_file():
+        tokenised = read_json(folder / CORPUS_FILE)["tokenised"]
+    present = [name for name in SPLITS if read(folder, name) is not None]
+    if not present:
         raise CorpusError(
             f"{folder}: no train, val or test files (NAME.jsonl[.gz], .json, .txt with JSON lines, .parquet, .csv, "
             ".src and .tgt), and no texts with NAME.summary.txt beside them. A corpus as its owners release it is "
             f"given with its name, such as reuters:{folder}"
         )
-    tokenised = spec.tokenised
-    if (folder / CORPUS_FILE).is_file():
-        tokenised = read_json(folder / CORPUS_FILE)["tokenised"]
     patterns = ("*", *(f"{name}/*" for name in SPLITS)) if read is read_folder else ("**/*",)
     files = (path for pattern in patterns for path in folder.glob(pattern) if path.is_file())
     shown = [path for path in files if "/." not in f"/{path.relative_to(folder).as_posix()}"]  # without .git
     return Corpus(
-        spec.name,
-        readers,  # type: ignore[arg-type]
-        digest([spec.name in CORPORA and spec.name, tokenised, files_digest(folder, shown)]),
-        errors,
-        spec.note,
-        spec.pieces(folder) if spec.pieces else None,
-        frozenset(readers if tokenised else ()),
+        name=spec.name,
+        readers={name: partial(_records, read, folder, name, tokenised) for name in present},
+        contents=digest([spec.name in CORPORA and spec.name, tokenised, files_digest(folder, shown)]),
+        errors=errors,
+        note=spec.note,
+        pieces=spec.pieces(folder) if spec.pieces else None,
     )
+
+
+def _records(read: Callable, folder: Path, split_name: str, tokenised: bool) -> Records:
+    """Yield the records of a folder; they are `tokenised` or not unless they say it themselves."""
+    for path, line, record in read(folder, split_name):
+        yield path, line, {"tokenised": tokenised, **record} if isinstance(record, dict) else record
 
 
 # --------------------------------------------------------------------------------------------------------- the Hub
@@ -252,23 +230,22 @@ def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
 def _from_hub(spec: CorpusSpec, errors: str) -> Corpus:
     from datasets import config, load_dataset
 
-    assert spec.hub is not None
+    hub = spec.hub
     config.HF_HUB_OFFLINE = not _hub_answers()  # offline, cached copies still load, and nothing waits for a retry
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            loaded = load_dataset(spec.hub.repository, spec.hub.configuration, revision=spec.hub.revision)
+            loaded = load_dataset(hub["repository"], hub.get("configuration"), revision=hub.get("revision"))
     except (OSError, RuntimeError) as error:
         raise CorpusError(
-            f"{spec.name}: {spec.hub.repository} cannot be loaded from the Hugging Face Hub, nor from this machine's "
+            f"{spec.name}: {hub['repository']} cannot be loaded from the Hugging Face Hub, nor from this machine's "
             f"cache ({error}). Three ways out: dataset='aclsum', which needs no download; the path of a folder with "
             "train, val and test files; or load it on a machine with network and copy its cache (HF_HOME) here."
         ) from None
     rows = {split_name: loaded["validation" if split_name == "val" else split_name] for split_name in SPLITS}
     readers = {split_name: partial(_hub_records, split, spec) for split_name, split in rows.items()}
     identity = digest([spec.name, *(split._fingerprint for split in rows.values())])
-    tokenised = frozenset(SPLITS if spec.tokenised else ())
-    return Corpus(spec.name, readers, identity, errors, spec.note, None, tokenised)
+    return Corpus(spec.name, readers, identity, errors, spec.note)
 
 
 def _hub_answers(timeout: float = 3.0) -> bool:
@@ -286,8 +263,8 @@ def _hub_answers(timeout: float = 3.0) -> bool:
 
 def _hub_records(rows, spec: CorpusSpec) -> Records:
     hub = spec.hub
-    assert hub is not None
     for number, row in enumerate(rows, 1):
-        source, record = row[hub.source], {"id": row.get("id"), "abstract_text": row[hub.summary]}
-        text = articles_of(source.split(hub.separator)) if hub.separator else {"article_text": source}
-        yield hub.repository, number, {**record, **text}
+        source = row[hub["source"]]
+        text = articles_of(source.split(hub["separator"])) if "separator" in hub else {"article_text": source}
+        record = {"id": row.get("id"), "abstract_text": row[hub["summary"]], "tokenised": spec.tokenised}
+        yield hub["repository"], number, {**record, **text}

@@ -1,6 +1,7 @@
 """One schema for documents, and what is turned into it: records in the layouts of public corpora."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from lib.data.characters import clean
 from lib.data.markers import split_summary
@@ -51,20 +52,12 @@ class Example:
         return [word for sentence in self.sentences for word in sentence]
 
 
-# Layouts of records: the key of the source and the key of the summary, in the order in which they are looked for.
-LAYOUTS = (
-    ("sections", "abstract_text"),  # Cohan et al.
-    ("article_text", "abstract_text"),  # the same without sections
-    ("paragraphs", "summary"),  # clusters
-    ("article", "abstract"),  # papers on the Hub
-    ("article", "highlights"),  # CNN/DailyMail on the Hub
-    ("document", "summary"),
-    ("article", "summary"),
-    ("text", "summary"),
-)
+# Keys of the source and of the summary in records of public corpora; the first one that a record has is read.
+SOURCES = ("sections", "article_text", "paragraphs", "article", "document", "text")
+SUMMARIES = ("abstract_text", "abstract", "highlights", "summary")
 
 
-def to_document(record: dict, number: int = 0, reference: bool = True) -> Document:
+def to_document(record: Any, number: int = 0, reference: bool = True) -> Document:
     """Turn a record of a known layout into a `Document`, its texts cleaned (`checked_text`).
 
     number: the id of a record without any. reference: whether there must be a summary.
@@ -72,13 +65,15 @@ def to_document(record: dict, number: int = 0, reference: bool = True) -> Docume
     """
     if not isinstance(record, dict):
         raise InputError(f"expected an object with a source and a summary, found {type(record).__name__}")
-    source_key, summary_key = _layout(record, reference)
+    source_key, summary_key = _first_key(record, SOURCES), _first_key(record, SUMMARIES)
+    if not source_key or (reference and not summary_key):
+        known = " and ".join(" or ".join(keys) for keys in (SOURCES, SUMMARIES))
+        raise InputError(f"no source and summary ({known}) among {sorted(map(str, record))}")
     names, sections = _sections(record, source_key)
-    summary = record.get(summary_key)
-    sentences = [] if summary is None and not reference else _sentences(summary, summary_key)
+    sentences = _sentences(record[summary_key], summary_key) if summary_key else []
     document = Document(
-        id=_string(record, ("article_id", "id", "url"), str(number)),
-        title=clean(_string(record, ("title",), "")),
+        id=str(record.get(_first_key(record, ("article_id", "id", "url")), number)),
+        title=clean(str(record.get("title") or "")),
         section_names=names,
         sections=sections,
         summary=split_summary(sentences),
@@ -92,20 +87,11 @@ def to_document(record: dict, number: int = 0, reference: bool = True) -> Docume
     return document
 
 
-def _layout(record: dict, reference: bool) -> tuple[str, str]:
-    with_source = [(source, summary) for source, summary in LAYOUTS if record.get(source) is not None]
-    whole = [(source, summary) for source, summary in with_source if summary in record]
-    if whole or (with_source and not reference):
-        return (whole or with_source)[0]
-    known = ", ".join(f"{source}/{summary}" for source, summary in LAYOUTS)
-    raise InputError(f"no source and summary (one of {known}) among {sorted(map(str, record))}")
-
-
 def _sections(record: dict, key: str) -> tuple[list[str], list[list[str]]]:
     """Section names and sentences; of paragraphs the document of each. Empty sections are left out."""
     if key == "paragraphs":
         parts = [p if isinstance(p, dict) else {"text": p} for p in _list(record, key)]
-        pairs = [(_string(part, ("source",), ""), part.get("text")) for part in parts]
+        pairs = [(str(part.get("source") or ""), part.get("text")) for part in parts]
     elif key == "sections":
         sections = _list(record, key)
         names = _list(record, "section_names") or [""] * len(sections)
@@ -140,6 +126,6 @@ def checked_text(value, key: str) -> str:
     return clean(value)
 
 
-def _string(record: dict, keys: tuple[str, ...], default: str) -> str:
-    """Return the first value of these keys, as text."""
-    return next((str(record[key]) for key in keys if record.get(key) is not None), default)
+def _first_key(record: dict, keys: tuple[str, ...]) -> str | None:
+    """Return the first of these keys that has a value."""
+    return next((key for key in keys if record.get(key) is not None), None)

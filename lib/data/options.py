@@ -1,20 +1,25 @@
-"""Options of preprocessing: they turn a corpus and texts into what a model reads. Each paper has its own."""
+"""Options of preprocessing, of which each paper has its own.
+
+They turn a corpus and texts into what a model reads, in words or in SentencePiece pieces.
+"""
 
 import json
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar
 
+from lib.data.batch import EncodedDocument
 from lib.data.characters import clean, lowered
 from lib.data.documents import SPLITS, CorpusError, Document, Example
-from lib.data.prepared import PreparedCorpus, TextEncoder, check_splits, prepare, watched
-from lib.data.split import Split, chunked
+from lib.data.pieces import Pieces
+from lib.data.prepared import PreparedCorpus, TextEncoder, prepare, watched
+from lib.data.split import Split
 from lib.data.tokenize import split_words, surfaces, tokenize, word_spans
-from lib.data.vocabulary import Vocabulary
+from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, SENTENCE_END, Vocabulary
 from lib.system.errors import InputError
 from lib.system.fields import Count, checked
 from lib.system.processes import default_workers, in_processes
@@ -29,11 +34,7 @@ class Options(ABC):
     lower: bool = True
 
     of_paragraphs: ClassVar[bool] = False  # whether a text is a cluster of paragraphs
-
-    @property
-    def symbols(self) -> tuple[str, ...]:
-        """Symbols that the vocabulary has after the special ones."""
-        return ()
+    symbols: ClassVar[tuple[str, ...]] = ()  # that the vocabulary has after the special ones
 
     def for_corpus(self, corpus) -> "Options":
         """Take over what a corpus determines. Raises CorpusError where it lacks what the options need."""
@@ -58,7 +59,13 @@ class Options(ABC):
         options = self.for_corpus(corpus)
         base = options.base.prepare(corpus, limit, progress=progress) if options.base else None
         key = [corpus.identity, limit, options.outside]
-        return prepare(corpus.name, options, key, partial(options.make, corpus, base, limit, progress))
+
+        def make(folder: Path) -> PreparedCorpus:
+            for name in SPLITS:  # a missing split or a bad first record is found before hours go into the others
+                next(corpus.split(name))
+            return options.make(corpus, base, limit, progress, folder)
+
+        return prepare(corpus.name, options, key, make)
 
     @abstractmethod
     def make(self, corpus, base: PreparedCorpus | None, limit: int | None, progress: bool, folder: Path) -> Any:
@@ -91,7 +98,10 @@ class Options(ABC):
         return cut_sentences
 
     def with_summary(self, document: Document, sentences: list[list[str]]) -> Example:
-        """A document of these `sentences`, and of the words of its summary up to `summary_tokens`."""
+        """A document of these `sentences`, and of the words of its summary up to `summary_tokens`. Raises InputError
+        where there is no sentence."""
+        if not sentences:
+            raise InputError(f"document {document.id!r} has no words: nothing is left to summarize")
         summary = [word for sentence in document.summary for word in self.words(sentence, document.tokenised)]
         summary = summary[: self.summary_tokens]
         return Example(document.id, sentences, summary, document.summary, document.tokenised)
@@ -115,19 +125,21 @@ class WordOptions(Options):
 
     def make(self, corpus, base, limit, progress, folder) -> PreparedCorpus:
         """Two passes: documents to words, by several processes, in files of JSON lines; then words to ids."""
-        check_splits(corpus)
-        source, summary, longest, filtered = Counter(), Counter(), dict.fromkeys(SPLITS, 0), Counter()
+        source, summary, longest, left_out = Counter(), Counter(), dict.fromkeys(SPLITS, 0), Counter()
         for name in SPLITS:
             documents = watched(corpus.split(name, limit), f"{corpus.name}, {name}", progress)
-            chunks = in_processes(partial(_in_words, self, name), chunked(documents), default_workers())
             with open(folder / f"{name}.words", "w", encoding="utf-8") as file:
-                for lines, of_source, of_summary, words, dropped in chunks:
-                    file.writelines(lines)
-                    filtered[name] += dropped
-                    longest[name] = max(longest[name], words)
+                for example in in_processes(self.example, documents, default_workers()):
+                    if not example.summary:
+                        raise CorpusError(f"document {example.id!r} has no words in its summary")
+                    if not self.keeps(name, example):
+                        left_out[name] += 1
+                        continue
+                    file.write(json.dumps(list(vars(example).values()), ensure_ascii=False) + "\n")
+                    longest[name] = max(longest[name], len(example.words))
                     if name == "train":
-                        source.update(of_source)
-                        summary.update(of_summary)
+                        source.update(example.words)
+                        summary.update(example.summary)
 
         encoder, splits = self.learn_encoder(source, summary), {}
         largest = max(len(encoder.vocabulary), len(encoder.source_vocabulary or ()))
@@ -137,33 +149,45 @@ class WordOptions(Options):
                 encoded = (encoder.encode_example(Example(*json.loads(line))) for line in lines)
                 splits[name] = Split.write(folder, name, encoded, largest + longest[name])
             words.unlink()
-        left_out = f" Left out by the filters: {dict(+filtered)}." if filtered.total() else ""
-        return PreparedCorpus(corpus.name, encoder, splits, corpus.report() + left_out, corpus.remarks())
+        filtered = f" Left out by the filters: {dict(left_out)}." if left_out else ""
+        return PreparedCorpus(corpus.name, encoder, splits, corpus.report() + filtered, corpus.remarks())
 
     def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[Any]:
-        examples = [self.example(document) for document in documents]
-        for example in examples:
-            if not example.sentences:
-                raise InputError(f"document {example.id!r} has no words: nothing is left to summarize")
-        return [encoder.encode_example(example) for example in examples]
+        return [encoder.encode_example(self.example(document)) for document in documents]
 
 
-def _in_words(
-    options: WordOptions, split_name: str, documents: list[Document]
-) -> tuple[list[str], Counter, Counter, int, int]:
-    """Preprocess a chunk of documents: JSON lines of `Example`s, counts of their words in sources and summaries, the
-    longest source, and how many documents the options did not keep."""
-    lines, source, summary, longest = [], Counter(), Counter(), 0
-    for document in documents:
-        example = options.example(document)
-        if not example.sentences or not example.summary:
-            raise CorpusError(f"document {example.id!r} has no words in its source or its summary")
-        if options.keeps(split_name, example):
-            lines.append(json.dumps(list(vars(example).values()), ensure_ascii=False) + "\n")
-            source.update(example.words)
-            summary.update(example.summary)
-            longest = max(longest, len(example.words))
-    return lines, source, summary, longest, len(documents) - len(lines)
+@checked
+class PieceOptions(Options):
+    """Options of models that read and write SentencePiece pieces."""
+
+    symbols: ClassVar[tuple[str, ...]] = CLUSTER_SYMBOLS
+    kind: ClassVar[str] = "unigram"  # SentencePiece's model, or "bpe" (byte pairs)
+
+    @abstractmethod
+    def texts(self, document: Document) -> Iterable[str]:
+        """Texts of a training document that pieces are learned from."""
+
+    @abstractmethod
+    def encode_one(self, document: Document, pieces: Pieces) -> EncodedDocument:
+        """Encode a text, with or without a summary."""
+
+    def encode_training(self, document: Document, pieces: Pieces) -> EncodedDocument:
+        """Encode a document of a corpus, with the labels that a model learns."""
+        return self.encode_one(document, pieces)
+
+    def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[Any]:
+        return [self.encode_one(document, encoder.vocabulary) for document in documents]
+
+    def make(self, corpus, base, limit, progress, folder) -> PreparedCorpus:
+        pieces, splits = corpus.pieces, {}
+        if pieces is None:
+            documents = watched(corpus.split("train", limit), f"{corpus.name}, train, read for pieces", progress)
+            texts = (text for document in documents for text in cased(self.texts(document), self))
+            pieces = Pieces.train(texts, self.vocab_size, kind=self.kind)
+        for name in SPLITS:
+            documents = watched(corpus.split(name, limit), f"{corpus.name}, {name}", progress)
+            splits[name] = encode_split(folder, name, documents, self.encode_training, pieces)
+        return PreparedCorpus(corpus.name, TextEncoder(self, pieces), splits, corpus.report(), corpus.remarks())
 
 
 def beginning(sentences: Sequence[str], words: int | None) -> Sequence[str]:
@@ -178,3 +202,22 @@ def words_of(sentence: str, lower: bool, tokenised: bool = False) -> list[str]:
     """Words of a sentence, in lower case if `lower`; of a `tokenised` one those between spaces."""
     sentence = lowered(sentence) if lower else sentence
     return split_words(sentence) if tokenised else tokenize(sentence)
+
+
+def cased(texts: Iterable[str], options: Options) -> list[str]:
+    """The texts, in lower case where the options ask for it."""
+    return [lowered(text) for text in texts] if options.lower else list(texts)
+
+
+def summary_pieces(summary: Sequence[str], pieces: Pieces, options: Options) -> list[int]:
+    """Pieces of a summary: `<Q>` between sentences, [EOS] after the last, cut to `summary_tokens`."""
+    ids = [i for row in pieces.encode(cased(summary, options)) for i in (*row.tolist(), SENTENCE_END)]
+    return [*ids[:-1], EOS][: options.summary_tokens]
+
+
+def encode_split(
+    folder: Path, name: str, texts: Iterable, encode: Callable[..., EncodedDocument], pieces: Pieces
+) -> Split:
+    """Encode the texts of a split by several processes. `encode` must be picklable."""
+    encoded = in_processes(partial(encode, pieces=pieces), texts, default_workers())
+    return Split.write(folder, name, encoded, max_id=2**31 - 1)

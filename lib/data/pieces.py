@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import takewhile
 from pathlib import Path
 from random import Random
@@ -69,6 +70,9 @@ class Pieces(Vocabulary):
             ) from None
         return cls(out.getvalue())
 
+    def __reduce__(self) -> tuple:
+        return _opened, (self.model,)
+
     @property
     def identity(self) -> list:
         return [self.words, [self._processor.GetScore(i) for i in range(self._processor.GetPieceSize())]]
@@ -113,6 +117,12 @@ class Pieces(Vocabulary):
     @classmethod
     def load(cls, path: str | Path) -> "Pieces":
         return cls(Path(path).read_bytes())
+
+
+@cache
+def _opened(model: bytes) -> Pieces:
+    """The pieces of a SentencePiece model, which a process opens once."""
+    return Pieces(model)
 
 
 def _sample(texts: Iterable[str], most: int) -> list[str]:

@@ -18,7 +18,7 @@ from safetensors.numpy import load_file, save
 from tqdm import tqdm
 
 from lib.data.batch import EncodedDocument
-from lib.data.documents import SPLITS, CorpusError, Document, Example
+from lib.data.documents import CorpusError, Document, Example
 from lib.data.pieces import Pieces
 from lib.data.split import Split
 from lib.data.vocabulary import EOS, Vocabulary
@@ -64,7 +64,11 @@ class TextEncoder:
 
     def encode_example(self, example: Example) -> EncodedDocument:
         """Encode words with the vocabulary, and the source with the encoder's own where there is one."""
-        encoded = encode(example, self.vocabulary, self.options.summary_tokens)
+        source, unknown = self.vocabulary.encode_source(example.words)
+        target = [*self.vocabulary.encode_target(example.summary, unknown), EOS][: self.options.summary_tokens]
+        lengths = [len(sentence) for sentence in example.sentences]
+        texts = unknown, example.reference, example.tokenised
+        encoded = EncodedDocument.of(example.id, source, lengths, target, *texts)
         if self.source_vocabulary is None:
             return encoded
         known = self.source_vocabulary.encode_target(example.words, [])  # words it does not know are [UNK]
@@ -75,14 +79,6 @@ class TextEncoder:
         weights = {n: [a.shape, hashlib.sha256(a.tobytes()).hexdigest()] for n, a in (self.chooser or {}).items()}
         source = None if self.source_vocabulary is None else self.source_vocabulary.identity
         return digest([self.vocabulary.identity, source, weights])
-
-
-def encode(example: Example, vocabulary: Vocabulary, summary_tokens: int) -> EncodedDocument:
-    """Encode one document in extended ids."""
-    lengths = [len(s) for s in example.sentences]
-    source, unknown = vocabulary.encode_source(example.words)
-    target = [*vocabulary.encode_target(example.summary, unknown), EOS][:summary_tokens]
-    return EncodedDocument.of(example.id, source, lengths, target, unknown, example.reference, example.tokenised)
 
 
 @dataclass(frozen=True)
@@ -179,12 +175,6 @@ def prepare(name: str, options: Any, key: list, make: Callable[[Path], PreparedC
 def code_of(*parts: Callable | type) -> str:
     """Name the code of the library that defines these functions and classes."""
     return code_digest(*sorted({p.__module__ for p in parts if p.__module__.startswith("lib.")}))
-
-
-def check_splits(corpus) -> None:
-    """Raise CorpusError where a split is missing or its first record is bad, before hours go into the others."""
-    for name in SPLITS:
-        next(corpus.split(name))
 
 
 def watched(documents: Iterable, name: str, progress: bool) -> Iterable:

@@ -159,15 +159,14 @@ def read_file(path: Path, read: Callable[..., Lines], *beside: Path) -> Records:
             yield path, line, record
 
 
-def read_each(paths: Iterable[Path], read: Callable[[Path], Any]) -> Records:
-    """A record of each file; None stands for a document of another split."""
+def read_each(paths: Iterable[Path], read: Callable[[Path], Iterable]) -> Records:
+    """Yield the records of each file, or why it cannot be read."""
     for path in paths:
         try:
-            record = read(path)
+            for record in read(path):
+                yield path, 1, record
         except (ValueError, OSError) as error:
-            record = error if isinstance(error, ValueError) else InputError(str(error))
-        if record is not None:
-            yield path, 1, record
+            yield path, 1, InputError(str(error))
 
 
 def read_folder(folder: Path, split_name: str) -> Records | None:
@@ -180,5 +179,5 @@ def read_folder(folder: Path, split_name: str) -> Records | None:
         if source.is_file() and target.is_file():
             return read_file(source, read_parallel, target)
     if summaries := dict(pairs_of_split(folder, split_name)):
-        return read_each(summaries, lambda path: read_text_pair(path, summaries[path]))
+        return read_each(summaries, lambda path: [read_text_pair(path, summaries[path])])
     return None

@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 
@@ -17,18 +17,6 @@ class LeftOut(InputError):
 
 
 @dataclass(frozen=True)
-class HubSource:
-    """What to ask the Hub for, and how its columns are called there."""
-
-    repository: str
-    configuration: str | None = None
-    source: str = "article"
-    summary: str = "abstract"
-    revision: str | None = None
-    separator: str | None = None  # between the articles of one cluster
-
-
-@dataclass(frozen=True)
 class CorpusSpec:
     """A named corpus. `read(folder, split)` gives its records, or None where it has no such split."""
 
@@ -39,7 +27,7 @@ class CorpusSpec:
     splits: str = "its owners'"
     how: str = ""  # to get it
     shipped: str = ""  # "PACKAGE:FOLDER" of a corpus that comes with the installation
-    hub: HubSource | None = None
+    hub: dict[str, str] = field(default_factory=dict)  # where the Hugging Face Hub has it, and its columns there
     private: bool = False  # whether none of its texts may be published
     tokenised: bool = False  # whether words and marks are separated by spaces
     note: str = ""  # what a reader should know of this copy
@@ -53,13 +41,8 @@ class CorpusSpec:
         return project_root() / "data" / self.name.partition(":")[0]
 
 
-def _read_catalogue() -> dict[str, CorpusSpec]:
-    catalogue = tomllib.loads(Path(__file__).with_name("corpora.toml").read_text(encoding="utf-8"))
-    hubs = {name: HubSource(**facts.pop("hub")) for name, facts in catalogue.items() if "hub" in facts}
-    return {name: CorpusSpec(name, hub=hubs.get(name), **facts) for name, facts in catalogue.items()}
-
-
-CORPORA = _read_catalogue()
+_CATALOGUE = tomllib.loads(Path(__file__).with_name("corpora.toml").read_text(encoding="utf-8"))
+CORPORA = {name: CorpusSpec(name, **facts) for name, facts in _CATALOGUE.items()}
 
 
 def corpus(name: str, **facts) -> Callable:

@@ -7,9 +7,10 @@ import gzip
 import html
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache, partial
 from hashlib import sha1
+from itertools import chain
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -21,8 +22,7 @@ from lib.data.registry import LeftOut, corpus
 from lib.data.sentences import split_sentences
 from lib.data.vocabulary import TITLE_END
 from lib.system.errors import InputError
-
-HERE = Path(__file__).parent
+from lib.system.files import read_json
 
 
 def split_by_name(name: str) -> str:
@@ -34,7 +34,7 @@ def split_by_name(name: str) -> str:
 @cache
 def held_out(name: str) -> dict[str, str]:
     """{id: split} of the documents that are not for training."""
-    lists = json.loads((HERE / "splits" / f"{name}.json").read_text(encoding="utf-8"))
+    lists = read_json(Path(__file__).with_name("splits") / f"{name}.json")
     return {i: split_name for split_name, ids in lists.items() for i in ids}
 
 
@@ -56,7 +56,7 @@ def read_aclsum(folder: Path, split_name: str, clusters: bool = False) -> Record
     for number, line in enumerate(lines, 1):
         name = json.loads(line)["id"]
         path = folder / "paper_jsons" / f"{name}.json"
-        yield path, number, _aclsum_record(name, json.loads(path.read_text(encoding="utf-8")), clusters)
+        yield path, number, _aclsum_record(name, read_json(path), clusters)
 
 
 corpus("aclsum:paragraphs")(partial(read_aclsum, clusters=True))
@@ -96,22 +96,6 @@ def anthology_year(name: str) -> int:
     return 1900 + year if year > 50 else 2000 + year
 
 
-@corpus("cnn_dailymail")
-def read_stories(folder: Path, split_name: str) -> Records:
-    """A story's name is the SHA-1 of its url in `url_lists`; `@highlight` lines are the summary."""
-    stories = {path.stem: path for path in folder.glob("*_stories/*.story")}
-    urls = folder / "url_lists" / f"all_{split_name}.txt"
-    for number, url in enumerate(urls.read_text(encoding="utf-8-sig").split(), 1):
-        path = stories.get(sha1(url.encode()).hexdigest())
-        yield urls, number, _story(path) if path else LeftOut("no story of a listed url")
-
-
-def _story(path: Path) -> dict:
-    body, *highlights = path.read_text(encoding="utf-8-sig").split("@highlight")
-    lines = [" ".join(h.split()).rstrip(".") + " ." for h in highlights if h.strip()]
-    return {"id": path.stem, "article": body, "highlights": "\n".join(lines)}
-
-
 # ------------------------------------------------------------------------------------------------------ SumPubMed
 
 
@@ -124,19 +108,16 @@ def read_sumpubmed(folder: Path, split_name: str) -> Records:
     if split_name != "train":
         numbers = [n for n in numbers if splits.get(f"sumpubmed-{n}") == split_name]
 
-    def read(path: Path) -> dict | LeftOut | None:
+    def read(path: Path) -> Iterator[dict | LeftOut]:
         name = path.stem.replace("text_", "sumpubmed-")
         abstract = folder / "abstract" / path.name.replace("text", "abstract")
         summary = " ".join(text for _, text in _headed(abstract.read_text(encoding="utf-8-sig")))
-        again = summary in seen
+        again = LeftOut("abstract of an earlier article") if summary in seen else None
         seen.add(summary)
-        if splits.get(name, "train") != split_name:
-            return None
-        if again:
-            return LeftOut("abstract of an earlier article")
-        names, texts = zip(*_headed(path.read_text(encoding="utf-8-sig")) or [("", "")])
-        record = {"id": name, "section_names": list(names), "sections": list(texts), "abstract_text": summary}
-        return too_short("abstract", [summary], 50) or too_short("text", texts, 400) or record
+        if splits.get(name, "train") == split_name:
+            names, texts = zip(*_headed(path.read_text(encoding="utf-8-sig")) or [("", "")])
+            record = {"id": name, "section_names": list(names), "sections": list(texts), "abstract_text": summary}
+            yield again or too_short("abstract", [summary], 50) or too_short("text", texts, 400) or record
 
     return read_each([folder / "text" / f"text_{n}.txt" for n in numbers], read)
 
@@ -224,33 +205,32 @@ def read_scisummnet(folder: Path, split_name: str) -> Records:
     splits = held_out("scisummnet")
     inside = folder / "data" / "Training-Set-2019" / "Task2" / "From-ScisummNet-2019"
     papers = inside if inside.is_dir() else folder
+    files = sorted([*papers.glob("*/Documents_xml/*.xml"), *papers.glob("*/*.xml")])
+    return read_each((path for path in files if splits.get(path.stem, "train") == split_name), _scisummnet_record)
 
-    def read(path: Path) -> dict | LeftOut | None:
-        if splits.get(path.stem, "train") != split_name:
-            return None
-        place = path.parent.parent if path.parent.name == "Documents_xml" else path.parent
-        abstracts = sorted([*place.glob("*.abstract.txt"), *place.glob("summary/*.abstract.txt")])
-        if not abstracts:
-            return LeftOut("no abstract beside it")
-        summary = [" ".join(s.split()) for s in abstracts[0].read_text("utf-8", errors="replace").split("\n")]
-        try:
-            paper = ElementTree.fromstring(path.read_bytes())
-        except ElementTree.ParseError as error:
-            raise InputError(f"not XML: {error}") from None
-        names, sections = [], []
-        for section in paper.iter("SECTION"):
-            name = section.get("title", "").strip()
-            lines = [line for s in section.iter("S") if (line := " ".join("".join(s.itertext()).split()))]
-            if lines and name.lower() not in ("acknowledgement", "acknowledgements", "references"):
-                names.append(name)
-                sections.append(lines)
-        title = " ".join((paper.findtext("S") or "").split())
-        record = {"id": path.stem, "title": title, "section_names": names, "sections": sections}
-        body = (line for lines in sections for line in lines)
-        left_out = too_short("abstract", summary, 30) or too_short("body", body, 500)
-        return left_out or {**record, "abstract_text": [s for s in summary if s]}
 
-    return read_each(sorted([*papers.glob("*/Documents_xml/*.xml"), *papers.glob("*/*.xml")]), read)
+def _scisummnet_record(path: Path) -> Iterator[dict | LeftOut]:
+    place = path.parent.parent if path.parent.name == "Documents_xml" else path.parent
+    abstract = next(iter(sorted([*place.glob("*.abstract.txt"), *place.glob("summary/*.abstract.txt")])), None)
+    if abstract is None:
+        yield LeftOut("no abstract beside it")
+        return
+    summary = [" ".join(s.split()) for s in abstract.read_text("utf-8", errors="replace").split("\n")]
+    try:
+        paper = ElementTree.fromstring(path.read_bytes())
+    except ElementTree.ParseError as error:
+        raise InputError(f"not XML: {error}") from None
+    names, sections = [], []
+    for section in paper.iter("SECTION"):
+        name = section.get("title", "").strip()
+        lines = list(filter(None, (" ".join("".join(s.itertext()).split()) for s in section.iter("S"))))
+        if lines and name.lower() not in ("acknowledgement", "acknowledgements", "references"):
+            names.append(name)
+            sections.append(lines)
+    title = " ".join((paper.findtext("S") or "").split())
+    record = {"id": path.stem, "title": title, "section_names": names, "sections": sections}
+    left_out = too_short("abstract", summary, 30) or too_short("body", chain.from_iterable(sections), 500)
+    yield left_out or {**record, "abstract_text": [s for s in summary if s]}
 
 
 # ----------------------------------------------------------------------------------------- articles in JATS's XML
@@ -264,21 +244,17 @@ def read_jats(folder: Path, split_name: str) -> Records:
     notes are removed; a formula is the word @formula.
     """
     files = [*folder.glob("[!.]*"), *folder.glob("[!.]*/[!.]*")]
-    for path in sorted(p for p in files if re.search(r"\.n?xml(\.gz)?$", p.name)):
-        stem = path.name.removesuffix(".gz").rpartition(".")[0]
-        try:
-            for article in jats_articles(path.read_bytes(), stem):
-                if split_by_name(article["id"]) == split_name:
-                    yield path, 1, _jats_record(article)
-        except (ValueError, OSError) as error:
-            yield path, 1, InputError(str(error))
+    articles = sorted(path for path in files if re.search(r"\.n?xml(\.gz)?$", path.name))
+    return read_each(articles, partial(_read_articles, split_name=split_name))
 
 
-def _jats_record(article: dict) -> dict | LeftOut:
-    sections, abstract = article["sections"], article["abstract_text"]
-    body = (paragraph for section in sections for paragraph in section)
-    whole = {**article, "sections": ["\n".join(s) for s in sections], "abstract_text": "\n".join(abstract)}
-    return too_short("abstract", abstract, 30) or too_short("body", body, 500) or whole
+def _read_articles(path: Path, split_name: str) -> Iterator[dict | LeftOut]:
+    for article in jats_articles(path.read_bytes(), path.name.removesuffix(".gz").rpartition(".")[0]):
+        if split_by_name(article["id"]) == split_name:
+            sections, abstract = article["sections"], article["abstract_text"]
+            whole = {**article, "sections": ["\n".join(s) for s in sections], "abstract_text": "\n".join(abstract)}
+            left_out = too_short("abstract", abstract, 30) or too_short("body", chain.from_iterable(sections), 500)
+            yield left_out or whole
 
 
 # ------------------------------------------------------------------------------------------------ others' records
@@ -287,9 +263,9 @@ def _jats_record(article: dict) -> dict | LeftOut:
 def read_newsroom(folder: Path, split_name: str, kind: str) -> Records | None:
     """Articles by how much of a summary is copied; the published numbers of Mem2Mem's Table 1 are for the first
     kind."""
-    records = read_folder(folder, split_name)
-    wanted = (r for r in records or () if isinstance(r[2], InputError) or r[2].get("density_bin") == kind)
-    return None if records is None else wanted
+    if (records := read_folder(folder, split_name)) is None:
+        return None
+    return (r for r in records if isinstance(r[2], InputError) or r[2].get("density_bin") == kind)
 
 
 for kind in ("abstractive", "mixed", "extractive"):
@@ -309,21 +285,22 @@ def read_wikihow(folder: Path, split_name: str) -> Records:
         titles[name] = set(map(_title_key, lines))
     listed = set.union(*titles.values())
     for _, number, row in read_file(path, read_csv):
+        title = "" if isinstance(row, InputError) else _title_key(row["title"])
         if isinstance(row, InputError):
             yield path, number, row
-            continue
-        headline, text, title = (row[key] for key in ("headline", "text", "title"))
-        if _title_key(title) not in titles[split_name]:
-            if split_name == "train" and _title_key(title) not in listed:
-                yield path, number, LeftOut("title that no list names")
-        elif len(headline) >= 0.75 * len(text):
-            reason = "headline at least 0.75 times as long as the text" if text.strip() else "no text"
-            yield path, number, LeftOut(reason)
-        else:
-            steps = (line.strip().rstrip(",").strip() for line in headline.splitlines())
-            body = text.replace(";\n,", "\n").replace("\n,", "\n").replace(" .", ".")
-            summary = "\n".join(step for step in steps if step)
-            yield path, number, {"id": title, "title": title, "document": body, "summary": summary}
+        elif title in titles[split_name]:
+            yield path, number, _wikihow_record(row)
+        elif split_name == "train" and title not in listed:
+            yield path, number, LeftOut("title that no list names")
+
+
+def _wikihow_record(row: dict) -> dict | LeftOut:
+    headline, text, title = (row[key] for key in ("headline", "text", "title"))
+    if len(headline) >= 0.75 * len(text):
+        return LeftOut("headline at least 0.75 times as long as the text" if text.strip() else "no text")
+    steps = (line.strip().rstrip(",").strip() for line in headline.splitlines())
+    body = text.replace(";\n,", "\n").replace("\n,", "\n").replace(" .", ".")
+    return {"id": title, "title": title, "document": body, "summary": "\n".join(filter(None, steps))}
 
 
 def _title_key(title: str) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from lib.data.batch import EncodedDocument
+from lib.system.processes import CHUNK, chunked
 
 TEXTS = {
     "id": pa.string(),
@@ -24,7 +25,6 @@ TEXTS = {
 ALWAYS = ("source", "sentence_lengths", "target")
 FLOATS = ("graph", "labels")
 ARRAYS = (*ALWAYS, "source_ids", *FLOATS)
-CHUNK = 256  # documents
 
 
 class Split(Sequence):
@@ -97,10 +97,6 @@ class Split(Sequence):
         return self._lengths("target")
 
     @property
-    def sentence_counts(self) -> np.ndarray:
-        return self._lengths("sentence_lengths")
-
-    @property
     def longest(self) -> int:
         """Words or pieces of the longest source."""
         return int(self.source_lengths.max(initial=0))
@@ -135,7 +131,7 @@ def _schema(documents: Sequence[EncodedDocument], max_id: int) -> pa.Schema:
 
 
 def _batches(documents: Iterable[EncodedDocument], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    for chunk in chunked(documents):
+    for chunk in chunked(documents, CHUNK):
         columns = []
         for field in schema:
             values = [getattr(document, field.name) for document in chunk]
@@ -146,9 +142,3 @@ def _batches(documents: Iterable[EncodedDocument], schema: pa.Schema) -> Iterato
             ends = np.cumsum([0, *map(len, values)], dtype=np.int32)
             columns.append(pa.ListArray.from_arrays(pa.array(ends), flat).cast(field.type))
         yield pa.record_batch(columns, schema=schema)
-
-
-def chunked(items: Iterable) -> Iterator[list]:
-    items = iter(items)
-    while chunk := list(islice(items, CHUNK)):
-        yield chunk

@@ -83,20 +83,6 @@ def surfaces(text: str, spans: Sequence[tuple[int, int]]) -> list[str]:
     return [" " * text[before:start].isspace() + text[start:end] for before, (start, end) in zip(ends, spans)]
 
 
-_APART = re.compile(r"(?<!\S)[.,](?!\S)")
-_BEHIND_A_WORD = re.compile(r"(?<=[a-z)])[.,](?!\S)")
-
-
-def looks_tokenised(sentences: Iterable[str], min_marks: int = 50) -> bool:
-    """Return whether 80% of the full stops and commas of a text stand by themselves, if it has enough of them.
-
-    In tokenised papers of arXiv 90% do, in plain text with formulas 20%.
-    """
-    text = "\n".join(sentences)
-    apart, behind = len(_APART.findall(text)), len(_BEHIND_A_WORD.findall(text))
-    return apart + behind >= min_marks and apart >= 0.8 * (apart + behind)
-
-
 _ASCII = re.compile(r"[a-z0-9]+")
 _GREEK = re.compile("[a-z0-9]*[\u00b5\u0370-\u03ff][a-z0-9]*")
 # From this share of words with letters outside ASCII on, ROUGE on ASCII would not measure a text.

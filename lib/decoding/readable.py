@@ -32,21 +32,9 @@ class Reading:
 
     def __str__(self) -> str:
         """Return a line such as "read 748 of 6,120 words (Introduction, Methods)"."""
-        names = ", ".join(self.sections[:NAMED])
-        more = f" and {len(self.sections) - NAMED} more" if len(self.sections) > NAMED else ""
-        share = "all of" if self.words == self.all_words else f"{self.words:,} of"
-        words = f"{self.all_words:,} word{'s' * (self.all_words != 1)}"
-        return f"read {share} {words}" + (f" ({names}{more})" if names else "")
-
-
-@dataclass
-class _Sentence:
-    """A sentence of a text, or its title."""
-
-    section: int  # -1: the title
-    start: int  # its first token among those of all sentences
-    surfaces: list[str]
-    tokens_read: int = 0
+        names = ", ".join(self.sections[:NAMED]) + ", ..." * (len(self.sections) > NAMED)
+        share = "all" if self.words == self.all_words else f"{self.words:,}"
+        return f"read {share} of {self.all_words:,} words" + (f" ({names})" if names else "")
 
 
 def reading_of(
@@ -70,59 +58,59 @@ def reading_of(
     texts = [(-1, document.title)] if with_title else []
     texts += [(number, text) for number, section in enumerate(document.sections) for text in section]
     tokens: list[str] = []
-    sentences: list[_Sentence] = []
-    numbers: dict[str, list[int]] = defaultdict(list)  # of the sentences that begin with a token
-    for number, (section, text) in enumerate(texts):
-        own, surfaces = tokens_of(text)
-        sentences.append(_Sentence(section, len(tokens), [f" {s.strip()}" for s in surfaces[:1]] + surfaces[1:]))
-        numbers[own[0] if own else ""].append(number)
-        tokens += own
-    all_surfaces = [surface for sentence in sentences for surface in sentence.surfaces]
+    surfaces: list[str] = []
+    starts: dict[str, list[int]] = defaultdict(list)  # of the sentences that begin with a token
+    bounds = [0]  # of all sentences
+    for _, text in texts:
+        own_tokens, own_surfaces = tokens_of(text)
+        if own_tokens:
+            starts[own_tokens[0]].append(len(tokens))
+            own_surfaces = [f" {own_surfaces[0].strip()}", *own_surfaces[1:]]
+        tokens += own_tokens
+        surfaces += own_surfaces
+        bounds.append(len(tokens))
 
+    is_read = [False] * len(tokens)
     surface_rows = []
     end = 0  # of the last stretch
     for row in rows:
-        surfaces: list[str] = []
-        for is_empty, group in groupby(row, lambda token: not token):
+        shown: list[str] = []
+        for _, group in groupby(row, bool):
             stretch = list(group)
-            starts = ((number, sentences[number].start) for number in numbers[stretch[0]])
-            fitting = [
-                (start < end, start, n) for n, start in starts if tokens[start : start + len(stretch)] == stretch
-            ]
-            if is_empty or not fitting:
-                surfaces += stretch
+            fitting = [start for start in starts[stretch[0]] if tokens[start : start + len(stretch)] == stretch]
+            if not fitting:  # empty tokens, or nothing of this text
+                shown += stretch
                 continue
-            _, start, number = min(fitting)  # the next one, or any
+            start = min(fitting, key=lambda start: (start < end, start))  # the next one, otherwise the first
             end = start + len(stretch)
-            surfaces += all_surfaces[start:end]
-            for sentence in sentences[number:]:
-                if sentence.start >= end:
-                    break
-                sentence.tokens_read = max(sentence.tokens_read, min(len(sentence.surfaces), end - sentence.start))
-        surface_rows.append([surfaces[0].lstrip(), *surfaces[1:]] if surfaces else [])
+            is_read[start:end] = [True] * len(stretch)
+            shown += surfaces[start:end]
+        surface_rows.append([shown[0].lstrip(), *shown[1:]] if shown else [])
 
-    counted = [sentence for sentence in sentences if sentence.section >= 0]
-    read = ["".join(sentence.surfaces[: sentence.tokens_read]) for sentence in counted]
-    sections_read = dict.fromkeys(sentence.section for sentence in counted if sentence.tokens_read)
     names = document.section_names
+    words = 0
+    sections = []
+    rests: list[tuple[int, str]] = []  # section and unread end of each sentence
+    for (section, _), (start, end) in zip(texts, pairwise(bounds)):
+        if section < 0:
+            continue
+        place = start + sum(is_read[start:end])
+        words += len("".join(surfaces[start:place]).split())
+        if place > start and names[section]:
+            sections.append(names[section])
+        rests.append((section, "".join(surfaces[place:end]).strip()))
+    unread = []
+    for (section, is_unread), sentences in groupby(rests, lambda rest: (rest[0], bool(rest[1]))):
+        if is_unread:
+            unread.append((names[section], " ".join(text for _, text in sentences)))
     return Reading(
         rows=surface_rows,
-        unread=[(names[section], text) for section, text in _unread(counted)],
-        words=len(" ".join(read).split()),
+        unread=unread,
+        words=words,
         all_words=sum(len(text.split()) for section, text in texts if section >= 0),
-        sections=list(dict.fromkeys(names[section] for section in sections_read if names[section])),
+        sections=list(dict.fromkeys(sections)),
         unknown=unknown,
     )
-
-
-def _unread(sentences: Iterable[_Sentence]) -> list[tuple[int, str]]:
-    """Join what was not read of sentences that follow each other in a section."""
-    stretches = []
-    for (section, is_read), group in groupby(sentences, lambda s: (s.section, s.tokens_read == len(s.surfaces))):
-        text = " ".join("".join(sentence.surfaces[sentence.tokens_read :]).strip() for sentence in group)
-        if text.strip() and not is_read:
-            stretches.append((section, text.strip()))
-    return stretches
 
 
 # -------------------------------------------------------------------------------------------------- forms of words

@@ -13,24 +13,16 @@ import torch
 
 from lib.data.batch import Batch, EncodedDocument, make_batch, rows_of
 from lib.data.documents import Document, to_document
-from lib.data.piece_corpora import cased
+from lib.data.options import cased
 from lib.data.pieces import Pieces
 from lib.data.plain_text import parse_text
 from lib.data.prepared import TextEncoder
 from lib.data.tokenize import is_word
 from lib.data.vocabulary import BOS, SPECIALS, UNK
 from lib.decoding.readable import Forms, Readable, Reading, readable, reading_of
-from lib.decoding.search import (
-    DecodeConfig,
-    Hypothesis,
-    NoProbabilityError,
-    by_length,
-    choices,
-    source_sentences,
-    written,
-)
+from lib.decoding.search import DecodeConfig, Hypothesis, choose_sentences, search_split, source_sentences
 from lib.models.summarizer import Extractor
-from lib.system.errors import InputError, RunError
+from lib.system.errors import InputError
 from lib.training.devices import ALONE, Process, default_device
 from lib.training.folder import read_metrics
 
@@ -136,23 +128,20 @@ class Run:
         attention: with what the model attended to, by name (`Summarizer.attention_weights`); of an `Extractor`
         there is none. The summary of a text that is shorter than the shortest summary is at most as long as the text.
         process: one of those that share the work, such as `processes` gives; each has all summaries.
-        Raises InputError for a text that holds nothing to read, RunError where no word has a probability.
+        Raises InputError for a text that holds nothing to read, and for one that has no summary.
         """
         originals = self.documents(texts, names)
         documents = self.encode(originals)
-        how = self.vocabulary, batch_size, progress
+        how: dict[str, Any] = {"batch_size": batch_size, "process": process, "progress": progress}
         if isinstance(self.model, Extractor):
-            chosen = by_length(partial(choices, self.model, process=process), self.model, documents, *how)
+            chosen = choose_sentences(self.model, documents, self.vocabulary, **how)
             return [self._extract(*each) for each in zip(originals, documents, chosen)]
         hypotheses: dict[int, Hypothesis] = {}
         rules = list(map(self.decode_for, documents))
         for rule in dict.fromkeys(rules):
             places = [place for place, own in enumerate(rules) if own == rule]
-            write = partial(written, self.model, config=rule, process=process)
-            try:
-                hypotheses |= zip(places, by_length(write, self.model, [documents[i] for i in places], *how))
-            except NoProbabilityError as error:
-                raise RunError(f"{self.folder}: {error}") from None
+            found = search_split(self.model, [documents[i] for i in places], self.vocabulary, rule, **how)
+            hypotheses |= zip(places, found)
         own = process.share(enumerate(zip(originals, documents)))
         return process.gather(self._summary(*pair, hypotheses[place], attention) for place, pair in own)
 

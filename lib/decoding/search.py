@@ -1,10 +1,10 @@
 """Summaries from a model: batched beam search, greedy search and sampling, on the path that training uses."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import partial
+from itertools import chain
 from operator import itemgetter
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 from zlib import crc32
 
 import torch
@@ -17,12 +17,12 @@ from lib.data.batching import in_order
 from lib.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 from lib.layers.pointer import bar_words
 from lib.models.summarizer import Extractor, Summarizer
-from lib.system.errors import CompanionError, InputError
+from lib.system.errors import InputError
 from lib.system.fields import Natural, Positive, checked
 from lib.system.threads import in_threads, threads_on
 from lib.training.devices import ALONE, Process
 
-Score = TypeVar("Score", float, Tensor)
+DECODINGS = {"plain beam search": 0, "trigram blocking": 3}  # `DecodeConfig.block_ngrams`
 
 
 @checked
@@ -44,13 +44,9 @@ class DecodeConfig:
         if self.min_length > self.max_length:
             raise InputError(f"min_length {self.min_length} must be at most max_length, {self.max_length}")
 
-    def rank(self, log_prob: Score, length: int) -> Score:
+    def rank(self, log_prob: Any, length: int) -> Any:
         """Compute the score by which hypotheses of `length` symbols ([EOS] counted in) are compared."""
         return log_prob / ((length + self.length_offset) / (1 + self.length_offset)) ** self.length_penalty
-
-    def among(self, words: int) -> "DecodeConfig":
-        """Leave out `forbidden` ids that none of so many words has, copy ids counted in."""
-        return replace(self, forbidden=tuple(i for i in self.forbidden if i < words))
 
 
 @dataclass(frozen=True)
@@ -77,40 +73,26 @@ def beam_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[l
         search.step(length)
         if not len(search.documents):
             break
-    _check_ended(model, batch, [bool(hypotheses) for hypotheses in search.ended])
+    _check_ended(batch, [bool(hypotheses) for hypotheses in search.ended])
     return [sorted(hypotheses, key=lambda h: -h.score)[: config.beam] for hypotheses in search.ended]
 
 
-class NoProbabilityError(CompanionError, FloatingPointError):
-    """No word has a probability: the model's numbers overflow."""
-
-
-def _check_ended(model: Summarizer, batch: Batch, ended: list[bool]) -> None:
-    """Raise InputError for the first document of a batch that has no summary; NoProbabilityError where the model
-    is to blame."""
-    if all(ended):
-        return
-    name = repr(batch.ids[ended.index(False)])
-    state, first = model.encode(batch), torch.full_like(batch.source[:, :1], BOS)
-    output, state = model.decode(first, state)
-    if model.log_prob(output, torch.full_like(first, EOS), state).isnan().any():
-        raise NoProbabilityError(
-            f"no word of document {name} has a probability: the weights are damaged or too large"
+def _check_ended(batch: Batch, ended: list[bool]) -> None:
+    """Raise InputError for the first document of a batch that has no summary."""
+    if not all(ended):
+        raise InputError(
+            f"document {batch.ids[ended.index(False)]!r} has no summary: every word is forbidden, or would repeat an "
+            "n-gram, before it has min_length words (take a smaller min_length, or block longer n-grams); or the "
+            "weights of the model are damaged"
         )
-    raise InputError(
-        f"document {name}: every word is forbidden, or would repeat an n-gram, before the summary has min_length "
-        "words. Take a smaller min_length, or block longer n-grams."
-    )
 
 
 class _Search:
     """Beams of the D documents that are not done; K hypotheses each."""
 
     def __init__(self, model, batch: Batch, config: DecodeConfig):
-        self.model, self.device = model, batch.source.device
-        self.extra = max(map(len, batch.unknown), default=0)
-        self.config = config.among(model.config.vocab_size + self.extra)
-        self.bars = _Bars(self.config, model.control_symbols, self.device)
+        self.model, self.config, self.device = model, config, batch.source.device
+        self.next_words = _NextWords(model, batch, config)
         self.documents = list(range(len(batch)))  # which document each row of beams is
         self.ended: list[list[Hypothesis]] = [[] for _ in self.documents]
         rows = torch.arange(len(batch), device=self.device)
@@ -124,8 +106,7 @@ class _Search:
         inputs = self.tokens[..., -1].reshape(-1, 1)
         output, self.state = self.model.decode(inputs, self.state)
         k = 2 * self.config.beam  # of 2K candidates at most K end, so that K open ones are left
-        rows = self.tokens.flatten(0, 1)
-        log_p, words = _best_words(self.model, output, self.state, rows, self.bars, k, self.extra)
+        log_p, words = self.next_words.best(output, self.state, self.tokens.flatten(0, 1), k)
         total = self.log_prob[..., None] + log_p.unflatten(0, self.log_prob.shape)  # [D, K, 2K]
         values, places = total.flatten(1).topk(k, dim=1)
         parents = places // log_p.shape[1]
@@ -169,44 +150,35 @@ class _Search:
         return best_open == -torch.inf or (len(scores) == self.config.beam and scores[-1] >= best_open)
 
 
-def _best_words(
-    model: Summarizer,
-    output: Any,
-    state: Any,
-    tokens: Tensor,
-    bars: "_Bars",
-    k: int,
-    extra: int,
-) -> tuple[Tensor, Tensor]:
-    """log P and ids, [R, k] each, of the k best words that may follow `tokens` [R, length] ([BOS] first).
+class _NextWords:
+    """The words that may come next: no forbidden ones, no [EOS] while a summary is too short, no repeated n-grams."""
 
-    extra: copy ids. -inf where there are fewer words.
-    """
-    if tokens.shape[1] > bars.config.max_length:  # only [EOS] is left, however improbable
-        words = torch.full_like(tokens[:, :1], EOS).expand(-1, k).contiguous()
-        log_p = model.log_prob(output, words[:, :1], state)
-        return F.pad(log_p, (0, k - 1), value=-torch.inf), words
-    p = bar_words(model.distribution(output, state, extra + 1), bars.after(tokens))
-    values, words = p.topk(min(k, p.shape[1]), 1)
-    return values.log(), words
+    def __init__(self, model: Summarizer, batch: Batch, config: DecodeConfig):
+        self.model, self.config = model, config
+        self.extra = max(map(len, batch.unknown), default=0)  # copy ids
+        device = batch.source.device
+        forbidden = [i for i in config.forbidden if i < model.config.vocab_size + self.extra]
+        self.barred = torch.tensor([*forbidden, EOS], device=device)  # copied once, not at every step
+        self.control = torch.tensor([*model.control_symbols], dtype=torch.long, device=device)
 
+    def best(self, output: Any, state: Any, tokens: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        """Find log P and ids, [R, k] each, of the k best words that may follow `tokens` [R, length] ([BOS] first).
 
-class _Bars:
-    """Words that may not be written: forbidden ones, [EOS] while a summary is too short, repeated n-grams' last ones.
-    Symbols of `control` are not words: n-grams pass over them."""
-
-    def __init__(self, config: DecodeConfig, control: Iterable[int], device: torch.device):
-        self.config = config
-        self.ids = torch.tensor([*config.forbidden, EOS], device=device)  # copied once, not at every step
-        self.control = torch.tensor([*control], dtype=torch.long, device=device)
-
-    def after(self, tokens: Tensor) -> Tensor:
-        """Ids [R, M] of those that may not follow `tokens` [R, length] ([BOS] first); -1 is none."""
-        ids = self.ids if tokens.shape[1] <= self.config.min_length else self.ids[:-1]
-        barred = ids.expand(len(tokens), -1)
-        if not self.config.block_ngrams:
-            return barred
-        return torch.cat([barred, repeating(tokens[:, 1:], self.config.block_ngrams, self.control)], 1)
+        -inf where there are fewer words.
+        """
+        length = tokens.shape[1]
+        if length > self.config.max_length:  # only [EOS] is left, however improbable
+            words = torch.full_like(tokens[:, :1], EOS).expand(-1, k).contiguous()
+            log_p = self.model.log_prob(output, words[:, :1], state)
+            return F.pad(log_p, (0, k - 1), value=-torch.inf), words
+        barred = self.barred if length <= self.config.min_length else self.barred[:-1]
+        barred = barred.expand(len(tokens), -1)
+        if self.config.block_ngrams:
+            repeated = repeating(tokens[:, 1:], self.config.block_ngrams, self.control)
+            barred = torch.cat([barred, repeated], 1)
+        p = bar_words(self.model.distribution(output, state, self.extra + 1), barred)
+        values, words = p.topk(min(k, p.shape[1]), 1)
+        return values.log(), words
 
 
 def repeating(tokens: Tensor, n: int, control: Tensor) -> Tensor:
@@ -226,135 +198,101 @@ def repeating(tokens: Tensor, n: int, control: Tensor) -> Tensor:
 
 
 def greedy_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[Hypothesis]:
-    """Write the most probable word at every step, for all documents at once.
-
-    Raises InputError where every word is barred.
-    """
-    return _one_by_one(model, batch, config, 1, lambda log_p: torch.zeros_like(log_p, dtype=torch.long))
+    """Write the most probable word at every step: a beam of one. Raises InputError where every word is barred."""
+    return [best for best, *_ in beam_search(model, batch, replace(config, beam=1))]
 
 
+@torch.no_grad()
 def sample_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[Hypothesis]:
     """Draw every word from the `sample` most probable ones (Fan et al. 2018).
 
     A document's id determines its draws, whatever else is in the batch. Raises InputError where every word is barred.
     """
-    drawn_by = [torch.Generator().manual_seed(crc32(name.encode())) for name in batch.ids]
-
-    def draw(log_p: Tensor) -> Tensor:
-        # of a row that has no word, or has ended, any is drawn
-        p = (log_p / config.temperature).softmax(-1).nan_to_num(1).cpu()
-        places = [torch.multinomial(row, 1, generator=generator) for row, generator in zip(p, drawn_by)]
-        return torch.stack(places).to(log_p.device)
-
-    return _one_by_one(model, batch, config, config.sample, draw)
-
-
-@torch.no_grad()
-def _one_by_one(
-    model: Summarizer, batch: Batch, config: DecodeConfig, k: int, pick: Callable[[Tensor], Tensor]
-) -> list[Hypothesis]:
-    """Write one hypothesis of every document. pick: log P [B, k] of the k best words -> place [B, 1] of the next."""
     model.eval()
-    state, extra = model.encode(batch), max(map(len, batch.unknown), default=0)
-    config = config.among(model.config.vocab_size + extra)
-    bars = _Bars(config, model.control_symbols, batch.source.device)
+    generators = [torch.Generator().manual_seed(crc32(name.encode())) for name in batch.ids]
+    next_words = _NextWords(model, batch, config)
+    state = model.encode(batch)
     tokens = torch.full((len(batch), 1), BOS, device=batch.source.device)
     log_prob = torch.zeros(len(batch), device=batch.source.device)
-    open_ = torch.ones(len(batch), dtype=torch.bool, device=batch.source.device)
-    while open_.any():
+    is_open = torch.ones(len(batch), dtype=torch.bool, device=batch.source.device)
+    while is_open.any():
         output, state = model.decode(tokens[:, -1:], state)
-        log_p, words = _best_words(model, output, state, tokens, bars, k, extra)
-        place = pick(log_p)
-        log_p, word = (x.gather(1, place)[:, 0] for x in (log_p, words))
-        log_prob = log_prob + log_p.where(open_, 0)
-        tokens = torch.cat([tokens, word.where(open_, EOS)[:, None]], 1)
-        open_ = open_ & (word != EOS)
+        log_p, words = next_words.best(output, state, tokens, config.sample)
+        # of a row that has no word, or has ended, any is drawn
+        p = (log_p / config.temperature).softmax(-1).nan_to_num(1).cpu()
+        places = [torch.multinomial(row, 1, generator=generator) for row, generator in zip(p, generators)]
+        place = torch.stack(places).to(words.device)
+        word = words.gather(1, place)[:, 0]
+        log_prob = log_prob + log_p.gather(1, place)[:, 0].where(is_open, 0)
+        tokens = torch.cat([tokens, word.where(is_open, EOS)[:, None]], 1)
+        is_open = is_open & (word != EOS)
     rows, sums = [row[: row.index(EOS)] for row in tokens[:, 1:].tolist()], log_prob.tolist()
-    _check_ended(model, batch, [p > -torch.inf for p in sums])
+    _check_ended(batch, [p > -torch.inf for p in sums])
     return [Hypothesis(ids, p, config.rank(p, len(ids) + 1)) for ids, p in zip(rows, sums)]
 
 
-def extract(
-    model: Extractor, split, vocabulary: Vocabulary, batch_size: int = 16, process: Process = ALONE
-) -> list[list[str]]:
-    """Extract the sentences that a model chooses from every document of a split.
-
-    process: one of those that share the batches; each has the sentences of all.
-    """
-    numbers = by_length(partial(choices, model, process=process), model, split, vocabulary, batch_size)
-    texts = (source_sentences(document, vocabulary) for document in split)
-    return [[sentences[i] for i in chosen] for sentences, chosen in zip(texts, numbers)]
+# ---------------------------------------------------------------------------------------------------- whole splits
 
 
-def choices(model: Extractor, batches: Iterable[Batch], process: Process = ALONE) -> list[list[int]]:
-    """List the numbers of the sentences that a model chooses from every document; processes may share batches."""
-    model.eval()
-    choose = torch.no_grad()(model.choose)
-    return _of_every_document(choose, next(model.parameters()).device, batches, process)
-
-
-def _of_every_document(function: Callable[[Batch], list], device, batches: Iterable[Batch], process: Process) -> list:
-    """Collect the results of `function`, which gives one for each document of a batch."""
-    results = in_threads(lambda batch: function(batch.to(device)), process.share(batches), threads_on(device))
-    return [result for of_batch in process.gather(results) for result in of_batch]
-
-
-def by_length(
-    work: Callable[[Iterable[Batch]], list],
+def for_each(
+    function: Callable[[Batch], list],
     model: Summarizer | Extractor,
     split,
     vocabulary: Vocabulary,
     batch_size: int = 16,
+    process: Process = ALONE,
     progress: Callable[[list], Iterable] = iter,
 ) -> list:
-    """Collect the results of `work` for the documents of a split, in their order.
+    """Collect what `function` returns for each document of a split, in their order; processes may share batches.
 
-    A batch has documents of similar length, the longest first: little is padded, and processes that share the batches
-    end together. Batches are the same with any number of processes, and so is every number.
+    A batch has documents of similar length, the longest first: little is padded, and processes end together. There is
+    a batch for every thread at least. Batches are the same with any number of processes, and so is every number.
     """
+    device = next(model.parameters()).device
+    threads = threads_on(device)
     order = sorted(range(len(split)), key=lambda i: -len(split[i].source))
-    found = work(progress(list(batches(model, [split[i] for i in order], batch_size, vocabulary))))
-    return [result for _, result in sorted(zip(order, found), key=itemgetter(0))]
+    size = max(1, min(batch_size, -(-len(split) // threads)))
+    batches = list(in_order([split[i] for i in order], size, len(vocabulary)))
+    own = process.share(progress(batches))
+    results = process.gather(in_threads(lambda batch: function(batch.to(device)), own, threads))
+    return [result for _, result in sorted(zip(order, chain(*results)), key=itemgetter(0))]
 
 
-def batches(model: Summarizer | Extractor, split, batch_size: int, vocabulary: Vocabulary) -> Iterator[Batch]:
-    """Cut a split into batches, at least one for every thread."""
-    threads = threads_on(next(model.parameters()).device)
-    return in_order(split, max(1, min(batch_size, -(-len(split) // threads))), len(vocabulary))
-
-
-def source_sentences(document: EncodedDocument, vocabulary: Vocabulary) -> list[str]:
-    """List the sentences (paragraphs) of an encoded document, with spaces between words."""
-    return [vocabulary.text(row.tolist(), document.unknown) for row in rows_of(document)]
-
-
-def summarize(
-    model: Summarizer,
-    split,
-    vocabulary: Vocabulary,
-    config: DecodeConfig,
-    batch_size: int = 16,
-    process: Process = ALONE,
-) -> list[list[str]]:
-    """Write the best summary of every document of a split, in sentences; copied words are the source's own.
-
-    process: one of those that share the batches; each has the summaries of all.
-    """
-    write, summaries = partial(written, model, config=config, process=process), []
-    for document, best in zip(split, by_length(write, model, split, vocabulary, batch_size)):
-        words = [i for i in best.ids if i not in model.control_symbols]
-        summaries.append(vocabulary.sentences(words, document.unknown))
-    return summaries
-
-
-def written(
-    model: Summarizer, batches: Iterable[Batch], config: DecodeConfig, process: Process = ALONE
+def search_split(
+    model: Summarizer, split, vocabulary: Vocabulary, config: DecodeConfig, **how: Any
 ) -> list[Hypothesis]:
-    """Find the best hypothesis of every document of some batches, which processes may share."""
+    """Find the best hypothesis of every document of a split. how: more for `for_each`."""
 
     def search(batch: Batch) -> list[Hypothesis]:
         if config.sample:
             return sample_search(model, batch, config)
         return [best for best, *_ in beam_search(model, batch, config)]
 
-    return _of_every_document(search, next(model.parameters()).device, batches, process)
+    return for_each(search, model, split, vocabulary, **how)
+
+
+def summarize(model: Summarizer, split, vocabulary: Vocabulary, config: DecodeConfig, **how: Any) -> list[list[str]]:
+    """Write the best summary of every document of a split, in sentences; copied words are the source's own."""
+    summaries = []
+    for document, best in zip(split, search_split(model, split, vocabulary, config, **how)):
+        words = [i for i in best.ids if i not in model.control_symbols]
+        summaries.append(vocabulary.sentences(words, document.unknown))
+    return summaries
+
+
+def choose_sentences(model: Extractor, split, vocabulary: Vocabulary, **how: Any) -> list[list[int]]:
+    """List the numbers of the sentences that a model chooses from every document of a split."""
+    model.eval()
+    return for_each(torch.no_grad()(model.choose), model, split, vocabulary, **how)
+
+
+def extract(model: Extractor, split, vocabulary: Vocabulary, **how: Any) -> list[list[str]]:
+    """Extract the sentences that a model chooses from every document of a split."""
+    numbers = choose_sentences(model, split, vocabulary, **how)
+    texts = (source_sentences(document, vocabulary) for document in split)
+    return [[sentences[i] for i in chosen] for sentences, chosen in zip(texts, numbers)]
+
+
+def source_sentences(document: EncodedDocument, vocabulary: Vocabulary) -> list[str]:
+    """List the sentences (paragraphs) of an encoded document, with spaces between words."""
+    return [vocabulary.text(row.tolist(), document.unknown) for row in rows_of(document)]

@@ -3,13 +3,12 @@ the text supports."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from pathlib import Path
 
 import numpy as np
 
-from lib.data.characters import lowered
 from lib.data.sentences import sentence_spans, split_sentences
 from lib.decoding.html_page import html_page
 from lib.decoding.readable import Reading
@@ -19,17 +18,8 @@ from lib.system.files import write_whole
 TITLE = -1  # the number of a text's title, which is not one of its sentences
 KEPT_MASS, MAX_WEIGHTS = 0.98, 60  # of each row of weights: the largest ones that hold this share, at most so many
 SPARSE = ("words", "units", "heads")  # the arrays that are cut so
-MAX_UNREAD = 10_000  # words of what was not read that the page shows
 
 Tokens = Sequence[Sequence[str]]  # of each sentence, each with the space before it
-
-
-@dataclass(frozen=True)
-class Support:
-    """What the text has of a summary."""
-
-    lacks: list[str]  # for each token "number", "name" or "word" if that is not in the text, otherwise ""
-    carriers: list[list[tuple[int, float]]]  # for each sentence those of the text that carry it, and their shares
 
 
 class ShownText:
@@ -51,8 +41,8 @@ class ShownText:
         self._title_number = len(sentences) if title else None  # the last one: equal sentences are before it
         self._source = SourceText([*sentences, *filter(None, [title])])
 
-    def support(self, sentences: Tokens, names: Names) -> Support:
-        """Find what of a summary is not in the text, and which sentences, or `TITLE`, carry its sentences."""
+    def support(self, sentences: Tokens, names: Names) -> tuple[list[str], list[list[tuple[int, float]]]]:
+        """Find `lacks` and `carriers` of a summary, as `ShownDocument` has them."""
         lacks, carriers = [], []
         for tokens in sentences:
             sentence = terms("".join(tokens))
@@ -61,8 +51,8 @@ class ShownText:
                 kinds = (kind for term, kind in missing if term.start < end and start < term.end)
                 lacks.append(next(kinds, ""))
             found = self._source.carriers(sentence)
-            carriers.append([(TITLE if c.sentence == self._title_number else c.sentence, c.share) for c in found])
-        return Support(lacks, carriers)
+            carriers.append([(TITLE if n == self._title_number else n, share) for n, share in found])
+        return lacks, carriers
 
 
 def _find_sentences(row: Sequence[str]) -> Iterable[tuple[int, int]]:
@@ -70,21 +60,6 @@ def _find_sentences(row: Sequence[str]) -> Iterable[tuple[int, int]]:
     token_ends = list(accumulate(map(len, row)))
     ends = [bisect_right(token_ends, end) for _, end in sentence_spans("".join(row))]
     return [(first, end) for first, end in pairwise([0, *ends]) if first < end]
-
-
-def cased_names(texts: Iterable[Iterable[str]]) -> Names:
-    """Collect names from texts of sentences; one that is all in lower case, as models write, shows none."""
-    cased = (list(sentences) for sentences in texts)
-    return Names(s for sentences in cased if any(s != lowered(s) for s in sentences) for s in sentences)
-
-
-@dataclass(frozen=True)
-class ShownSummary:
-    """A summary of another system beside that of a run."""
-
-    name: str
-    summary: Tokens
-    support: Support
 
 
 @dataclass(frozen=True)
@@ -109,16 +84,16 @@ class ShownDocument:
     notes: list[str] = field(default_factory=list)  # what a reader has to know of the text: how much of it was read
     unread: list[tuple[str, str]] = field(default_factory=list)  # section and text of what was not read
     spans: list[tuple[int, int]] = field(default_factory=list)  # of the sentences that were read (`ShownText`)
-    support: Support = Support([], [])
-    others: list[ShownSummary] = field(default_factory=list)  # of the same text
+    lacks: list[str] = field(default_factory=list)  # of each token "number", "name" or "word" if the text lacks it
+    # of each sentence the numbers of those of the text, or `TITLE`, that carry it, and their shares
+    carriers: list[list[tuple[int, float]]] = field(default_factory=list)
 
 
 def write_page(path: str | Path, model: str, documents: Sequence[ShownDocument]) -> Path:
     """Write the page; `model` is a line such as "Mem2Mem, +read". It loads nothing, so it opens from a file.
 
     Of each row of words, units and heads only the largest weights are written, those that hold 98% of the row and at
-    most 60; the rest show as 0. All numbers are rounded to 3 digits. Of what was not read there are at most 10,000
-    words.
+    most 60; the rest show as 0. All numbers are rounded to 3 digits.
     """
     data = {"model": model, "alone": SourceText.ALONE, "documents": [_record(d) for d in documents]}
     return write_whole(path, html_page(Path(__file__).with_name("summary_page.html"), data))
@@ -126,24 +101,15 @@ def write_page(path: str | Path, model: str, documents: Sequence[ShownDocument])
 
 def _record(document: ShownDocument) -> dict[str, object]:
     """Return what the page's script reads: cut rows as lists of [index, weight], the other arrays as they are."""
-    record = {key: value for key, value in vars(document).items() if key not in ("support", "others")}
-    record |= asdict(document.support)
-    record["others"] = [{"name": o.name, "summary": o.summary, **asdict(o.support)} for o in document.others]
-    record["copied"] = None if document.copied is None else list(map(int, document.copied))
-    record["attention"] = {
-        name: [_largest(row) for row in values] if name in SPARSE else _rounded(values)
-        for name, values in document.attention.items()
+    return {
+        **vars(document),
+        "copied": document.copied and list(map(int, document.copied)),
+        "attention": {
+            name: [_largest(row) for row in values] if name in SPARSE else _rounded(values)
+            for name, values in document.attention.items()
+        },
+        "unread": [(section, split_sentences(text)) for section, text in document.unread],
     }
-    words_left = MAX_UNREAD
-    unread, left_off = [], 0
-    for section, text in document.unread:
-        words = text.split()
-        if words_left:
-            shown = text if len(words) <= words_left else " ".join(words[:words_left]) + " …"
-            unread.append((section, split_sentences(shown)))
-        left_off += max(0, len(words) - words_left)
-        words_left = max(0, words_left - len(words))
-    return {**record, "unread": unread, "left_off": left_off}
 
 
 def _largest(row: np.ndarray) -> list[list[float]]:

@@ -1,10 +1,10 @@
 """Extractive summaries that need no training: Lead, random, LexRank, the greedy oracle."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import diags_array
 
 from lib.data.documents import Document
 from lib.data.tfidf import sparse_tfidf
@@ -12,13 +12,16 @@ from lib.data.tokenize import counted_words, need_all_letters
 
 
 def lead(sentences: Sequence[str], count: int) -> list[str]:
-    """The first sentences."""
+    """Return the first sentences."""
     return list(sentences[:count])
 
 
 def baselines(documents: Sequence[Document], training: Sequence[list[str]]) -> dict[str, list[list[str]]]:
-    """Lead of as many sentences and LexRank of as many words as the `training` references have on average, and the
-    oracle: "lead", "lexrank", "oracle" -> summaries. Words are those that ROUGE counts on these documents."""
+    """Make the summaries of "lead", "lexrank" and "oracle".
+
+    Lead has as many sentences and LexRank as many words as the `training` references on average. Words are those that
+    ROUGE counts on these documents.
+    """
     all_letters = counted_in(documents)
     count = round(float(np.mean([len(reference) for reference in training])))
     words = round(float(np.mean([sum(len(s.split()) for s in reference) for reference in training])))
@@ -30,12 +33,12 @@ def baselines(documents: Sequence[Document], training: Sequence[list[str]]) -> d
 
 
 def counted_in(documents: Sequence[Document]) -> bool:
-    """Whether words of all letters are counted in summaries of these documents, by their references."""
+    """Return whether words of all letters are counted in summaries of these documents, by their references."""
     return need_all_letters(sentence for document in documents for sentence in document.summary)
 
 
 def random_sentences(sentences: Sequence[str], count: int, random: np.random.Generator) -> list[str]:
-    """Sentences chosen at random, in document order: what any choice has to beat."""
+    """Choose sentences at random, in document order: what any choice has to beat."""
     chosen = random.choice(len(sentences), min(count, len(sentences)), replace=False)
     return [sentences[int(i)] for i in sorted(chosen)]
 
@@ -47,49 +50,34 @@ def lexrank(
     damping: float = 0.85,
     all_letters: bool | None = None,
 ) -> list[str]:
-    """The most central sentences, in document order, until there are `words` (Erkan and Radev 2004).
+    """Choose the most central sentences, in document order, until there are `words` (Erkan and Radev 2004).
 
     Two sentences are connected when the cosine of their tf-idf vectors, a sentence counting as a document, reaches
     `threshold`; where there is none (continuous LexRank), by the weight of their cosine. Centrality is the stationary
     distribution of a walk that follows edges with probability `damping`.
 
-    all_letters: which words are counted (`counted_words`); None: the sentences tell.
+    all_letters: which words are counted (`counted_words`); None: as the sentences need it.
     """
     if not sentences:
         return []
     all_letters = need_all_letters(sentences) if all_letters is None else all_letters
     vectors = sparse_tfidf([counted_words(s, all_letters) for s in sentences])
-    follow = _along_cosines(vectors) if threshold is None else _along_edges(vectors, threshold)
-    rank, degrees = np.full(len(sentences), 1 / len(sentences)), follow(np.ones(len(sentences)))
+    edges = (vectors @ vectors.T).tocsr()  # cosines [L, L]
+    edges = edges + diags_array(1 - edges.diagonal())  # 1 for a sentence without words too
+    if threshold is not None:
+        edges.data = (edges.data >= threshold).astype(float)
+    edges.sort_indices()
+    degrees = edges.sum(1)
+    rank = np.full(len(sentences), 1 / len(sentences))
     for _ in range(100):
-        following = (1 - damping) / len(rank) + damping * follow(rank / degrees)
+        # p = (1 - d) / L + d A (p / degrees)
+        following = (1 - damping) / len(rank) + damping * (edges @ (rank / degrees))
         if np.abs(following - rank).sum() < 1e-6:
             break
         rank = following
     ranked = np.argsort(-rank, kind="stable")
     before = np.cumsum([0, *(len(sentences[int(i)].split()) for i in ranked[:-1])])
     return [sentences[int(i)] for i in sorted(ranked[before < words])]
-
-
-CELLS = 2**22  # of a matrix of sentences that are looked at together
-Follow = Callable[[np.ndarray], np.ndarray]  # [L] -> [L]: the product with a symmetric matrix, which is 1 at [i, i]
-
-
-def _along_cosines(vectors: csr_array) -> Follow:
-    """vectors: [L, words]. The matrix of their cosines is never made."""
-    turned, wordless = vectors.T.tocsr(), (vectors * vectors).sum(1) == 0
-    return lambda values: vectors @ (turned @ values) + wordless * values
-
-
-def _along_edges(vectors: csr_array, threshold: float) -> Follow:
-    """The matrix is 1 where a cosine reaches the threshold. It takes 5 bytes an edge."""
-    turned, count = vectors.T.tocsr(), len(vectors.indptr) - 1  # L
-    rows, blocks = max(1, CELLS // count), []
-    for first in range(0, count, rows):
-        near = (vectors[first : first + rows] @ turned).toarray() >= threshold  # [rows, L]
-        near[np.arange(len(near)), np.arange(first, first + len(near))] = True  # also for sentences without words
-        blocks.append(csr_array(near))
-    return lambda values: np.concatenate([block @ values for block in blocks])
 
 
 def oracle(

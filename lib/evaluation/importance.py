@@ -5,38 +5,38 @@ times input says how much the log-probability moves when a word's embedding does
 differently, a picture of attention does not explain the summary.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 from scipy.stats import rankdata
-from torch import Tensor, nn
+from torch import nn
+from torch.nn import functional as F
 
 from lib.data.batch import Batch, EncodedDocument, make_batch
+from lib.data.vocabulary import PAD
 from lib.evaluation.interventions import known_words, log_probs, without_unit
 from lib.models.summarizer import Summarizer
 from lib.system.errors import InputError
 
 
 def batch_alone(model: Summarizer, document: EncodedDocument) -> Batch:
-    """A batch of one document, where the model computes."""
+    """Make a batch of one document, where the model computes."""
     return make_batch([document], model.config.vocab_size).to(next(model.parameters()).device)
 
 
 def _by_unit(words: np.ndarray, document: EncodedDocument) -> np.ndarray:
-    """Sums over the words of each unit: [N] -> [L]."""
+    """Sum over the words of each unit: [N] -> [L]."""
     lengths = document.sentence_lengths
     return np.add.reduceat(words, np.cumsum(lengths) - lengths)
 
 
 @torch.no_grad()
 def by_attention(model: Summarizer, document: EncodedDocument) -> np.ndarray:
-    """Attention to each unit while the model reads the document's reference, summed over its words: [L].
+    """Compute the attention to each unit while the model reads the document's reference, summed over its words: [L].
 
-    Raises ValueError for a model that shows no weights of words.
+    Raises InputError for a model that shows no weights of words.
     """
     model.eval()
     batch = batch_alone(model, document)
@@ -47,8 +47,10 @@ def by_attention(model: Summarizer, document: EncodedDocument) -> np.ndarray:
 
 
 def by_erasure(model: Summarizer, document: EncodedDocument, batch_size: int = 16) -> np.ndarray:
-    """What the reference's log-probability, in nats a word, loses without each unit: [L]. Words that the vocabulary
-    does not have do not count: those that stand in the unit alone could not be copied any more."""
+    """Compute what the reference's log-probability, in nats a word, loses without each unit: [L].
+
+    Words that the vocabulary does not have do not count: those that only the unit has could not be copied any more.
+    """
     units = range(len(document.sentence_lengths))
     documents = [document, *(without_unit(document, unit) for unit in units)]
     whole, *without = log_probs(model, documents, batch_size=batch_size, only_known=True)
@@ -56,69 +58,45 @@ def by_erasure(model: Summarizer, document: EncodedDocument, batch_size: int = 1
 
 
 def by_gradient(model: Summarizer, document: EncodedDocument) -> np.ndarray:
-    """Gradient of the reference's log-probability times the input, the size for each word (Jain and Wallace 2019),
-    summed over the words of each unit: [L].
+    """Compute |gradient of the reference's log-probability x input| of each word (Jain and Wallace 2019), summed over
+    the words of each unit: [L].
 
-    Raises ValueError for a model that does not embed all words of the text before it writes.
+    Raises InputError for a model that does not embed the text before it writes.
     """
     model.eval()
     batch = batch_alone(model, document)
     embedding = source_embedding(model)
-    places = _places(model, batch, embedding)
-    scale = embedding.weight.new_ones(batch.source.shape[1]).requires_grad_()
-    with _scaled(embedding, [scale[call] for call in places]):
-        state = model.encode(batch)
+    own = embedding.weight
+    if batch.source.shape[1] >= len(own):
+        raise InputError(f"document {document.id!r} has more words than the vocabulary")
+    # Each place of the text is read as a word of its own, whose row is that of the word. Row 0 is for padding.
+    table = nn.Parameter(own[F.pad(batch.source[0], (1, 0), value=PAD)].detach())
+    places = torch.arange(1, len(table), device=own.device)
+    embedding.weight = table
+    try:
+        state = model.encode(replace(batch, source=places[None]))
+    finally:
+        embedding.weight = own
     output, _ = model.decode(batch.target_input, state)
     log_p = model.log_prob(output, batch.target, state)
     known = known_words(batch, model.config.vocab_size)
-    (gradient,) = torch.autograd.grad(log_p[known].mean(), scale)
-    return _by_unit(gradient.abs().double().cpu().numpy(), document)
+    (gradient,) = torch.autograd.grad(log_p[known].mean(), table, allow_unused=True)
+    if gradient is None:
+        raise InputError(f"a {type(model).__name__} does not embed the text before it writes")
+    words = (gradient * table.detach()).sum(1)[1:]
+    return _by_unit(words.abs().double().cpu().numpy(), document)
 
 
 def source_embedding(model: Any) -> nn.Embedding:
-    """The table of the words of a text."""
+    """Return the table of the words of a text."""
     return getattr(model, "source_embedding", None) or model.embedding
-
-
-@torch.no_grad()
-def _places(model: Summarizer, batch: Batch, embedding: nn.Embedding) -> list[Tensor]:
-    """Places in the text of the words that each call of the embedding gets: seen by reading places as words."""
-    places = torch.arange(batch.source.shape[1], device=batch.source.device)
-    if len(places) > embedding.num_embeddings:
-        raise InputError(f"document {batch.ids[0]!r} has more words than the vocabulary")
-    calls: list[Tensor] = []
-    hook = embedding.register_forward_pre_hook(lambda module, inputs: calls.append(inputs[0].clone()))
-    try:
-        model.encode(replace(batch, source=places[None]))
-    finally:
-        hook.remove()
-    read = torch.cat([call.flatten() for call in calls]) if calls else places[:0]
-    if not torch.equal(read.unique(), places):
-        raise InputError(f"a {type(model).__name__} does not embed the whole text before it writes")
-    return calls
-
-
-@contextmanager
-def _scaled(embedding: nn.Embedding, scales: list[Tensor]) -> Iterator[None]:
-    """An embedding each of whose calls is multiplied by the next of these scales, a number a word."""
-    following = iter(scales)
-
-    def scaled(module: nn.Module, inputs: Any, output: Tensor) -> Tensor:
-        return output * next(following)[..., None]
-
-    hook = embedding.register_forward_hook(scaled)
-    try:
-        yield
-    finally:
-        hook.remove()
 
 
 MEASURES = {"attention": by_attention, "erasure": by_erasure, "gradient times input": by_gradient}
 
 
 def rank_agreement(first: np.ndarray, second: np.ndarray) -> float:
-    """Rank agreement of two measures of the units of a text, [L] each: Spearman's correlation; 0 where one of them is
-    the same for all."""
+    """Compute Spearman's correlation of two measures of the units of a text, [L] each; 0 where one is constant."""
     if np.ptp(first) == 0 or np.ptp(second) == 0:
         return 0.0
     return float(np.corrcoef(rankdata(first), rankdata(second))[0, 1])

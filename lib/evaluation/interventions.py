@@ -100,7 +100,7 @@ def known_words(batch: Batch, vocab_size: int) -> Tensor:
 
 def changes_of(model: Summarizer) -> dict[str, Change]:
     """Return the changes that apply to a model, by name."""
-    changes = {"nothing": NOTHING, **TEXTS, "first unit erased": ERASED}
+    changes = {"nothing": NOTHING, **TEXTS}
     if isinstance(model, Mem2Mem):
         changes |= MEMORY if model.extracts else {}
         changes |= WRITING if model.config.write else {}
@@ -151,7 +151,6 @@ def reverse_paragraphs(document: EncodedDocument) -> EncodedDocument:
     return with_units(document, [0, *range(len(document.sentence_lengths) - 1, 0, -1)])
 
 
-ERASED = Change("the first sentence or paragraph is not there", document=without_unit, only_known=True)
 TEXTS = {
     "last section first": Change(
         "the last section comes first", text=lambda d: _reorder_sections(d, range(-1, len(d.sections) - 1)),
@@ -160,6 +159,9 @@ TEXTS = {
     "sections backwards": Change(
         "sections in the opposite order", text=lambda d: _reorder_sections(d, range(len(d.sections))[::-1]),
         only_known=True,
+    ),
+    "first unit erased": Change(
+        "the first sentence or paragraph is not there", document=without_unit, only_known=True
     ),
 }  # fmt: skip
 
@@ -207,9 +209,7 @@ MEMORY = {
     "slots averaged": Change(
         "every slot is the mean of all", state=_memory(lambda m: m.mean(1, keepdim=True).expand_as(m))
     ),
-    "slots permuted": Change(
-        "slots in another order, which no equation knows of", state=_memory(lambda m: m.flip(1))
-    ),
+    "slots permuted": Change("slots in another order, which no equation uses", state=_memory(lambda m: m.flip(1))),
     "memory erased": Change("every slot is 0", state=_memory(torch.zeros_like)),
 }
 
@@ -258,14 +258,12 @@ def _generate_only(model: Any) -> AbstractContextManager:
 @contextmanager
 def _without_coverage(model: nn.Module) -> Iterator[None]:
     (layer,) = (module for module in model.modules() if isinstance(module, CoverageAttention))
-    weights = layer.coverage.detach().clone()
-    with torch.no_grad():
-        layer.coverage.zero_()
+    weights = layer.coverage.data.clone()
+    layer.coverage.data.zero_()
     try:
         yield
     finally:
-        with torch.no_grad():
-            layer.coverage.copy_(weights)
+        layer.coverage.data.copy_(weights)
 
 
 def _of_read_again(model: ReadAgain) -> dict[str, Change]:
@@ -278,13 +276,10 @@ def _of_read_again(model: ReadAgain) -> dict[str, Change]:
         changes["[UNK] fed back"] = Change("a copied word is read as [UNK], not by its context", model=read_unknown)
     if model.config.encoder in ("read-again gru", "read-again lstm"):
         no_text = hooks(lambda model: [model.text], torch.zeros_like)
-        changes["text not told"] = Change(
-            "the second read gets zeros in place of the vector of the text", model=no_text
-        )
+        changes["text not told"] = Change("the second read gets zeros for the text's vector", model=no_text)
     if model.config.encoder == "read-again gru":
-        changes["importance averaged"] = Change(
-            "α of each word is the text's mean", model=hooks(lambda model: [model.alpha], _average_importance)
-        )
+        average = hooks(lambda model: [model.alpha], _average_importance)
+        changes["importance averaged"] = Change("α of each word is the text's mean", model=average)
     return changes
 
 
@@ -299,28 +294,24 @@ def _average_importance(alpha: Tensor, mask: Tensor) -> Tensor:
 
 def _between_paragraphs(model: HierarchicalTransformer) -> dict[str, Change]:
     changes = {}
+    itself = "a paragraph attends to itself alone"
+    others = "no paragraph attends to the first but itself"
     every = range(len(model.global_layers))
-    for layers in ([i] for i in every):
-        where = f"layer {layers[0] + 1}"
-        changes[f"{where} cut"] = Change(
-            f"in global {where} a paragraph attends to itself alone", model=_cut(layers, _see_itself)
-        )
+    for i in every:
+        where = f"layer {i + 1}"
+        changes[f"{where} cut"] = Change(f"in global {where} {itself}", model=_cut([i], _see_itself))
         changes[f"first paragraph cut in {where}"] = Change(
-            f"in global {where} no paragraph attends to the first but itself",
-            model=_cut(layers, _see_all_but_the_first),
+            f"in global {where} {others}", model=_cut([i], _see_all_but_the_first)
         )
     if every:
-        changes["layers cut"] = Change("a paragraph attends to itself alone", model=_cut(every, _see_itself))
-        changes["first paragraph cut"] = Change(
-            "no paragraph attends to the first but itself", model=_cut(every, _see_all_but_the_first)
-        )
+        changes["layers cut"] = Change(itself, model=_cut(every, _see_itself))
+        changes["first paragraph cut"] = Change(others, model=_cut(every, _see_all_but_the_first))
     changes["paragraphs backwards"] = Change(
         "the paragraphs that are read in the opposite order, the first at its place", document=reverse_paragraphs
     )
     if model.config.paragraph_positions:
-        changes["no paragraph positions"] = Change(
-            "pieces have no number of their paragraph", model=configured(paragraph_positions=False)
-        )
+        without = configured(paragraph_positions=False)
+        changes["no paragraph positions"] = Change("pieces have no number of their paragraph", model=without)
     return changes
 
 

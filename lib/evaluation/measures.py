@@ -18,9 +18,11 @@ class Measure:
     numbers: Callable[[dict], np.ndarray]  # values and weights of their mean: [2, columns, documents]
 
 
-def _plainly(key: str) -> Callable[[dict], np.ndarray]:
+def _plainly(*keys: str) -> Callable[[dict], np.ndarray]:
+    """Numbers of each document, in a column or several of each key."""
+
     def numbers(scores: dict) -> np.ndarray:
-        values = np.array(scores[key], dtype=float).T
+        values = np.column_stack([np.array(scores[key], dtype=float) for key in keys]).T
         return np.stack([values, np.ones_like(values)])
 
     return numbers
@@ -34,12 +36,6 @@ def _shares(key: str) -> Callable[[dict], np.ndarray]:
         return np.stack([100 * found, every])
 
     return numbers
-
-
-def _also_in_one_line(scores: dict) -> np.ndarray:
-    """ROUGE, and R-L of summaries and references that stand in one line."""
-    one_line = np.array(scores["one line"], dtype=float)[None]
-    return np.concatenate([_plainly("rouge")(scores), np.stack([one_line, np.ones_like(one_line)])], axis=1)
 
 
 def _with_repetition(scores: dict) -> np.ndarray:
@@ -60,7 +56,7 @@ SUPPORT = {  # `lib.evaluation.support.support_counts` by their columns
 COPIED = ("5", "10", "15", "20")  # n of the n-grams
 MEASURES = {
     "rouge": Measure(tuple(METRICS), _plainly("rouge")),
-    "rouge, one line": Measure((*METRICS, "R-L"), _also_in_one_line),
+    "rouge, one line": Measure((*METRICS, "R-L"), _plainly("rouge", "one line")),
     "copied": Measure(COPIED, _shares("copied")),
     "repetition": Measure((*METRICS, "repeated", "distinct"), _with_repetition),
     "recall": Measure(("R-1", "R-2", "R-L"), _plainly("recall")),  # of the first 75 bytes

@@ -47,49 +47,42 @@ def words_for(references: Sequence[Sequence[str]]) -> list[Tokenizer]:
 
 
 def rouge(summaries: Sequence[list[str]], references: Sequence[list[str]]) -> np.ndarray:
-    """F1 of R-1, R-2 and R-Lsum for each document: [documents, 3], in percent. Words are `words_for` the references:
-    English ones with stemming, as published.
+    """Compute F1 of R-1, R-2 and R-Lsum for each document: [documents, 3], in percent.
+
+    Words are `words_for` the references: English ones with stemming, as published.
 
     Summaries and references are lists of sentences. Raises ValueError when their numbers differ.
     """
-    scorers: dict[Tokenizer, RougeScorer] = {
-        words: RougeScorer(list(METRICS.values()), tokenizer=words) for words in (_STEMS, _WORDS)
-    }
-    scores = [scorers[words].score("\n".join(r), "\n".join(s)) for words, s, r in _paired(summaries, references)]
+    scores = [
+        RougeScorer([*METRICS.values()], tokenizer=words).score("\n".join(reference), "\n".join(summary))
+        for words, summary, reference in zip(words_for(references), summaries, references, strict=True)
+    ]
     return 100 * np.array([[s[m].fmeasure for m in METRICS.values()] for s in scores])
 
 
 def rouge_in_one_line(summaries: Sequence[list[str]], references: Sequence[list[str]]) -> np.ndarray:
-    """F1 of R-L of summaries and references that are one line each (sentence-level R-L): [documents], in percent.
-    Words are as `rouge` has them. Raises ValueError when their numbers differ."""
+    """Compute F1 of sentence-level R-L, of summaries and references in one line each: [documents], in percent.
+
+    Words are as `rouge` has them. Raises ValueError when their numbers differ.
+    """
     pairs = (
         (words.tokenize(" ".join(summary)), words.tokenize(" ".join(reference)))
-        for words, summary, reference in _paired(summaries, references)
+        for words, summary, reference in zip(words_for(references), summaries, references, strict=True)
     )
     return 100 * np.array([2 * _longest_common(a, b) / max(1, len(a) + len(b)) for a, b in pairs])
-
-
-def _paired(
-    summaries: Sequence[list[str]], references: Sequence[list[str]]
-) -> Iterable[tuple[Tokenizer, list[str], list[str]]]:
-    """What cuts the words of each document, its summary and its reference."""
-    if len(summaries) != len(references):
-        raise ValueError(f"{len(summaries)} summaries for {len(references)} references")
-    return zip(words_for(references), summaries, references)
 
 
 def limited_recall(
     summaries: Sequence[list[str]], references: Sequence[list[list[str]]], limit: int = 75
 ) -> np.ndarray:
-    """Recall of R-1, R-2 and R-L of each summary's first `limit` bytes: [documents, 3], in percent. Words are as
-    `rouge` has them.
+    """Compute recall of R-1, R-2 and R-L of each summary's first `limit` bytes: [documents, 3], in percent.
 
-    DUC 2004's measure. Of several references the best counts, averaged over leaving one out (Lin 2004, 2.1).
+    DUC 2004's measure. Words are as `rouge` has them. Of several references the best counts, averaged over leaving
+    one out (Lin 2004, 2.1).
     """
-    if len(summaries) != len(references):
-        raise ValueError(f"{len(summaries)} summaries for {len(references)} sets of references")
     rows = []
-    for words, summary, texts in zip(words_for([list(chain(*texts)) for texts in references]), summaries, references):
+    words_of_each = words_for([list(chain(*texts)) for texts in references])
+    for words, summary, texts in zip(words_of_each, summaries, references, strict=True):
         scorer = RougeScorer(["rouge1", "rouge2", "rougeL"], tokenizer=words)
         shown = " ".join(summary).encode()[:limit].decode(errors="ignore")
         scores = [[s.recall for s in scorer.score(" ".join(text), shown).values()] for text in texts]
@@ -99,21 +92,19 @@ def limited_recall(
 
 
 def longest_common_recall(texts: Sequence[str], references: Sequence[list[str]]) -> np.ndarray:
-    """ROUGE-L recall of each text, taken as one sequence of stemmed words: [documents], in percent.
+    """Compute ROUGE-L recall of each text, taken as one sequence of stemmed words: [documents], in percent.
 
     The measure of Liu and Lapata's (2019) Table 1. rouge-score gives the same, in a hundred times the time.
     """
-    if len(texts) != len(references):
-        raise ValueError(f"{len(texts)} texts for {len(references)} references")
     pairs = (
         (words.tokenize(text), words.tokenize("\n".join(reference)))
-        for words, text, reference in zip(words_for(references), texts, references)
+        for words, text, reference in zip(words_for(references), texts, references, strict=True)
     )
     return 100 * np.array([_longest_common(text, wanted) / max(1, len(wanted)) for text, wanted in pairs])
 
 
 def _longest_common(text: list[str], reference: list[str]) -> int:
-    """Length of the longest common subsequence: a bit for each reference word (Hyyrö 2004)."""
+    """Compute the length of the longest common subsequence: a bit for each reference word (Hyyrö 2004)."""
     places = dict.fromkeys(reference, 0)
     for i, word in enumerate(reference):
         places[word] |= 1 << i
@@ -125,7 +116,7 @@ def _longest_common(text: list[str], reference: list[str]) -> int:
 
 
 def ngram_counts(summary: list[str], source: list[str], sizes: Sequence[int]) -> dict[int, tuple[int, int]]:
-    """Counts for each n: how many of a summary's n-grams stand in its source, and how many there are."""
+    """Count for each n how many of a summary's n-grams its source has, and how many there are."""
     counts = {}
     for n in sizes:
         known, grams = set(_ngrams(source, n)), list(_ngrams(summary, n))
@@ -134,26 +125,26 @@ def ngram_counts(summary: list[str], source: list[str], sizes: Sequence[int]) ->
 
 
 def repeated_ngrams(words: list[str], n: int = 3) -> tuple[int, int]:
-    """Counts of a text's n-grams: how many have occurred in it before, and how many there are."""
+    """Count how many of a text's n-grams have occurred in it before, and how many there are."""
     grams = list(_ngrams(words, n))
     return len(grams) - len(set(grams)), len(grams)
 
 
 def distinct(summaries: Sequence[Sequence[str]]) -> list[float]:
-    """1 for each summary, in words, that no other document has, 0 for the others."""
+    """Return 1 for each summary, in words, that no other document has, and 0 for the others."""
     times = Counter(map(tuple, summaries))
     return [float(times[tuple(summary)] == 1) for summary in summaries]
 
 
 def count_words(sentences: Sequence[str]) -> int:
-    """Words of a summary, by white space, without marks that stand alone."""
+    """Count the words of a summary, by white space, without marks on their own."""
     return sum(map(is_word, " ".join(sentences).split()))
 
 
 def copied_ngrams(
     summaries: Iterable[list[str]], sources: Iterable[list[str]], sizes: Sequence[int] = (5, 10, 15, 20)
 ) -> dict[int, float]:
-    """Percent of the summaries' n-grams that stand in their sources (Mem2Mem, Table 4).
+    """Compute the percentage of the summaries' n-grams that their sources have (Mem2Mem, Table 4).
 
     Summaries and sources are lists of words. n-grams are pooled over the documents; 0 where there is none.
     """

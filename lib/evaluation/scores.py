@@ -7,19 +7,18 @@ A file of scores has the ROUGE, copied n-grams and support of every document, so
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
 
-from lib.data.batch import EncodedDocument
 from lib.data.characters import lowered
 from lib.data.documents import Document
 from lib.data.options import Options, words_of
-from lib.data.prepared import PreparedCorpus
 from lib.data.tokenize import is_word, with_numbers
 from lib.decoding.run import Run
-from lib.decoding.search import extract, summarize
+from lib.decoding.search import DECODINGS, extract, summarize
 from lib.evaluation.baselines import counted_in
 from lib.evaluation.bootstrap import Interval, interval
 from lib.evaluation.measures import COPIED, MEASURES, SUPPORT
@@ -34,8 +33,6 @@ from lib.evaluation.rouge import (
 )
 from lib.evaluation.support import names_of, source_of, support_counts
 from lib.models.summarizer import Extractor
-from lib.papers.paper import Setup
-from lib.papers.tables import DECODINGS
 from lib.training.devices import ALONE, Process
 
 ALL_LETTERS = "all letters, without stems"  # what scores and tables note where ROUGE's words are not only ASCII
@@ -110,22 +107,19 @@ def score_run(
     corpus: the name of the documents' corpus. numbers: whether the text's numbers replace # (`with_numbers`).
     process: one of those that share the writing; the first one scores, and the others return no scores.
     """
-    encoded = run.encode(documents)
-    how = encoded, run.vocabulary
+    source = run.model, run.encode(documents), run.vocabulary
+    how = {"batch_size": batch_size, "process": process}
     plain, blocking = DECODINGS
     decoding, other = (blocking, plain) if run.decode.block_ngrams else (plain, blocking)
-    extractor = isinstance(run.model, Extractor)
+    is_extractor = isinstance(run.model, Extractor)
+    write = extract if is_extractor else partial(summarize, config=run.decode)
     started = time.perf_counter()
-    if extractor:
-        systems = {"summaries": extract(run.model, *how, batch_size, process)}
-    else:
-        systems = {"summaries": summarize(run.model, *how, run.decode, batch_size, process)}
+    systems = {"summaries": write(*source, **how)}
     seconds = time.perf_counter() - started
-    if not extractor:
-        decode = replace(run.decode, block_ngrams=DECODINGS[other])
-        systems[other] = summarize(run.model, *how, decode, batch_size, process)
+    if not is_extractor:
+        systems[other] = summarize(*source, replace(run.decode, block_ngrams=DECODINGS[other]), **how)
         if run.model.extracts:
-            systems["extracts"] = extract(run.model, *how, batch_size, process)
+            systems["extracts"] = extract(*source, **how)
     if process.rank:
         return {}, systems["summaries"]
     if numbers:
@@ -140,7 +134,7 @@ def score_run(
     systems["reference"] = [document.summary for document in documents]
     parts = score_systems(systems, documents, run.options)
     notes = []
-    if extractor:
+    if is_extractor:
         parts["extracts"] = parts["summaries"]
     elif run.decode.min_length == run.decode.max_length:
         notes.append(f"exactly {run.decode.max_length} words")
@@ -149,7 +143,7 @@ def score_run(
     scores = {
         "model": run.config["paper"],
         "variant": run.config["variant"],
-        **({} if extractor else {"decoding": decoding}),
+        **({} if is_extractor else {"decoding": decoding}),
         **({"written": ", ".join(notes)} if notes else {}),
         **about(run, corpus, documents, split_name),
         "seconds": {
@@ -159,32 +153,6 @@ def score_run(
         "parts": parts,
     }
     return scores, systems["summaries"]
-
-
-def score_summaries(
-    summaries: Sequence[list[str]], documents: Sequence[Document], split_name: str, of: str, corpus: str
-) -> dict:
-    """Score summaries (lists of sentences) that the system named `of` wrote, and the references."""
-    systems = {"summaries": summaries, "reference": [document.summary for document in documents]}
-    return {"model": of, **_setting(corpus, documents, split_name, 0), "parts": score_systems(systems, documents)}
-
-
-def score_baselines(
-    setup: Setup,
-    corpus: PreparedCorpus,
-    documents: Sequence[Document],
-    encoded: list[EncodedDocument],
-    split_name: str,
-) -> dict:
-    """Score a paper's baselines, and the references themselves."""
-    systems = setup.paper.baselines(documents, encoded, corpus)
-    systems["reference"] = [document.summary for document in documents]
-    return {
-        "model": setup.paper.name,
-        "variant": setup.variant,
-        **_setting(corpus.name, documents, split_name, len(corpus["train"])),
-        "parts": score_systems(systems, documents, corpus.options),
-    }
 
 
 def _words(sentences: Sequence[str], options: Options | None, tokenised: bool) -> list[str]:
@@ -198,7 +166,7 @@ def _sentence_words(sentence: str, options: Options | None, tokenised: bool) -> 
 def about(run: Run, corpus: str, documents: Sequence[Document], split_name: str) -> dict:
     """Describe a run that was scored on a corpus's documents, as a table does."""
     return {
-        **_setting(corpus, documents, split_name, run.config["documents"].get("train", 0)),
+        **setting(corpus, documents, split_name, run.config["documents"].get("train", 0)),
         "seed": run.config["train"].get("seed"),
         "steps": run.step,
         "parameters": sum(p.numel() for p in run.model.parameters()),
@@ -206,7 +174,8 @@ def about(run: Run, corpus: str, documents: Sequence[Document], split_name: str)
     }
 
 
-def _setting(corpus: str, documents: Sequence[Document], split_name: str, training: int) -> dict:
+def setting(corpus: str, documents: Sequence[Document], split_name: str, training: int = 0) -> dict:
+    """Describe the documents that were scored. training: how many documents the system has learned from."""
     return {
         "corpus": Path(corpus).name,
         "split": split_name,

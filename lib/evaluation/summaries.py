@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -54,17 +55,14 @@ def write_summaries(
 
 def read_summaries(path: str | Path) -> dict[str, dict[str, str]]:
     """Read the lines of a file of summaries, by id, as texts. Raises InputError with file and line."""
-    return {
-        name: {
-            "id": name,
-            "corpus": line.corpus,
-            "title": line.title,
-            "summary": _joined(line.summary, " "),
-            "reference": _joined(line.reference, " "),
-            "source": _joined(line.source, "\n"),
-        }
-        for name, line in _read_lines(path)
-    }
+    rows = {}
+    for name, line in _read_lines(path):
+        row = {**asdict(line), "id": name}
+        for field, text in row.items():
+            if not isinstance(text, str):
+                row[field] = ("\n" if field == "source" else " ").join(text)
+        rows[name] = row
+    return rows
 
 
 def read_summary_sentences(path: str | Path) -> dict[str, list[str]]:
@@ -72,10 +70,6 @@ def read_summary_sentences(path: str | Path) -> dict[str, list[str]]:
     summaries = {name: line.summary for name, line in _read_lines(path)}
     report_marks(str(path), summaries.values())
     return {name: split_summary(summary) for name, summary in summaries.items()}
-
-
-def _joined(text: Text, separator: str) -> str:
-    return text if isinstance(text, str) else separator.join(text)
 
 
 def _read_lines(path: str | Path) -> Iterator[tuple[str, SummaryLine]]:

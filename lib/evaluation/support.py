@@ -91,14 +91,6 @@ def names_of(documents: Iterable[Document]) -> Names:
     return Names(s for d in documents for s in (*d.sentences, *(s for r in d.references for s in r)))
 
 
-@dataclass(frozen=True)
-class Carrier:
-    """A sentence of the text that carries one of the summary, or a part of it."""
-
-    sentence: int  # its number in the text, from 0
-    share: float  # of the weight of the summary's sentence that it has and those before it have not
-
-
 class SourceText:
     """The sentences of a text, to look summaries up in.
 
@@ -115,10 +107,10 @@ class SourceText:
     def __init__(self, sentences: Iterable[str]):
         self._words: list[dict[str, None]] = []  # of each sentence, in order
         self._sentences_with: defaultdict[str, list[int]] = defaultdict(list)  # by word
-        self._pairs: set[tuple[str, str]] = set()
+        self.pairs: set[tuple[str, str]] = set()  # words side by side in a sentence, marks between them or not
         for number, sentence in enumerate(sentences):
             found = terms(sentence)
-            self._pairs.update(_pairs(found))
+            self.pairs.update(_pairs(found))
             self._words.append(dict.fromkeys(term.key for term in found if term.key))
             for key in self._words[-1]:
                 self._sentences_with[key].append(number)
@@ -127,12 +119,9 @@ class SourceText:
         """Return whether a word or number is in the text; a mask always is."""
         return not term.key or term.key in self._sentences_with
 
-    def has_pair(self, pair: tuple[str, str]) -> bool:
-        """Return whether two words are side by side in a sentence, marks between them or not."""
-        return pair in self._pairs
-
-    def carriers(self, sentence: Sequence[Term]) -> list[Carrier]:
-        """Find the sentences of the text that carry a summary's sentence, at most four.
+    def carriers(self, sentence: Sequence[Term]) -> list[tuple[int, float]]:
+        """Find the sentences of the text that carry a summary's sentence: at most four numbers, from 0, each with the
+        share of the sentence's weight that it has and those before it have not.
 
         They are chosen one by one: the one that adds the most weight, of equals the shorter and then the earlier one,
         as long as it adds `PART` of the sentence's weight.
@@ -147,7 +136,7 @@ class SourceText:
             best = max(gains, key=lambda n: (round(gains[n], 9), -len(self._words[n]), -n), default=None)
             if best is None or gains[best] < self.PART * total:
                 break
-            chosen.append(Carrier(best, gains[best] / total))
+            chosen.append((best, gains[best] / total))
             weights = {key: weight for key, weight in weights.items() if key not in self._words[best]}
         return chosen
 
@@ -191,8 +180,8 @@ def support_counts(summary: Iterable[str], text: SourceText, names: Names) -> di
                 if term in names:
                     count("names", not text.has(term))
         for pair in _pairs(sentence):
-            count("pairs", not text.has_pair(pair))
+            count("pairs", pair not in text.pairs)
         if any(term.key for term in sentence):
             carriers = text.carriers(sentence)
-            count("carried", bool(carriers) and carriers[0].share >= text.ALONE)
+            count("carried", bool(carriers) and carriers[0][1] >= text.ALONE)
     return {kind: (missing, total) for kind, (missing, total) in counts.items()}

@@ -24,23 +24,17 @@ class GRU(nn.GRU):
         packed = isinstance(inputs, PackedSequence)
         if not compiled(self.weight_hh_l0) or (not packed and inputs.dim() == 2):  # the latter is in no batch
             return super().forward(inputs, hx)
-        if packed:
-            words, sizes, order, back = inputs.data, inputs.batch_sizes.tolist(), *inputs[2:]
-        else:
-            words, sizes, order, back = (
-                inputs.transpose(0, 1).flatten(0, 1),
-                [len(inputs)] * inputs.shape[1],
-                None,
-                None,
-            )
+        if not packed:
+            steps = torch.full((inputs.shape[1],), len(inputs))
+            outputs, last = self.forward(PackedSequence(inputs.transpose(0, 1).flatten(0, 1), steps), hx)
+            return outputs.data.unflatten(0, (len(steps), len(inputs))).transpose(0, 1), last
+        words, sizes, order, back = inputs.data, inputs.batch_sizes.tolist(), *inputs[2:]
         if hx is None:
             hx = words.new_zeros(len(self.all_weights), sizes[0], self.hidden_size)
         directions = [self._read(words, sizes, start, i) for i, start in enumerate(_ordered(hx, order))]
         states = torch.cat([states for states, _ in directions], -1)
         last = _ordered(torch.stack([last for _, last in directions]), back)
-        if packed:
-            return PackedSequence(states, inputs.batch_sizes, order, back), last
-        return states.unflatten(0, (len(sizes), sizes[0])).transpose(0, 1), last
+        return PackedSequence(states, inputs.batch_sizes, order, back), last
 
     def _read(self, words: Tensor, sizes: list[int], start: Tensor, direction: int) -> tuple[Tensor, Tensor]:
         weight_ih, weight, bias_ih, bias = self.all_weights[direction]

@@ -11,7 +11,8 @@ from lib.system.errors import InputError
 
 
 def sinusoids(positions: Tensor, width: int) -> Tensor:
-    """[...] -> [..., width]: the sine and cosine of p / 10000^(2i / width) beside each other, for i < width / 2."""
+    """Embed positions p [...] -> [..., width]."""
+    # e_p[2i] = sin(p / 10000^(2i / width)),  e_p[2i + 1] = cos(p / 10000^(2i / width))
     frequencies = 10_000.0 ** (-torch.arange(0, width, 2, device=positions.device, dtype=torch.float64) / width)
     angles = positions[..., None].double() * frequencies
     return torch.stack([angles.sin(), angles.cos()], -1).flatten(-2)
@@ -44,7 +45,7 @@ def attend_both(
     q: Tensor,
     far: tuple[Tensor, Tensor, Tensor],
     own: tuple[Tensor, Tensor, Tensor],
-    dropout: Dropout | None = None,
+    dropout: Dropout,
 ) -> Tensor:
     """Attend from words q [R, heads, T, s] to what their documents share and to what is their own, in one softmax.
 
@@ -55,18 +56,16 @@ def attend_both(
     far_scores = q @ far_keys[:, None].transpose(-1, -2)
     scores = torch.cat([far_scores, q @ keys.transpose(-1, -2)], -1)  # [B, K, heads, T, m + n]
     mask = torch.cat([far_seen, seen], -1)[:, None, None]
-    weights = scores.masked_fill(~mask, -torch.inf).softmax(-1)
-    if dropout is not None:
-        weights = dropout(weights)
+    weights = dropout(scores.masked_fill(~mask, -torch.inf).softmax(-1))
     from_far, from_own = weights.split([far_keys.shape[2], keys.shape[3]], -1)
     return (from_far @ far_values[:, None] + from_own @ values).flatten(0, 1)
 
 
 def extended(past: tuple[Tensor, Tensor] | None, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-    """Put keys and values [R, heads, T, s] of words after those of the `past` words."""
+    """Put keys and values [R, .., T, s] of words after those of the `past` words."""
     if past is None:
         return keys, values
-    return torch.cat([past[0], keys], 2), torch.cat([past[1], values], 2)
+    return torch.cat([past[0], keys], -2), torch.cat([past[1], values], -2)
 
 
 def causal_mask(steps: int, keys: Tensor) -> Tensor:
@@ -100,9 +99,7 @@ class FeedForward(nn.Module):
 
 
 def check_heads(width: int, heads: int, name: str = "heads") -> None:
-    """Raise ValueError unless a width can be shared among so many heads."""
-    if heads < 1:
-        raise InputError(f"{name} must be at least 1, not {heads}")
+    """Raise InputError unless a width can be shared among so many heads."""
     if width % heads:
         raise InputError(f"{heads} {name} do not divide a width of {width}")
 
@@ -115,7 +112,6 @@ class MultiHeadAttention(nn.Module):
 
     def __init__(self, width: int, heads: int, dropout: float, before: bool = False):
         super().__init__()
-        check_heads(width, heads)
         self.heads = heads
         self.dropout = Dropout(0.0 if before else dropout)
         first = dropout if before else 0.0
@@ -129,21 +125,20 @@ class MultiHeadAttention(nn.Module):
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
     def keys_and_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values, computed once: each [B, heads, n, d / heads] of x [B, n, d]."""
+        """Compute keys and values of x [B, n, d], each [B, heads, n, d / heads]."""
         return self.split(self.key(x)), self.split(self.value(x))
 
-    def forward(
-        self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None, return_weights: bool = False
-    ) -> Tensor:
-        """Attend from x [B, m, d] to keys and values: [B, m, d], or only the weights [B, heads, m, n].
+    def forward(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Attend from x [B, m, d] to keys and values: [B, m, d].
 
         mask: [B or 1, 1, m or 1, n], true where there is something to see.
         """
-        q = self.split(self.query(x))
-        if return_weights:
-            return attention_weights(q, keys, mask)
-        found = attend(q, keys, values, mask, self.dropout)
+        found = attend(self.split(self.query(x)), keys, values, mask, self.dropout)  # [B, heads, m, s]
         return self.output(found.transpose(1, 2).flatten(2))
+
+    def weights(self, x: Tensor, keys: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Compute the attention weights [B, heads, m, n] of x [B, m, d] over keys."""
+        return attention_weights(self.split(self.query(x)), keys, mask)
 
     def inside(self, x: Tensor, rows: Ragged) -> Tensor:
         """Attend from the words [W, d] of many rows, each inside its row: only attention itself is padded."""
@@ -158,7 +153,7 @@ class MultiHeadAttention(nn.Module):
 
 
 def _padded(words: Tensor, group: Group) -> Tensor:
-    """Words of a group [n, d] as rows: [rows, longest, d]."""
+    """Put the words of a group [n, d] into rows: [rows, longest, d]."""
     if group.slots is not None:
         words = words.new_zeros(group.rows * group.longest, words.shape[1]).index_copy(0, group.slots, words)
     return words.view(group.rows, group.longest, -1)
@@ -182,7 +177,8 @@ class TransformerLayer(nn.Module):
         self.dropout = Dropout(dropout if pre_norm else 0.0)
 
     def forward(self, x: Tensor, rows: Ragged) -> Tensor:
-        """x: [W, d], all words without padding."""
+        """Compute the layer for all words without padding, [W, d]."""
+        # x := x + Attention(LN(x)), x := x + FFN(LN(x)); or x := LN(x + Attention(x)), x := LN(x + FFN(x))
         if self.pre_norm:
             x = x + self.dropout(self.attention.inside(self.attention_norm(x), rows))
             return x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
@@ -208,7 +204,7 @@ class DecoderLayer(nn.Module):
     def forward(
         self, x: Tensor, past: tuple[Tensor, Tensor] | None, source: tuple[Tensor, Tensor], mask: Tensor
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Words x [R, T, d] after `past` words.
+        """Read words x [R, T, d] after `past` words.
 
         Args:
             past: keys and values [R, heads, P, d / heads] of the words before, or None.

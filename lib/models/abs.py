@@ -1,5 +1,8 @@
-"""ABS (Rush, Chopra and Weston 2015), the outside baseline of Read-Again: a feed-forward decoder that sees the last
-few words, and an encoder that is a bag of words or attends to them. Equation numbers are that paper's."""
+"""ABS (Rush, Chopra and Weston 2015), the outside baseline of Read-Again.
+
+A feed-forward decoder sees the last few words, and an encoder is a bag of words or attends to them. The numbers of
+the equations, (A1) and (A2), are ours.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -37,7 +40,7 @@ class ABSState(DecoderState):
 
 
 class ABS(SoftmaxModel):
-    """p(y_t | x, the last C words), proportional to exp(V h + W enc): equation 4."""
+    """A feed-forward decoder of the last C words y_C: P(w) is proportional to exp(V h + W enc(x, y_C))_w (A1)."""
 
     Config = ABSConfig
 
@@ -60,7 +63,8 @@ class ABS(SoftmaxModel):
         return ABSState(words, self._smooth(words, batch.source_mask), batch.source_mask, start)
 
     def _smooth(self, words: Tensor, mask: Tensor) -> Tensor:
-        """The mean of each word and its neighbours, as many as there are: [B, N, H]."""
+        """Compute the mean of each word and its neighbours, as many as there are: [B, N, H]."""
+        # smoothed_i = mean of x_{i-Q} ... x_{i+Q}   (A2)
         around = 2 * self.config.smoothing + 1
         padded = nn.functional.pad(words * mask[..., None], (0, 0, *(self.config.smoothing,) * 2))
         counted = nn.functional.pad(mask.to(words.dtype), (self.config.smoothing,) * 2)
@@ -74,27 +78,27 @@ class ABS(SoftmaxModel):
         tokens = in_vocabulary(tokens, c.vocab_size)
         before = torch.cat([state.last, tokens], 1)  # [R, C - 1 + T]
         contexts = before.unfold(1, c.context, 1)  # [R, T, C]
+        # h = tanh(U y_C), of the embeddings of the last C words   (A1)
         hidden = self.hidden(self.target_embedding(contexts).flatten(2)).tanh()
         weights, encoded = self._read(contexts, state)
         after = replace(state, last=before[:, before.shape[1] - c.context + 1 :])
         return AttentiveOutput(torch.cat([hidden, encoded], -1), weights), after
 
     def _read(self, contexts: Tensor, state: ABSState) -> tuple[Tensor, Tensor]:
-        """Equations 5 to 7 (bag) or 11 to 16 (attention): weights [R, T, N] and what is read [R, T, H]."""
+        """Read the text for contexts [R, T, C]: weights [R, T, N] and enc [R, T, H]."""
         rows, steps = contexts.shape[:2]
         queries = per_document(contexts, len(state.words)).flatten(1, 2)  # [B, K * T, C]
         if self.config.encoder == "bag":
+            # enc = sum_i x_i / N
             mask = state.mask.to(state.words.dtype)
             weights = (mask / mask.sum(1, keepdim=True))[:, None].expand(-1, queries.shape[1], -1)
             return weights.reshape(rows, steps, -1), (weights @ state.words).view(rows, steps, -1)
+        # p = softmax_i(x_i^T P y'_C),  enc = sum_i p_i smoothed_i   (A2)
         query = self.attention(self.attending(queries).flatten(2))
         weights = masked_softmax(query @ state.words.transpose(1, 2), state.mask[:, None])  # [B, K * T, N]
         encoded = weights.to(query.dtype) @ state.smoothed
         return weights.view(rows, steps, -1), encoded.view(rows, steps, -1)
 
     def output_layer(self) -> tuple[Tensor, Tensor]:
-        """V beside W, and the bias."""
+        """Return V beside W, which score h beside enc, and the bias."""
         return torch.cat([self.vocabulary.weight, self.from_encoder.weight], 1), self.vocabulary.bias
-
-    def seen(self, output: AttentiveOutput, state: ABSState) -> dict[str, Tensor]:
-        return {"words": output.attention}

@@ -29,26 +29,22 @@ class AttentiveRNN(SoftmaxModel):
     """
 
     target_embedding: nn.Embedding
-    vocabulary: nn.Linear
-    look: Callable[[Tensor, Any], Tensor]  # weights [B, K, N] for states [B, K, d]
-    inputs: Callable[[Tensor], Tensor]  # what `step` needs of the words [R, T, e], for all at once: [R, T, ...]
+    attend: Callable[[Tensor, Any], Tensor]  # weights [B, K, N] for states [B, K, d]
+    project_words: Callable[[Tensor], Tensor]  # what `step` needs of the words [R, T, e], for all at once
     step: Callable[..., tuple[Tensor, Tensor | None]]  # of that [R, ...], context, hidden, cell: the next two
 
     def decode(self, tokens: Tensor, state: Any) -> tuple[AttentiveOutput, Any]:
         """Read T target words at once. tokens: [R, T] extended ids, of which copy ids are read as [UNK]."""
         embedded = self.target_embedding(in_vocabulary(tokens, self.config.vocab_size))
-        hidden, cell, features, seen = state.hidden, state.cell, [], []
-        for word in self.inputs(embedded).unbind(1):
-            weights = self.look(per_document(hidden, len(state.values)), state)  # [B, K, N]
+        hidden, cell = state.hidden, state.cell
+        features, seen = [], []
+        for word in self.project_words(embedded).unbind(1):
+            # alpha_t from h_{t-1},  c_t = sum_i alpha_ti v_i
+            weights = self.attend(per_document(hidden, len(state.values)), state)  # [B, K, N]
             context = (weights.to(state.values.dtype) @ state.values).flatten(0, 1)  # [R, v]
+            # h_t = step(y_{t-1}, c_t, h_{t-1}),  P(y_t) = softmax(W [h_t; c_t] + b)
             hidden, cell = self.step(word, context, hidden, cell)
             features.append(torch.cat([hidden, context], -1))
             seen.append(weights.flatten(0, 1))
         output = AttentiveOutput(torch.stack(features, 1), torch.stack(seen, 1))
         return output, replace(state, hidden=hidden, cell=cell)
-
-    def output_layer(self) -> tuple[Tensor, Tensor]:
-        return self.vocabulary.weight, self.vocabulary.bias
-
-    def seen(self, output: AttentiveOutput, state: Any) -> dict[str, Tensor]:
-        return {"words": output.attention}

@@ -1,7 +1,9 @@
 """The state that a decoder carries from one call to the next, and the way between documents and their hypotheses."""
 
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
 from functools import cache
+from itertools import repeat
 from typing import Annotated, Any, Self, get_type_hints
 
 from torch import Tensor
@@ -15,7 +17,7 @@ class DecoderState:
     """Each model's state is a dataclass of its own: tensors of B documents (made once by the encoder, never copied),
     and those marked `PerHypothesis` of R = B * K hypotheses, the K of a document next to each other.
 
-    A field may also be a tuple of tensors, a dataclass of them, or None.
+    A field may also be None, or a tuple of tensors or of such tuples.
     """
 
     def reorder(self, rows: Tensor, documents: Tensor | None = None) -> Self:
@@ -39,16 +41,38 @@ def _choose(value: Any, index: Tensor | None) -> Any:
         return value
     if isinstance(value, tuple):
         return tuple(_choose(v, index) for v in value)
-    if is_dataclass(value):
-        return type(value)(**{f.name: _choose(getattr(value, f.name), index) for f in fields(value)})
     return value[index]
 
 
+@dataclass(frozen=True, kw_only=True)
+class CachedState(DecoderState):
+    """The state of a Transformer decoder, whose layers keep the keys and values of all pieces that they have read."""
+
+    source: tuple[Any, ...]  # what each layer needs of the B documents
+    past: Annotated[tuple[tuple[Tensor, Tensor], ...], HYPOTHESIS] = ()  # keys and values of each layer, of R rows
+
+    @property
+    def written(self) -> int:
+        """The number of pieces written so far, the same for all hypotheses."""
+        return self.past[0][0].shape[-2] if self.past else 0
+
+    def read_on(self, layers: Iterable[Any], x: Tensor, *shared: Tensor) -> tuple[Tensor, Self]:
+        """Let all layers read further pieces x [R, T, d]: the last one's output [R, T, d], and the next state.
+
+        shared: what every layer needs beside its own keys and values.
+        """
+        kept = []
+        for layer, past, source in zip(layers, self.past or repeat(None), self.source):
+            x, keys_and_values = layer(x, past, source, *shared)
+            kept.append(keys_and_values)
+        return x, replace(self, past=tuple(kept))
+
+
 def per_hypothesis(values: Tensor, rows: int) -> Tensor:
-    """Values of documents for each of their hypotheses: [B, ...] -> [R, ...]."""
+    """Repeat values of documents for each of their hypotheses: [B, ...] -> [R, ...]."""
     return values if len(values) == rows else values.repeat_interleave(rows // len(values), 0)
 
 
 def per_document(values: Tensor, documents: int) -> Tensor:
-    """Values of hypotheses by document: [R, ...] -> [B, K, ...]."""
+    """Group values of hypotheses by document: [R, ...] -> [B, K, ...]."""
     return values.unflatten(0, (documents, -1))

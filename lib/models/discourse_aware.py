@@ -1,8 +1,8 @@
 """Discourse-aware attention (Cohan et al. 2018), a row of Mem2Mem's Table 1: sections, and words inside them.
 
 The corpus must have been prepared with sections as units (`CohanOptions(unit="section")`): its "sentences" are
-sections then. The equations are numbered as in docs/papers/mem2mem.md. What the released code gets wrong is not
-repeated: padding is attended to nowhere, and a weight stands for the word that is copied with it.
+sections then. The equations are numbered as in docs/papers/mem2mem.md. Faults of the released code are not repeated:
+padding is attended to nowhere, and a weight belongs to the word that is copied with it.
 """
 
 from dataclasses import dataclass, replace
@@ -17,36 +17,28 @@ from lib.data.vocabulary import PAD
 from lib.layers.attention import full_precision, masked_softmax
 from lib.layers.pointer import PointerGenerator
 from lib.layers.sequences import LSTM, run_packed
-from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
+from lib.models.decoder_state import PerHypothesis, per_document, per_hypothesis
+from lib.models.seq2seq import RecurrentConfig, RecurrentState
 from lib.models.summarizer import HierarchicalOutput, PointerModel
-from lib.system.fields import Even, checked
+from lib.system.fields import checked
 
 
 @checked
-class DiscourseAwareConfig:
-    """Sizes as for the other models of Mem2Mem's tables. `hidden` is the decoder's width and the encoders' in both
-    directions."""
+class DiscourseAwareConfig(RecurrentConfig):
+    """Sizes as for the other models of Mem2Mem's tables."""
 
-    vocab_size: int = 50_000
-    embedding: int = 128
-    hidden: Even = 256
-    bottleneck: int = 128
     coverage: bool = True  # in the attention; the released script leaves it out
 
 
-@dataclass(frozen=True)
-class DiscourseAwareState(DecoderState):
-    words: Tensor  # [B, N, d]
-    word_keys: Tensor  # [B, N, d]
-    word_mask: Tensor  # [B, N]
-    source: Tensor  # [B, N] extended ids
+@dataclass(frozen=True, kw_only=True)
+class DiscourseAwareState(RecurrentState):
+    """The words, their sections, and the decoder's state."""
+
     section_of: Tensor  # [B, N]
     section_keys: Tensor  # [B, S, d]
     section_mask: Tensor  # [B, S]
-    hidden: PerHypothesis  # [R, H]
     cell: PerHypothesis  # [R, H]
     context: PerHypothesis  # [R, d]
-    coverage: PerHypothesis  # [R, N]
 
 
 class DiscourseAware(PointerModel):
@@ -80,8 +72,8 @@ class DiscourseAware(PointerModel):
     # ---------------------------------------------------------------------------------------------- encoder
 
     def encode(self, batch: Batch) -> DiscourseAwareState:
-        """Equations 1 to 3."""
         words, sections = self._read_words(batch)
+        # g_1 ... g_S = BiLSTM(s_1 ... s_S); the decoder starts from ReLU layers of its last states   (C3)
         states, (hidden, cell) = run_packed(self.section_encoder, sections, batch.sentence_counts)
         return DiscourseAwareState(
             words=words,
@@ -98,23 +90,23 @@ class DiscourseAware(PointerModel):
         )
 
     def _read_words(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Word states [B, N, d] and section vectors [B, S, d] (equations 1 and 2). In both directions a section
-        begins in the state in which the section before it ended."""
+        """Read the words, section by section: states [B, N, d] and section vectors [B, S, d]."""
         embedded, device = self.embedding(batch.source), batch.source.device
-        half, documents = self.config.hidden // 2, len(batch)
-        sections = batch.rows
-        words = embedded.new_zeros(batch.source.numel(), 2 * half)
-        vectors = embedded.new_zeros(documents, int(batch.sentence_counts.max()), self.config.hidden)
-        hidden = cell = embedded.new_zeros(2, documents, half)
+        width, sections = self.config.hidden, batch.rows
+        words = embedded.new_zeros(batch.source.numel(), width)
+        vectors = embedded.new_zeros(len(batch), int(batch.sentence_counts.max()), width)
+        hidden = cell = embedded.new_zeros(2, len(batch), width // 2)
         for number in range(vectors.shape[1]):
             rows = sections.number == number
             owner = put(torch.from_numpy(sections.owner[rows]), device)  # [A] documents that have such a section
             packed = pack(sections.start[rows], sections.length[rows], device)
+            # h_ji, last_j = BiLSTM(x_j1 ... x_jn), each direction from its last_{j-1}   (C1)
             inputs = packed.sequence(embedded.flatten(0, 1).index_select(0, packed.words))
             states, (last, last_cell) = self.word_encoder(inputs, (hidden[:, owner], cell[:, owner]))
             hidden = hidden.index_copy(1, owner, last.to(hidden.dtype))
             cell = cell.index_copy(1, owner, last_cell.to(cell.dtype))
             words = words.index_copy(0, packed.words, states.data.to(words.dtype))
+            # s_j = ReLU(W_r last_j + b)   (C2)
             section = torch.relu(self.reduce_section(last.transpose(0, 1).flatten(1)))
             vectors = vectors.index_put((owner, torch.full_like(owner, number)), section.to(vectors.dtype))
         return words.view(*batch.source.shape, -1), vectors
@@ -122,14 +114,15 @@ class DiscourseAware(PointerModel):
     # ---------------------------------------------------------------------------------------------- decoder
 
     def decode(self, tokens: Tensor, state: DiscourseAwareState) -> tuple[HierarchicalOutput, DiscourseAwareState]:
-        """Read T target words one after the other (the context of each enters the next). tokens: [R, T]."""
+        """Read T target words [R, T] one after the other, because the context of each enters the next."""
         embedded = self.embedding(in_vocabulary(tokens, self.config.vocab_size))  # [R, T, E]
         made = []
         for word in embedded.unbind(1):
-            inputs = self.input(torch.cat([word, state.context], -1))  # x_t, equation 7
+            # x_t = W [e(y_{t-1}); c_{t-1}] + b,  h_t, cell_t = LSTM(x_t, h_{t-1}, cell_{t-1})   (C7)
+            inputs = self.input(torch.cat([word, state.context], -1))
             hidden, cell = self.cell(inputs, (state.hidden, state.cell))
             alpha, beta, context = self._attend(torch.cat([cell, hidden], -1), state)
-            # features V'[s_t; c_t] + b, switch w^T [c_t; cell_t; s_t; x_t] + b   (7)
+            # P_g = softmax(V (V' [h_t; c_t] + b) + b'),  p_t = sigmoid(w^T [c_t; cell_t; h_t; x_t] + b'')   (C7)
             pointer = self.pointer(torch.cat([hidden, context], -1), torch.cat([context, cell, hidden, inputs], -1))
             made.append((*pointer, alpha, beta))
             state = replace(state, hidden=hidden, cell=cell, context=context, coverage=state.coverage + alpha)
@@ -141,21 +134,25 @@ class DiscourseAware(PointerModel):
         return {**super().seen(output, state), "units": output.sentences}
 
     def _attend(self, query: Tensor, state: DiscourseAwareState) -> tuple[Tensor, Tensor, Tensor]:
-        """Equations 4 to 6 for queries [R, 2H]: alpha [R, N], beta [R, S], context [R, d]."""
+        """Attend with queries q_t = [cell_t; h_t], [R, 2H]: alpha [R, N], beta [R, S], context [R, d]."""
         documents = len(state.words)
+        # beta_t = softmax_j(v_s^T tanh(W_hs g_j + W_ss q_t + b_s))   (C4)
         sections = per_document(self.section_query(query), documents)[:, :, None]  # [B, K, 1, d]
         beta = self.section_v(torch.tanh(state.section_keys[:, None] + sections)).squeeze(-1)
         beta = masked_softmax(beta, state.section_mask[:, None])  # [B, K, S]
-        queries, coverage = (per_document(x, documents) for x in (self.word_query(query), state.coverage))
-        # of all steps' tanh [B, K, N, d] none is saved: the backward pass computes each again
+        queries = per_document(self.word_query(query), documents)
+        coverage = per_document(state.coverage, documents)
+        # The backward pass computes the tanh [B, K, N, d] of each step again: of all steps they would be too large.
         scores = checkpoint(self._scores, queries, state.word_keys, coverage, use_reentrant=False)
+        # alpha_t = softmax_ji(beta_tj e_tji),  c_t = sum_ji alpha_tji h_ji   (C6)
         scale = beta.gather(2, state.section_of[:, None].expand_as(scores))
         alpha = masked_softmax(scale * scores, state.word_mask[:, None])  # [B, K, N]
         context = alpha.to(state.words.dtype) @ state.words
         return alpha.flatten(0, 1), beta.flatten(0, 1), context.flatten(0, 1)
 
     def _scores(self, queries: Tensor, keys: Tensor, coverage: Tensor) -> Tensor:
-        """Equation 5, [B, K, N]: scores of words keys [B, N, d] for queries [B, K, d], with coverage [B, K, N]."""
+        """Score words of keys [B, N, d] for queries [B, K, d], with coverage [B, K, N]: [B, K, N]."""
+        # e_tji = v^T tanh(W_h h_ji + W_s q_t + w_cov cov_tji + b)   (C5)
         hidden = keys[:, None] + queries[:, :, None]
         if self.word_coverage is not None:
             hidden = hidden + self.word_coverage(coverage[..., None].to(keys.dtype))

@@ -7,9 +7,8 @@ Shapes: B documents of P paragraphs at most, A paragraphs and W pieces in all, N
 each, R = B * K decoder rows, T target pieces, d `width`.
 """
 
-from dataclasses import dataclass, replace
-from itertools import repeat
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +18,7 @@ from lib.layers.attention import full_precision
 from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
 from lib.layers.transformer import DecoderLayer, DroppedLinear, FeedForward, TransformerLayer, check_heads, sinusoids
-from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis
+from lib.models.decoder_state import CachedState
 from lib.models.piece_model import PieceModel, xavier
 from lib.models.summarizer import Tap
 from lib.system.errors import InputError
@@ -96,8 +95,10 @@ class GlobalLayer(nn.Module):
         grid = heads.new_zeros(*present.shape, *heads.shape[1:])  # [B, P, heads, s]
         grid = grid.index_put((rows.owner, rows.number), heads).transpose(1, 2)
         context, attention = self._between(grid, present, graph)  # [B, heads, P, s]
+        # c_i = W_c [context^1_i; ...; context^heads_i]   (21)
         context = self.output(context.transpose(1, 2).flatten(2)[rows.owner, rows.number])  # [A, d]
-        context = self.dropout(context).index_select(0, rows.row)  # [W, d]
+        context = self.dropout(context).index_select(0, rows.row)  # [W, d], the same for all words of a paragraph
+        # g_ij = W_o2 relu(W_o1 (x_ij + c_i)),  x_ij := LN(g_ij + x_ij)   (22, 23)
         if self.pre_norm:
             x = x + context
             x = x + self.dropout(self.feed_forward(self.norms[1](x)))
@@ -107,9 +108,10 @@ class GlobalLayer(nn.Module):
 
     def _pool(self, x: Tensor, rows: Ragged) -> tuple[Tensor, Tensor]:
         """Pool the words of each paragraph: [A, heads, d / heads] and the weights [W, heads]."""
-        # a = softmax over the words of W_a x;  head = sum_words a W_b x   (13 to 15)
-        (scores,) = full_precision(self.score(x))
+        # a^z_ij = W^z_a x_ij,  a^_ij = softmax_j(a_ij)   (13, 15)
+        (scores,) = full_precision(self.score(x))  # [W, heads]
         weights = _softmax_inside(scores, rows.row, len(rows.owner))
+        # b^z_ij = W^z_b x_ij,  head^z_i = LN(W^z_c sum_j a^_ij b_ij)   (14, 16)
         values = self.value(x).unflatten(-1, (self.heads, -1))  # [W, heads, s]
         values = self.dropout(weights).to(values.dtype)[..., None] * values
         pooled = values.new_zeros(len(rows.owner), *values.shape[1:]).index_add(0, rows.row, values)
@@ -120,7 +122,7 @@ class GlobalLayer(nn.Module):
 
     def _between(self, heads: Tensor, present: Tensor, graph: Tensor | None) -> tuple[Tensor, Tensor]:
         """Attend between the paragraphs: contexts [B, heads, P, s] and weights [B, heads, P, P]."""
-        # q, k, v = W_q head, W_k head, W_v head;  context_i = sum_j softmax_j(q_i^T k_j) v_j   (17 to 20)
+        # q^z_i = W^z_q head^z_i,  k^z_i = W^z_k head^z_i,  v^z_i = W^z_v head^z_i   (17 to 19)
         if self.pre_norm:
             q, k, v = (linear(heads) for linear in self.between)
             q = q * heads.shape[-1] ** -0.5
@@ -128,11 +130,12 @@ class GlobalLayer(nn.Module):
             q, k, v = (
                 torch.einsum("zst,bzpt->bzps", weight, self.dropout_before(heads)) for weight in self.between_weights
             )
-        (scores,) = full_precision(q @ k.transpose(-1, -2))
+        # context^z_i = sum_i' softmax_i'(q_i^T k_i') v_i'   (20)
+        (scores,) = full_precision(q @ k.transpose(-1, -2))  # [B, heads, P, P]
         reachable = self.reachable(present[:, None])  # [B, P or 1, P] the paragraphs that each may attend to: all
         weights = scores.masked_fill(~reachable[:, None], -torch.inf).softmax(-1)
         if graph is not None:
-            # a graph's rows, normalised, replace the first head's weights   (24)
+            # context^1_i = sum_i' G_ii' / (sum_o G_io) v_i': a graph replaces the first head's weights   (24)
             edges: Tensor = graph.to(weights.dtype) * reachable
             rows = edges / edges.sum(-1, keepdim=True).clamp_min(torch.finfo(edges.dtype).tiny)
             weights = torch.cat([rows[:, None], weights[:, 1:]], 1)
@@ -147,16 +150,15 @@ def _softmax_inside(scores: Tensor, row: Tensor, rows: int) -> Tensor:
     return weights / weights.new_zeros(rows, scores.shape[1]).index_add(0, row, weights)[row]
 
 
-@dataclass(frozen=True)
-class HierarchicalTransformerState(DecoderState):
+@dataclass(frozen=True, kw_only=True)
+class HierarchicalTransformerState(CachedState):
+    """`source` are keys and values [B, heads, N, s] for each decoder layer, `past` [R, heads, written, s]."""
+
     words: Tensor  # [B, N, d] the pieces of all paragraphs in order
     mask: Tensor  # [B, N]
-    source: tuple[tuple[Tensor, Tensor], ...]  # keys and values [B, heads, N, s] for each decoder layer
     between: tuple[Tensor, ...]  # [B, heads, P, P] attention between paragraphs of each global layer
     pooling: tuple[Tensor, ...]  # [B, N, heads] weights of the words in their paragraphs, likewise
     paragraph_of: Tensor  # [B, N]
-    position: PerHypothesis  # [R] pieces written
-    past: Annotated[tuple[tuple[Tensor, Tensor], ...] | None, HYPOTHESIS] = None  # [R, heads, position, s] of each
 
 
 class HierarchicalTransformer(PieceModel):
@@ -185,7 +187,8 @@ class HierarchicalTransformer(PieceModel):
     def encode(self, batch: Batch, graph: Tensor | None = None) -> HierarchicalTransformerState:
         """Encode the paragraphs. graph: [B, P, P] weights between them (24); by default the batch's."""
         rows, graph = batch.ragged, batch.graph if graph is None else graph
-        x = self.embed(batch.source.flatten()[rows.word], self.positions(rows.number[rows.row], rows.place))
+        # x^0_ij = w_ij + pe_ij   (10)
+        x = self.embed(batch.source.flatten()[rows.word], self.positions(rows.number[rows.row], rows.place))  # [W, d]
         for layer in self.local_layers:
             x = layer(x, rows)
         between, pooling = [], []
@@ -203,12 +206,11 @@ class HierarchicalTransformer(PieceModel):
             between=tuple(between),
             pooling=tuple(pooling),
             paragraph_of=batch.sentence_of,
-            position=torch.zeros(len(batch), dtype=torch.long, device=words.device),
         )
 
     def positions(self, paragraphs: Tensor, tokens: Tensor) -> Tensor:
         """Embed the numbers [...] of paragraphs and of the tokens inside them: [..., d]."""
-        # [PE(paragraph); PE(token)], half of the width each   (7 to 9)
+        # pe_ij = [e_i; e_j], e_p[2i] = sin(p / 10000^(2i / (d / 2))), e_p[2i + 1] = cos(the same)   (7 to 9)
         half = self.config.width // 2
         if not self.config.paragraph_positions:
             return sinusoids(tokens, 2 * half)
@@ -219,31 +221,21 @@ class HierarchicalTransformer(PieceModel):
         self, tokens: Tensor, state: HierarchicalTransformerState
     ) -> tuple[DecoderOutput, HierarchicalTransformerState]:
         """Read T target pieces at once: tokens [R, T] ids -> features [R, T, d]."""
-        start = state.position  # [R], the same for all
-        places = start[:, None] + torch.arange(tokens.shape[1], device=tokens.device)
+        places = state.written + torch.arange(tokens.shape[1], device=tokens.device)
         x = self.embed(tokens, sinusoids(places, self.config.width))
-        kept = []
-        for layer, past, source in zip(self.decoder_layers, state.past or repeat(None), state.source):
-            x, keys_and_values = layer(x, past, source, state.mask)
-            kept.append(keys_and_values)
+        x, after = state.read_on(self.decoder_layers, x, state.mask)
         if self.config.form == "code":
             x = self.decoder_norm(x)
-        return DecoderOutput(self.output_dropout(x)), replace(
-            state, position=start + tokens.shape[1], past=tuple(kept)
-        )
+        return DecoderOutput(self.output_dropout(x)), after
 
     def attention_weights(self, tokens: Tensor, state: HierarchicalTransformerState) -> dict[str, Tensor]:
         """Return the attention weights of the last decoder layer, the mean over its heads."""
-        seen: list[Tensor] = []
+        inputs: list[Tensor] = []
         last = self.decoder_layers[-1].source_attention
-        hook = last.register_forward_pre_hook(
-            lambda layer, inputs: seen.append(layer.forward(*inputs, return_weights=True))
-        )
-        try:
+        with last.register_forward_pre_hook(lambda _, given: inputs.extend(given)):
             self.decode(tokens, state)
-        finally:
-            hook.remove()
-        return with_paragraphs(seen[0].mean(1), state)
+        x, keys, _, mask = inputs
+        return with_paragraphs(last.weights(x, keys, mask).mean(1), state)
 
 
 def with_paragraphs(words: Tensor, state: HierarchicalTransformerState) -> dict[str, Tensor]:

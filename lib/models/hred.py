@@ -13,34 +13,27 @@ from lib.layers.coverage import CoverageAttention
 from lib.layers.gru import GRU
 from lib.layers.pointer import PointerGenerator
 from lib.layers.sequences import run_packed
-from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
+from lib.models.decoder_state import per_document, per_hypothesis
+from lib.models.seq2seq import RecurrentConfig, RecurrentState
 from lib.models.summarizer import HierarchicalOutput, PointerModel
-from lib.system.fields import Even, checked
+from lib.system.fields import checked
 
 
 @checked
-class HREDConfig:
-    """Sizes of the paper (appendix A.2). `hidden` is the decoder's width and the encoders' in both directions."""
+class HREDConfig(RecurrentConfig):
+    """Sizes of the paper (appendix A.2)."""
 
-    vocab_size: int = 50_000
-    embedding: int = 128  # trained from scratch, one table for source and target
-    hidden: Even = 256  # 128 in each direction: the reading that gives the paper's 14.7M parameters
-    bottleneck: int = 128  # between [h; c] and the vocabulary, for the same reason
     score: Score = "concat"  # of sentence attention and memory read
 
 
-@dataclass(frozen=True)
-class HREDState(DecoderState):
-    words: Tensor  # [B, N, d]
-    word_keys: Tensor  # [B, N, A]
-    word_mask: Tensor  # [B, N]
-    source: Tensor  # [B, N] extended ids
+@dataclass(frozen=True, kw_only=True)
+class HREDState(RecurrentState):
+    """The words, their sentences, and the decoder's state."""
+
     sentence_of: Tensor  # [B, N]
     sentences: Tensor  # [B, L, d]
     sentence_keys: Tensor  # [B, L, A]
     sentence_mask: Tensor  # [B, L]
-    hidden: PerHypothesis  # [R, H]
-    coverage: PerHypothesis  # [R, N], equation 16 at the next step
 
 
 class HRED(PointerModel):
@@ -83,7 +76,8 @@ class HRED(PointerModel):
         )
 
     def _read_sentences(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Equation 1: word states [B, N, d] and sentence embeddings [B, L, d], all sentences as one packed batch."""
+        """Read the words of all sentences as one packed batch: states [B, N, d] and sentence embeddings [B, L, d]."""
+        # h_i = BiGRU(x_i, h_{i-1}) inside a sentence, and its embedding is [last forwards; last backwards]   (1)
         packed = batch.packed
         embedded = self.embedding(batch.source.flatten()[packed.words])
         states, last = self.sentence_encoder(packed.sequence(embedded))
@@ -95,7 +89,8 @@ class HRED(PointerModel):
         return words.view(*batch.source.shape, -1), embedded.view(*batch.sentence_mask.shape, -1)
 
     def _read_document(self, embedded: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
-        """Equation 2: sentence states [B, L, d] and the encoder's final state [B, d]."""
+        """Read the sentences: their states [B, L, d], and the last ones [B, d], from which the decoder starts."""
+        # h_j = BiGRU(embedding of sentence j, h_{j-1})   (2)
         states, last = run_packed(self.document_encoder, embedded, counts)
         return states, last.transpose(0, 1).flatten(1)
 
@@ -121,11 +116,14 @@ class HRED(PointerModel):
         return hidden, None, state
 
     def _attend(self, query: Tensor, state: HREDState) -> tuple[Tensor, ...]:
-        """Equations 3, 16 and 17 for queries [R, T, H]: alpha, beta, gamma, context, coverage, R rows each."""
+        """Attend with queries [R, T, H]: alpha, beta, gamma, context, and the coverage after them, R rows each."""
         documents, (rows, steps) = len(state.words), query.shape[:2]
-        query, coverage = per_document(query, documents), per_document(state.coverage, documents)  # [B, K, T, H]
+        query = per_document(query, documents)  # [B, K, T, H]
+        coverage = per_document(state.coverage, documents)
+        # alpha_t of words, with coverage   (16, 17)
         alpha, coverage = self.word_attention(query, state.word_keys, state.word_mask, coverage)  # [B, K, T, N]
         alpha = alpha.flatten(1, 2)  # [B, K * T, N]
+        # beta_t of sentences,  gamma_ti = beta_{t,m(i)} alpha_ti / their sum,  c_t = sum_i gamma_ti h_i   (3)
         by_sentence = self.sentence_attention.project_queries(query.flatten(1, 2))
         beta = self.sentence_attention(by_sentence, state.sentence_keys, state.sentence_mask)
         gamma = alpha * beta.gather(2, state.sentence_of[:, None].expand_as(alpha))

@@ -39,7 +39,7 @@ class Mem2MemConfig(HREDConfig):
             raise InputError("start='zeros' has no encoder memory: set lambda_comp and lambda_read to 0")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Mem2MemState(HREDState):
     """HRED's state and the memory."""
 

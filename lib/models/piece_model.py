@@ -25,7 +25,7 @@ class PieceModel(SoftmaxModel):
         self.dropout = Dropout(config.dropout)
 
     def embed(self, ids: Tensor, positions: Tensor) -> Tensor:
-        """Embeddings of ids [...] and their positions [..., d]: [..., d]."""
+        """Embed ids [...] and add their positions [..., d]: [..., d]."""
         words = self.embedding(in_vocabulary(ids, self.config.vocab_size))
         return self.dropout(words * self.scale + positions.to(words.dtype))
 
@@ -36,11 +36,9 @@ class PieceModel(SoftmaxModel):
         """Compute `nll`; in training with labels smoothed over all pieces but [PAD] and the right one."""
         state = self.encode(batch)
         output, _ = self.decode(batch.target_input, state)
-        log_p = self.log_prob(output, batch.target, state, batch.target_places)
-        weights = target_weights(batch, log_p.dtype)
-        total = nll = -(weights * log_p).sum()
+        total = nll = self.nll(output, batch, state)
         if self.training:
-            total = self.smoothed(nll, output.features, batch.target, weights)
+            total = self.smoothed(nll, output.features, batch.target, target_weights(batch, nll.dtype))
         return {"loss": total, "nll": nll}
 
     def smoothed(self, nll: Tensor, features: Tensor, target: Tensor, weights: Tensor) -> Tensor:
@@ -54,10 +52,12 @@ class PieceModel(SoftmaxModel):
         weight, bias = self.output_layer()
         target = in_vocabulary(target, self.config.vocab_size)
         right = (features * self.embedding(target)).sum(-1) + bias[target]
-        whole = features @ weight.sum(0) + bias.sum()
+        every = features @ weight.sum(0) + bias.sum()
         pad = features @ weight[PAD] + bias[PAD]
-        right, whole, pad = ((weights * scores).sum() for scores in full_precision(right, whole, pad))
-        others = (whole - right - pad) / (self.config.vocab_size - 2) - (nll + right)  # log P, on average
+        right, every, pad = ((weights * scores).sum() for scores in full_precision(right, every, pad))
+        # log P(w) = s_w - log sum exp s, and nll + s_right is the log sum exp: the mean over the V - 2 other pieces
+        others = (every - right - pad) / (self.config.vocab_size - 2) - (nll + right)
+        # (1 - epsilon) (-log P(right)) + epsilon (-mean of log P(others))
         return (1 - self.config.smoothing) * nll - self.config.smoothing * others
 
 

@@ -5,10 +5,9 @@ The equations' numbers are ours. They were written without the paper's text at h
 and (2) and their sizes; the form of the LSTM in (3) was found nowhere else.
 """
 
-from typing import Annotated, Literal
+from typing import Literal
 
 import torch
-from pydantic import AfterValidator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -16,13 +15,7 @@ from lib.data.batch import Batch
 from lib.layers.attention import masked_softmax
 from lib.models.attentive_rnn import AttentiveRNN, AttentiveState
 from lib.system.errors import InputError
-from lib.system.fields import checked
-
-
-def _check_odd(number: int) -> int:
-    if number < 1 or number % 2 == 0:
-        raise ValueError("it must be odd and at least 1")
-    return number
+from lib.system.fields import Count, checked
 
 
 @checked
@@ -33,8 +26,12 @@ class RASConfig:
     source_vocab_size: int = 110_000
     source_tokens: int = 100  # places that have an embedding
     hidden: int = 512  # d, of states and of all embeddings
-    filter_width: Annotated[int, AfterValidator(_check_odd)] = 5  # q, words that make an aggregate vector
+    filter_width: Count = 5  # q, words that make an aggregate vector
     decoder: Literal["elman", "lstm"] = "elman"
+
+    def __post_init__(self):
+        if self.filter_width % 2 == 0:
+            raise InputError(f"filter_width must be odd, not {self.filter_width}")
 
 
 class RAS(AttentiveRNN):
@@ -61,34 +58,30 @@ class RAS(AttentiveRNN):
         self.vocabulary = nn.Linear(2 * d, c.vocab_size)  # W_4, W_5
 
     def encode(self, batch: Batch) -> AttentiveState:
-        """Embeddings of the words, and their aggregate vectors. Raises ValueError for a text of more words than there
-        are positions."""
+        """Embed the words of a text, at most `source_tokens`, and aggregate them with their neighbours."""
+        # a_i = x_i + l_i,  z_ik = sum_h b^k_{q/2 + h} a_{i + h}   (1)
         words = self.source_embedding(batch.source)  # [B, N, d]
-        longest = words.shape[1]
-        if longest > self.config.source_tokens:
-            raise InputError(f"{longest} words in a text, where the model has {self.config.source_tokens} positions")
-        full = (words + self.position_embedding.weight[:longest]) * batch.source_mask[..., None]
-        aggregate = self.convolution(full.transpose(1, 2)).transpose(1, 2)  # z: [B, N, d]
+        full = (words + self.position_embedding.weight[: words.shape[1]]) * batch.source_mask[..., None]
+        aggregate = self.convolution(full.transpose(1, 2)).transpose(1, 2)  # [B, N, d]
         start = words.new_zeros(len(batch), self.config.hidden)
-        return AttentiveState(words, aggregate, batch.source_mask, start, None if self._elman else start)
+        memory = None if self.config.decoder == "elman" else start
+        return AttentiveState(words, aggregate, batch.source_mask, start, memory)
 
-    @property
-    def _elman(self) -> bool:
-        return self.config.decoder == "elman"
-
-    def look(self, hidden: Tensor, state: AttentiveState) -> Tensor:
-        """Equation 2: alpha [B, K, N]."""
+    def attend(self, hidden: Tensor, state: AttentiveState) -> Tensor:
+        # alpha_{t-1,i} = softmax_i(z_i h_{t-1})   (2)
         return masked_softmax(hidden @ state.keys.transpose(1, 2), state.mask[:, None])
 
-    def inputs(self, words: Tensor) -> Tensor:
+    def project_words(self, words: Tensor) -> Tensor:
+        """Compute W_1 y [R, T, d or 4d] of words y [R, T, d]."""
         return F.linear(words, self.cell.weight[:, : self.config.hidden], self.cell.bias)
 
     def step(self, word: Tensor, context: Tensor, hidden: Tensor, cell: Tensor | None):
-        """Equation 3."""
-        rest = self.cell.weight[:, self.config.hidden :]
+        # Elman: h_t = sigmoid(W_1 y_{t-1} + W_2 h_{t-1} + W_3 c_t)   (3)
+        rest = self.cell.weight[:, self.config.hidden :]  # W_3, W_2
         gates = word + torch.cat([context, hidden], -1) @ rest.T
         if cell is None:
             return gates.sigmoid(), None
+        # LSTM: m_t = f m_{t-1} + i i',  h_t = o m_t   (3)
         i, new, f, o = gates.chunk(4, -1)
         cell = f.sigmoid() * cell + i.sigmoid() * new.tanh()
         return o.sigmoid() * cell, cell

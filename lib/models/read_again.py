@@ -81,7 +81,10 @@ class ReadAgain(Summarizer):
         c, e, d = config, config.embedding, config.hidden
         self.source_embedding = nn.Embedding(c.source_vocab_size, e)  # x
         self.target_embedding = nn.Embedding(c.vocab_size, e)  # Y
-        self.first_read = _first_read(c)
+        if c.encoder == BIDIRECTIONAL:
+            self.first_read: nn.Module = GRU(e, d // 2, bidirectional=True)
+        else:
+            self.first_read = (GRU if c.encoder in ("gru", "read-again gru") else LSTM)(e, d)
         if c.encoder == "read-again gru":
             each = 1 if c.single_importance else d
             self.importance_word = nn.Linear(d, each)  # W_e, with a bias
@@ -144,7 +147,8 @@ class ReadAgain(Summarizer):
             return *self._read_sentences(batch, embedded), None
         mask = batch.source_mask
         if self.config.encoder == BIDIRECTIONAL:
-            return *_run_both_ways(self.first_read, embedded, batch.source_lengths), None
+            states, last = run_packed(self.first_read, embedded, batch.source_lengths)
+            return states, last.transpose(0, 1).flatten(1), None  # where each direction ends
         # h^1_i = RNN^1(x_i, h^1_{i-1})   (1 to 3 for a GRU, 7 for an LSTM)
         first, text = _run(self.first_read, embedded, mask)
         if self.config.encoder in READS_ONCE:
@@ -201,12 +205,14 @@ class ReadAgain(Summarizer):
         source = per_hypothesis(state.source, len(tokens))
         words = self.dropout(self._embed(tokens, source, state))  # [R, T, e]
         start = state.hidden, state.cell
+        # s_t = LSTM([y_{t-1}; c_t], s_{t-1}),  c_t = sum_i beta_ti h^2_i,  beta_t = softmax_i(o_it),
+        # o_it = v_a^T tanh(W_a s_{t-1} + U_a h^2_i)   (12 to 14)
         hidden, cell, beta = attentive_lstm(
             words, start, state.keys, state.words, state.mask, self.attention, self.decoder
         )
-        output = self.dropout(hidden)  # [R, T, d]
-        made = ReadAgainOutput(output, self._copy_scores(output, state), beta, source)
-        return made, replace(state, hidden=hidden[:, -1], cell=cell)
+        features = self.dropout(hidden)  # [R, T, d]
+        output = ReadAgainOutput(features, self._copy_scores(features, state), beta, source)
+        return output, replace(state, hidden=hidden[:, -1], cell=cell)
 
     def _embed(self, tokens: Tensor, source: Tensor, state: ReadAgainState) -> Tensor:
         """Embed words of Y by their table, others by the context of their first place in the source: [R, T, e]."""
@@ -271,25 +277,10 @@ class ReadAgain(Summarizer):
 LOWEST = -1e30  # a score whose exponential is 0; finite, so that gradients are too
 
 
-def _first_read(config: ReadAgainConfig) -> nn.Module:
-    if config.encoder == BIDIRECTIONAL:
-        if config.hidden % 2:
-            raise InputError(f"hidden must be even where half of it reads backwards, not {config.hidden}")
-        return GRU(config.embedding, config.hidden // 2, bidirectional=True)
-    read = GRU if config.encoder in ("gru", "read-again gru") else LSTM
-    return read(config.embedding, config.hidden)
-
-
 def _run(rnn: nn.Module, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """Return the outputs [B, N, d] and each row's last one [B, d]. Padding follows the words and reaches none."""
     outputs, _ = rnn(inputs)
     return outputs, _last(outputs, mask)
-
-
-def _run_both_ways(rnn: nn.Module, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """Return states [B, N, d], half of them read forwards and half backwards, and where each half ends [B, d]."""
-    states, last = run_packed(rnn, inputs, lengths)
-    return states, last.transpose(0, 1).flatten(1)
 
 
 def _last(states: Tensor, mask: Tensor) -> Tensor:

@@ -1,13 +1,10 @@
 """Sent-CLF and Sent-PTR (Subramanian et al. 2020), rows of Mem2Mem's Table 1: a classifier of sentences, and a
 decoder that points to one sentence after the other. The equations are numbered as in docs/papers/mem2mem.md."""
 
-from dataclasses import dataclass
-
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.nn.utils.rnn import PackedSequence
+from torch.nn.utils.rnn import PackedSequence, pad_sequence
 
 from lib.data.batch import Batch, pack, put
 from lib.data.vocabulary import PAD
@@ -63,7 +60,7 @@ class LSTMStack(nn.Module):
 
 
 class SentenceEncoder(nn.Module):
-    """Equations S1 and S2: words of a sentence, then sentences of the document, by bidirectional LSTMs."""
+    """Read words of a sentence, then sentences of the document, by bidirectional LSTMs."""
 
     def __init__(self, config: SentenceExtractorConfig):
         super().__init__()
@@ -74,19 +71,21 @@ class SentenceEncoder(nn.Module):
         self.sentences = LSTMStack(c.hidden, half, c.layers, c.dropout)
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor, list[tuple[Tensor, Tensor]]]:
-        """Sentence embeddings s [B, L, d], sentence states d [B, L, d], and the last states and cells of each layer
-        over sentences, [B, d]."""
+        """Compute sentence embeddings s [B, L, d], sentence states d [B, L, d], and the last state and cell of each
+        layer over sentences, [B, d]."""
+        # s_j = last states of BiLSTM(w_j1 ... w_jn)   (S1)
         rows = batch.sentences
         packed = pack(batch.rows.start, batch.rows.length.clip(max=self.longest), batch.source.device)
         words = self.embedding(batch.source.flatten()[packed.words])  # [W, e]
         embedded = self.words(packed.sequence(words))[1][-1][0]  # [A, d]
         padded = embedded.new_zeros(*batch.sentence_mask.shape, embedded.shape[1])
         padded = padded.index_put((rows.owner, rows.number), embedded)
+        # d_1 ... d_L = BiLSTM(s_1 ... s_L)   (S2)
         return padded, *run_packed(self.sentences, padded, batch.sentence_counts)
 
 
-def _right(batch: Batch) -> Tensor:
-    """The labels of all sentences, padded: [B, L]."""
+def _labels(batch: Batch) -> Tensor:
+    """Pad the labels of all sentences: [B, L]."""
     assert batch.labels is not None, "documents of a corpus have labels"
     rows = batch.sentences
     return batch.labels.new_zeros(batch.sentence_mask.shape).index_put((rows.owner, rows.number), batch.labels)
@@ -105,7 +104,8 @@ class SentenceClassifier(Extractor):
         self.output = nn.Linear(2 * d, 1)  # W_o, b_o
 
     def logits(self, batch: Batch) -> Tensor:
-        """Equation S3 before the sigmoid: [B, L]; what stands after a document's last sentence means nothing."""
+        """Compute the scores of all sentences [B, L]; after a document's last sentence they mean nothing."""
+        # P(j) = sigmoid(w_o^T [d_j; document] + b_o),  document = tanh(W_d mean_j d_j + b_d)   (S3)
         _, states, _ = self.encoder(batch)
         mask = batch.sentence_mask[..., None]
         mean = (states * mask).sum(1) / mask.sum(1)
@@ -114,25 +114,22 @@ class SentenceClassifier(Extractor):
         return full_precision(self.output(both).squeeze(-1))[0]
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """Binary cross entropy: the mean over documents of the mean over their sentences."""
+        """Compute the binary cross entropy: the mean over documents of the mean over their sentences."""
         logits, mask = self.logits(batch), batch.sentence_mask
-        each = F.binary_cross_entropy_with_logits(logits, _right(batch).to(logits), reduction="none")
+        each = F.binary_cross_entropy_with_logits(logits, _labels(batch).to(logits), reduction="none")
         value = ((each * mask).sum(1) / mask.sum(1)).mean()
         return {"loss": value, "cross_entropy": value}
 
     def choose(self, batch: Batch) -> list[list[int]]:
-        """The `sentences` most probable ones, as they stand in the document."""
+        """Choose the `summary_sentences` most probable ones, in document order."""
         logits = self.logits(batch).masked_fill(~batch.sentence_mask, -torch.inf)
         counts = [min(self.config.summary_sentences or 1, n) for n in batch.sentence_counts.tolist()]
         return [sorted(row.topk(n).indices.tolist()) for row, n in zip(logits, counts)]
 
 
-@dataclass(frozen=True)
-class PointerState:
-    """The state of R hypotheses between two steps of Sent-PTR."""
-
-    layers: tuple[tuple[Tensor, Tensor], ...]  # state and cell of each, [R, d]
-    attentive: Tensor  # [R, d] the attention-aware state, which the next step reads
+# Between two steps of Sent-PTR: state and cell of each layer, and the attention-aware state that the next step reads,
+# all [R, d] of R hypotheses.
+PointerState = tuple[list[tuple[Tensor, Tensor]], Tensor]
 
 
 class SentencePointer(Extractor):
@@ -154,66 +151,67 @@ class SentencePointer(Extractor):
         self.combine = nn.Linear(2 * d, d, bias=False)  # W_h
         self.dropout = Dropout(config.dropout)
 
-    def start(self, last: list[tuple[Tensor, Tensor]]) -> PointerState:
-        return PointerState(tuple(last), torch.zeros_like(last[0][0]))
-
     def step(
         self, previous: Tensor, state: PointerState, states: Tensor, mask: Tensor
     ) -> tuple[Tensor, PointerState]:
-        """Equations S4 and S5: log P of the next sentence [R, L] from the embedding of the previous one [R, d].
+        """Compute log P of the next sentence [R, L] from the embedding of the previous one [R, d].
 
         states, mask: [R, L, d] and [R, L] of the sentences.
         """
-        x, layers = torch.cat([previous, state.attentive], -1), []
-        for number, (cell, before) in enumerate(zip(self.cells, state.layers)):
-            layers.append(cell(self.dropout(x) if number else x, before))
+        # h_t = LSTM([s_{i_{t-1}}; h~_{t-1}], h_{t-1}),  P(i_t = j) = softmax_j(d_j^T h_t)   (S4)
+        before, attentive = state
+        x, layers = torch.cat([previous, attentive], -1), []
+        for number, (cell, hidden_and_cell) in enumerate(zip(self.cells, before)):
+            layers.append(cell(self.dropout(x) if number else x, hidden_and_cell))
             x = layers[-1][0]
         (scores,) = full_precision((states @ x[..., None]).squeeze(-1))
         log_p = scores.masked_fill(~mask, -torch.inf).log_softmax(-1)
+        # h~_t = tanh(W_h [sum_j P(i_t = j) d_j; h_t])   (S5)
         context = (log_p.exp()[:, None].to(states.dtype) @ states)[:, 0]
-        return log_p, PointerState(tuple(layers), torch.tanh(self.combine(torch.cat([context, x], -1))))
+        return log_p, (layers, torch.tanh(self.combine(torch.cat([context, x], -1))))
 
     def log_prob(self, batch: Batch, chosen: list[list[int]]) -> Tensor:
-        """log P of sentences chosen one after the other, and of the end after the last: [B, M + 1], 0 after it."""
+        """Compute log P of sentences chosen in this order, and of the end after the last: [B, M + 1], 0 after it."""
         embedded, states, last = self.encoder(batch)
-        state, found = self.start(last), []
-        previous, rows = torch.zeros_like(embedded[:, 0]), torch.arange(len(chosen), device=states.device)
-        lengths = torch.tensor([len(numbers) for numbers in chosen])
-        steps = torch.arange(int(lengths.max()) + 1)[:, None]  # [M + 1, 1]
-        # the last sentence again is the end
-        numbers = torch.tensor([[row[min(int(step), len(row) - 1)] for row in chosen] for step in steps])
-        numbers, counted = (put(x, states.device) for x in (numbers, steps <= lengths))  # [M + 1, B]
-        for now, count in zip(numbers, counted):
+        previous = torch.zeros_like(embedded[:, 0])
+        state = last, previous
+        # The last sentence again is the end; -1 is after it.
+        numbers = pad_sequence([torch.tensor([*row, row[-1]]) for row in chosen], padding_value=-1)  # [M + 1, B]
+        rows = torch.arange(len(chosen), device=states.device)
+        found = []
+        for number in put(numbers, states.device):
             log_p, state = self.step(previous, state, states, batch.sentence_mask)
-            found.append(log_p[rows, now].where(count, 0))
-            previous = embedded[rows, now]
+            found.append(log_p[rows, number].where(number >= 0, 0))
+            previous = embedded[rows, number]
         return torch.stack(found, 1)
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """Cross entropy of the labelled sentences, in document order, and of the end: the mean over documents of the
-        mean over steps."""
-        labels = _right(batch)
-        chosen = [np.flatnonzero(row).tolist() for row in labels.tolist()]
+        """Compute the cross entropy of the labelled sentences, in document order, and of the end.
+
+        It is the mean over documents of the mean over steps.
+        """
+        labels = _labels(batch)
+        chosen = [row.nonzero()[:, 0].tolist() for row in labels.cpu()]
         steps = labels.count_nonzero(1) + 1
         value = -(self.log_prob(batch, chosen).sum(1) / steps).mean()
         return {"loss": value, "cross_entropy": value}
 
     def choose(self, batch: Batch) -> list[list[int]]:
-        """The sentences that beam search finds, in the order in which they are pointed to."""
+        """Choose the sentences that beam search finds, in the order in which they are pointed to."""
         return [found[0][1] for found in self.search(batch)]
 
     @torch.no_grad()
     def search(self, batch: Batch) -> list[list[tuple[float, list[int]]]]:
-        """The mean log-probability a step and the sentences of every document's hypotheses, the best first."""
+        """Find every document's hypotheses, the best first: the mean log P of a step, and the sentences."""
         embedded, states, last = self.encoder(batch)
         found = []
         for b, n in enumerate(batch.sentence_counts.tolist()):
-            state = self.start([(h[b : b + 1], c[b : b + 1]) for h, c in last])
-            found.append(self._search(embedded[b, :n], states[b, :n], state))
+            layers = [(hidden[b : b + 1], cell[b : b + 1]) for hidden, cell in last]
+            found.append(self._search(embedded[b, :n], states[b, :n], (layers, torch.zeros_like(embedded[b, :1]))))
         return found
 
     def _search(self, embedded: Tensor, states: Tensor, state: PointerState) -> list[tuple[float, list[int]]]:
-        """Search in a document alone, of n sentences [n, d]."""
+        """Search in one document, of n sentences [n, d]."""
         beam, everything = self.config.beam, torch.ones(1, len(states), dtype=torch.bool, device=states.device)
         going: list[tuple[float, list[int], PointerState]] = [(0.0, [], state)]
         ended: list[tuple[float, list[int]]] = []
@@ -222,16 +220,14 @@ class SentencePointer(Extractor):
             for total, chosen, state in going:
                 previous = embedded[chosen[-1:]] if chosen else torch.zeros_like(embedded[:1])
                 log_p, state = self.step(previous, state, states[None], everything)
-                candidates += [
-                    (total + value, number, chosen, state)
-                    for number, value in enumerate(log_p[0].tolist())
-                    if number not in chosen[:-1]
-                ]
+                for number, value in enumerate(log_p[0].tolist()):
+                    if number not in chosen[:-1]:
+                        candidates.append((total + value, number, chosen, state))
             candidates.sort(key=lambda candidate: -candidate[0])
-            ends = [number in chosen for _, number, chosen, _ in candidates]  # the last sentence again
-            ended += [(total / length, chosen) for (total, _, chosen, _), end in zip(candidates[:beam], ends) if end]
+            # The last sentence again ends a hypothesis.
+            ended += [(total / length, chosen) for total, number, chosen, _ in candidates[:beam] if number in chosen]
             ended = sorted(ended, key=lambda hypothesis: -hypothesis[0])[:beam]
-            further = [candidate for candidate, end in zip(candidates, ends) if not end][:beam]
+            further = [candidate for candidate in candidates if candidate[1] not in candidate[2]][:beam]
             going = [(total, [*chosen, number], state) for total, number, chosen, state in further]
             if not going or (len(ended) == beam and ended[-1][0] >= going[0][0] / length):
                 break

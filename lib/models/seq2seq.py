@@ -1,7 +1,8 @@
 """The flat encoder-decoders of Mem2Mem's Table 1: with attention alone, and with copying and coverage on top.
 
 Nallapati et al. 2016 and See et al. 2017 are what that paper compares with; here they are made of the same layers as
-its own models, so that a table compares what is added and not how it was built.
+its own models, so that a table compares what is added and not how it was built. The numbers of the equations, (P1)
+and (P2), are ours; the mixture of generating and copying is in `lib.layers.pointer`.
 """
 
 from dataclasses import dataclass, replace
@@ -23,24 +24,32 @@ from lib.system.fields import Even, checked
 
 
 @checked
-class Seq2SeqConfig:
-    """Sizes of Mem2Mem's appendix A.2. `hidden` is the decoder's width and the encoder's in both directions."""
+class RecurrentConfig:
+    """Sizes of Mem2Mem's appendix A.2, of all recurrent models in its tables."""
 
     vocab_size: int = 50_000
-    embedding: int = 128
-    hidden: Even = 256
-    bottleneck: int = 128
-    copy: bool = True  # Ptr-Gen-Seq2Seq: copying, and coverage in the attention; without: Attn-Seq2Seq
+    embedding: int = 128  # trained from scratch, one table for source and target
+    hidden: Even = 256  # of the decoder, and of encoders in both directions: gives the paper's 14.7M parameters
+    bottleneck: int = 128  # between [h; c] and the vocabulary, for the same reason
 
 
-@dataclass(frozen=True)
-class Seq2SeqState(DecoderState):
+@dataclass(frozen=True, kw_only=True)
+class RecurrentState(DecoderState):
+    """The words of the source, and a recurrent decoder's state."""
+
     words: Tensor  # [B, N, d]
     word_keys: Tensor  # [B, N, A]
     word_mask: Tensor  # [B, N]
     source: Tensor  # [B, N] extended ids
     hidden: PerHypothesis  # [R, H]
-    coverage: Annotated[Tensor | None, HYPOTHESIS]  # [R, N], where there is one
+    coverage: Annotated[Any, HYPOTHESIS]  # [R, N] attention that each word has received so far, or None
+
+
+@checked
+class Seq2SeqConfig(RecurrentConfig):
+    """Sizes, and which of the two models it is."""
+
+    copy: bool = True  # Ptr-Gen-Seq2Seq: copying, and coverage in the attention; without: Attn-Seq2Seq
 
 
 class Seq2Seq(PointerModel):
@@ -64,9 +73,10 @@ class Seq2Seq(PointerModel):
         switch = 2 * c.hidden + c.embedding if c.copy else None
         self.pointer = PointerGenerator(2 * c.hidden, switch, c.bottleneck, c.vocab_size)
 
-    def encode(self, batch: Batch) -> Seq2SeqState:
+    def encode(self, batch: Batch) -> RecurrentState:
+        # h_1 ... h_N = BiGRU(x_1 ... x_N), and the decoder starts from a linear layer of both last states
         words, last = run_packed(self.encoder, self.embedding(batch.source), batch.source_lengths)
-        return Seq2SeqState(
+        return RecurrentState(
             words=words,
             word_keys=self.word_attention.project(words),
             word_mask=batch.source_mask,
@@ -75,25 +85,28 @@ class Seq2Seq(PointerModel):
             coverage=torch.zeros_like(full_precision(words)[0][..., 0]) if self.config.copy else None,
         )
 
-    def decode(self, tokens: Tensor, state: Seq2SeqState) -> tuple[PointerOutput, Seq2SeqState]:
+    def decode(self, tokens: Tensor, state: RecurrentState) -> tuple[PointerOutput, RecurrentState]:
         """Read T target words at once. tokens: [R, T] extended ids, of which copy ids are read as [UNK]."""
         embedded = self.embedding(in_vocabulary(tokens, self.config.vocab_size))  # [R, T, E]
-        hidden, last = self.decoder(embedded, state.hidden[None].to(embedded.dtype))
+        # h_t = GRU(x_t, h_{t-1})
+        hidden, last = self.decoder(embedded, state.hidden[None].to(embedded.dtype))  # [R, T, H]
         alpha, context, coverage = self._attend(hidden, state)
+        # P_g = softmax(V' (V [h_t; c_t] + b) + b'),  p_t = sigmoid(w^T [c_t; h_t; x_t] + b'')   (P2)
         features, switch = self.pointer(torch.cat([hidden, context], -1), torch.cat([context, hidden, embedded], -1))
         output = PointerOutput(features, switch, alpha, per_hypothesis(state.source, len(tokens)))
         return output, replace(state, hidden=last[0], coverage=coverage)
 
-    def _attend(self, hidden: Tensor, state: Seq2SeqState) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Weights [R, T, N] and contexts [R, T, d] for hidden states [R, T, H], and the coverage after them."""
-        documents, (rows, steps), coverage = len(state.words), hidden.shape[:2], state.coverage
-        queries = per_document(hidden, documents)  # [B, K, T, H]
-        if coverage is not None:
-            before = per_document(coverage, documents)
-            alpha, coverage = self.word_attention(queries, state.word_keys, state.word_mask, before)
-            alpha, coverage = alpha.flatten(1, 2), coverage.flatten(0, 1)
-        else:
+    def _attend(self, hidden: Tensor, state: RecurrentState) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Compute weights [R, T, N] and contexts [R, T, d] of states [R, T, H], and the coverage after them."""
+        # e_ti = v^T tanh(W_e h_i + W_d h_t + w_cov cov_ti),  alpha_t = softmax(e_t),  c_t = sum_i alpha_ti h_i   (P1)
+        queries = per_document(hidden, len(state.words))  # [B, K, T, H]
+        coverage = state.coverage
+        if coverage is None:
             projected = self.word_attention.project_queries(queries.flatten(1, 2))
             alpha = self.word_attention(projected, state.word_keys, state.word_mask)  # [B, K * T, N]
+        else:
+            coverage = per_document(coverage, len(state.words))
+            alpha, coverage = self.word_attention(queries, state.word_keys, state.word_mask, coverage)
+            alpha, coverage = alpha.flatten(1, 2), coverage.flatten(0, 1)
         context = alpha.to(state.words.dtype) @ state.words  # [B, K * T, d]
-        return alpha.reshape(rows, steps, -1), context.reshape(rows, steps, -1), coverage
+        return alpha.reshape(*hidden.shape[:2], -1), context.reshape(*hidden.shape[:2], -1), coverage

@@ -27,16 +27,28 @@ class Tap(nn.Module):
         return value
 
 
-class Summarizer(nn.Module):
+class Model(nn.Module):
+    """A model that can be trained: its `loss` is minimized."""
+
+    config: Any  # the model's own frozen dataclass; it has a `vocab_size`
+    extracts: bool = False  # whether it has a `choose`, which chooses sentences
+
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        """Compute the named terms, each the mean over documents; training minimizes `loss`."""
+        raise NotImplementedError
+
+    def forward(self, batch: Batch) -> dict[str, Tensor]:
+        return self.loss(batch)
+
+
+class Summarizer(Model):
     """A model that writes: `encode`, `decode`, and what turns a decoder's output into probabilities.
 
     B documents, K hypotheses of each, R = B * K rows, T target words. A test holds for each: one call of `decode`
     with T words equals T calls with one.
     """
 
-    config: Any  # the model's own frozen dataclass; it has a `vocab_size`
     control_symbols: frozenset[int] = frozenset()  # what it writes that is no word of the summary
-    extracts: bool = False  # whether `choose` gives sentences as well
     by_words: bool = True  # whether the loss can be the mean over all target words of a batch (`Batch.by_words`)
 
     def encode(self, batch: Batch) -> Any:
@@ -81,7 +93,6 @@ class Summarizer(nn.Module):
         return {}
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """Compute the named terms, each the mean over documents; training minimizes `loss`."""
         state = self.encode(batch)
         output, _ = self.decode(batch.target_input, state)
         nll = self.nll(output, batch, state)
@@ -90,24 +101,14 @@ class Summarizer(nn.Module):
             total = total + weight * value
         return {"loss": total, "nll": nll, **{name: value for name, (_, value) in terms.items()}}
 
-    def forward(self, batch: Batch) -> dict[str, Tensor]:
-        return self.loss(batch)
 
+class Extractor(Model):
+    """A model that chooses sentences of the source."""
 
-class Extractor(nn.Module):
-    """A model that chooses sentences of the source: `loss(batch)` as a `Summarizer` has it, and `choose`."""
-
-    config: Any
-    extracts: bool = True
-
-    def loss(self, batch: Batch) -> dict[str, Tensor]:
-        raise NotImplementedError
-
-    def forward(self, batch: Batch) -> dict[str, Tensor]:
-        return self.loss(batch)
+    extracts = True
 
     def choose(self, batch: Batch) -> list[list[int]]:
-        """Numbers of the sentences chosen of each document, in the order in which they are read."""
+        """Return the numbers of the sentences chosen of each document, in the order in which they are read."""
         raise NotImplementedError
 
 
@@ -155,9 +156,11 @@ class AttentiveOutput(DecoderOutput):
 class SoftmaxModel(Summarizer):
     """A model that copies nothing: a softmax over its vocabulary, in which a copy id counts as [UNK]."""
 
+    vocabulary: nn.Linear
+
     def output_layer(self) -> tuple[Tensor, Tensor]:
         """Return weights [V, F] and biases [V] that score the features of an output."""
-        raise NotImplementedError
+        return self.vocabulary.weight, self.vocabulary.bias
 
     def scores(self, features: Tensor) -> Tensor:
         """Compute the scores of all words: [..., F] -> [..., V]."""
@@ -174,6 +177,9 @@ class SoftmaxModel(Summarizer):
 
     def distribution(self, output: DecoderOutput, state: Any, extra: int) -> Tensor:
         return F.pad(self.scores(output.features[:, -1]).softmax(1), (0, extra))
+
+    def seen(self, output: DecoderOutput, state: Any) -> dict[str, Tensor]:
+        return {"words": output.attention} if isinstance(output, AttentiveOutput) else {}
 
 
 def target_weights(batch: Batch, dtype: torch.dtype) -> Tensor:

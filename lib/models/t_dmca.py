@@ -4,7 +4,8 @@ Layers take turns: attention inside blocks of the sequence, and attention to key
 convolution has compressed. Where the paper is silent, the authors' code decides (tensor2tensor, `transformer_moe` and
 `multihead_self_attention_reduced`): normalisation before each part, the first piece always seen, a compressed group
 seen from after its last piece. Where the two differ, the paper does: blocks that do not see the one before, and a
-convolution of keys and one of values, where the code compresses what both are made of.
+convolution of keys and one of values, where the code compresses what both are made of. The numbers of the equations,
+(D1) to (D3), are ours; places count from 0.
 
 The mixture of experts that the paper adds in some of its experiments (in the code: 256 in place of the middle layer's
 feed-forward part) is left out. The row that this model stands for, Liu and Lapata's (2019), has five layers of 512
@@ -12,9 +13,8 @@ and 2,048 and speaks of no experts; a run that has them would not be comparable 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from itertools import repeat
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -23,8 +23,8 @@ from torch.nn import functional as F
 from lib.data.batch import Batch, put, word_places
 from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
-from lib.layers.transformer import FeedForward, attend, attend_both, check_heads, sinusoids
-from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_hypothesis
+from lib.layers.transformer import FeedForward, attend, attend_both, check_heads, extended, sinusoids
+from lib.models.decoder_state import CachedState, per_hypothesis
 from lib.models.piece_model import PieceModel, xavier
 from lib.system.fields import BelowOne, Count, Layers, Share, checked
 
@@ -35,7 +35,7 @@ class TDMCAConfig:
 
     vocab_size: int = 32_000
     width: int = 512
-    heads: int = 8  # of tensor2tensor's transformer_base_v1, from which Liu et al. start
+    heads: Count = 8  # of tensor2tensor's transformer_base_v1, from which Liu et al. start
     inner: int = 2048
     layers: Layers = 5  # local, compressed, local, compressed, local
     block: Count = 256  # pieces that see each other in a local layer
@@ -51,20 +51,20 @@ class TDMCAConfig:
 # places [B, block - 1] of these keys in the sequence; of a compressed one the shares of key and value [B, d] that the
 # pieces after the last group have in the next one, with the bias.
 Remembered = tuple[Tensor, ...]
+Seen = tuple[Tensor, Tensor, Tensor]  # keys, values, and which of them each word attends to, as in `attend_both`
 
 
 class _DecoderOnlyLayer(nn.Module):
     """Self-attention and feed-forward, with the normalisation before each part.
 
-    A sequence is read in two calls or more: `read` takes the source of every document, `extend` the words of every
-    hypothesis after it. Both see keys and values [.., heads, n, s] and what `remember` saved of the source.
+    A sequence is read in two calls or more: `read` takes the source of every document, `forward` the words of every
+    hypothesis after it. Keys and values are split into heads only after they have been compressed.
     """
 
-    memory: Callable  # keys and values that words of the source see
-    attend: Callable
-    remember: Callable
-    visible: Callable  # what words of the summary see of it
-    behind: Callable  # and of each other
+    # attends inside sources: q, k, v [B, N, d] and lengths [B] -> what is found [B, heads, N, s], and `Remembered`
+    attend: Callable[..., tuple[Tensor, Remembered]]
+    # what the words after the first `start` attend to, of the source and of all words' k, v [R, t, d]
+    seen: Callable[..., tuple[Seen, Seen]]
 
     def __init__(self, config: TDMCAConfig):
         super().__init__()
@@ -75,69 +75,59 @@ class _DecoderOnlyLayer(nn.Module):
         self.dropout = Dropout(config.dropout)
 
     def split(self, x: Tensor) -> Tensor:
+        """[B, n, d] -> [B, heads, n, s]."""
         return x.unflatten(-1, (self.config.heads, -1)).transpose(1, 2)
 
     def read(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Remembered]:
-        """Sources x [B, N, d] of `lengths` [B]: the layer's output, and what later words need of it."""
+        """Read sources x [B, N, d] of `lengths` [B]: the output [B, N, d], and what later words need."""
         normed = self.norms[0](x)
-        q, k, v = self.query(normed), self.key(normed), self.value(normed)
-        seen = self.memory(k, v)
-        x = x + self.dropout(self.output(self.attend(q, *seen).transpose(1, 2).flatten(2)))
-        return self._finish(x), self.remember(k, v, *seen, lengths)
+        found, remembered = self.attend(self.query(normed), self.key(normed), self.value(normed), lengths)
+        return self._add(x, found), remembered
 
-    def extend(
-        self, x: Tensor, past: tuple[Tensor, Tensor] | None, kept: Remembered, lengths: Tensor, start: int
+    def forward(
+        self, x: Tensor, past: tuple[Tensor, Tensor] | None, source: Remembered, lengths: Tensor
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Words x [R, T, d] that follow `start` others after sources of `lengths` [B]; R is a multiple of B.
+        """Read words x [R, T, d] that follow `past` others after sources of `lengths` [B]; R is a multiple of B.
 
         past: keys and values [R, start, d] of those others. Returns the output, and keys and values of all of them.
         """
         normed = self.norms[0](x)
-        q, k, v = self.split(self.query(normed)), self.key(normed), self.value(normed)
-        if past is not None:
-            k, v = torch.cat([past[0], k], 1), torch.cat([past[1], v], 1)
-        keys, values, seen = self.behind(k, v, kept, lengths, start)  # own ones, and which each word sees
-        far = self.visible(kept, lengths, start, x.shape[1])  # [B, T, m]
-        found = attend_both(q, (kept[0], kept[1], far), (keys, values, seen), self.dropout)
-        x = x + self.dropout(self.output(found.transpose(1, 2).flatten(2)))
-        return self._finish(x), (k, v)
+        q = self.split(self.query(normed))
+        k, v = extended(past, self.key(normed), self.value(normed))
+        seen = self.seen(k, v, source, lengths, k.shape[1] - x.shape[1])
+        return self._add(x, attend_both(q, *seen, self.dropout)), (k, v)
 
-    def _finish(self, x: Tensor) -> Tensor:
+    def _add(self, x: Tensor, found: Tensor) -> Tensor:
+        """Add to x [.., n, d] what attention has found [.., heads, n, s], and then the feed-forward part."""
+        x = x + self.dropout(self.output(found.transpose(1, 2).flatten(2)))
         return x + self.dropout(self.feed_forward(self.norms[1](x)))
 
 
 class LocalLayer(_DecoderOnlyLayer):
     """Attention to the earlier pieces of a block; blocks begin at every `block`-th piece of the sequence."""
 
-    def memory(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        return k, v
-
-    def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, lengths: Tensor) -> tuple[Tensor, Remembered]:
         n, block = q.shape[1], self.config.block
-        q, k, v = (F.pad(y, (0, 0, 0, -n % block)).unflatten(1, (-1, block)).flatten(0, 1) for y in (q, k, v))
+        # softmax_j(q_t k_j / sqrt(s)) v_j over j <= t with floor(j / block) = floor(t / block)   (D1)
+        blocks = (F.pad(y, (0, 0, 0, -n % block)).unflatten(1, (-1, block)).flatten(0, 1) for y in (q, k, v))
+        queries, keys, values = map(self.split, blocks)
         causal = torch.ones(block, block, dtype=torch.bool, device=q.device).tril()
-        found = attend(self.split(q), self.split(k), self.split(v), causal, self.dropout)
-        blocks = found.transpose(1, 2).reshape(-1, -(-n // block) * block, self.config.heads, found.shape[-1])
-        return blocks[:, :n].transpose(1, 2)
-
-    def remember(self, k: Tensor, v: Tensor, keys: Tensor, values: Tensor, lengths: Tensor) -> Remembered:
-        """The last block - 1 pieces of each source, right-aligned: of its last block there are no more."""
-        places = lengths[:, None] + torch.arange(-self.config.block + 1, 0, device=k.device)  # [B, block - 1]
+        found = attend(queries, keys, values, causal, self.dropout)  # [B * blocks, heads, block, s]
+        found = found.transpose(1, 2).reshape(len(q), -1, self.config.heads, found.shape[-1])[:, :n]
+        # A word of the summary sees at most the last block - 1 pieces of its source: these, right-aligned.
+        places = lengths[:, None] + torch.arange(-block + 1, 0, device=k.device)  # [B, block - 1]
         index = places.clamp_min(0)[..., None].expand(-1, -1, k.shape[-1])
-        return self.split(k.gather(1, index)), self.split(v.gather(1, index)), places
+        remembered = self.split(k.gather(1, index)), self.split(v.gather(1, index)), places
+        return found.transpose(1, 2), remembered
 
-    def visible(self, kept: Remembered, lengths: Tensor, start: int, count: int) -> Tensor:
-        places, block = kept[2], self.config.block
-        own = lengths[:, None] + start + torch.arange(count, device=places.device)  # [B, T]
-        return places[:, None] // block == own[..., None] // block  # places before the source are in block -1
-
-    def behind(
-        self, k: Tensor, v: Tensor, kept: Remembered, lengths: Tensor, start: int
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def seen(self, k: Tensor, v: Tensor, source: Remembered, lengths: Tensor, start: int) -> tuple[Seen, Seen]:
+        keys, values, places = source
         step = torch.arange(k.shape[1], device=k.device)
         block = (lengths[:, None] + step) // self.config.block  # [B, t]
-        seen = (block[:, start:, None] == block[:, None]) & (step[start:, None] >= step)  # [B, T, t]
-        return self.split(k), self.split(v), seen
+        own = block[:, start:, None]  # [B, T, 1]
+        in_source = places[:, None] // self.config.block == own  # places before the source are in block -1
+        in_summary = (block[:, None] == own) & (step <= step[start:, None])  # [B, T, t]
+        return (keys, values, in_source), (self.split(k), self.split(v), in_summary)
 
 
 class CompressedLayer(_DecoderOnlyLayer):
@@ -150,75 +140,74 @@ class CompressedLayer(_DecoderOnlyLayer):
     def __init__(self, config: TDMCAConfig):
         super().__init__(config)
         width, stride = config.width, config.stride
-        self.compress_key, self.compress_value = (nn.Linear(stride * width, width) for _ in range(2))
+        self.compress_key, self.compress_value = (nn.Linear(stride * width, width) for _ in range(2))  # C_k, C_v
 
-    def memory(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """The first piece as it is, and complete groups: [B, 1 + groups, d] each."""
-        stride, found = self.config.stride, []
-        groups = k.shape[1] // stride
-        for y, compress in self._both(k, v):
-            whole = compress(y[:, : groups * stride].unflatten(1, (groups, stride)).flatten(2))
-            found.append(torch.cat([y[:, :1], whole], 1))
-        return found[0], found[1]
-
-    def attend(self, q: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        step, stride = torch.arange(q.shape[1], device=q.device), self.config.stride
-        group = torch.arange(keys.shape[1] - 1, device=q.device)
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, lengths: Tensor) -> tuple[Tensor, Remembered]:
+        stride = self.config.stride
+        keys, values = self._compress(k, self.compress_key), self._compress(v, self.compress_value)
+        keys, values = self.split(keys), self.split(values)
+        # softmax_m(q_t kappa_m / sqrt(s)) nu_m over stride m + stride - 1 < t, and over the first piece   (D3)
+        step = torch.arange(q.shape[1], device=q.device)
+        group = torch.arange(keys.shape[2] - 1, device=q.device)
         seen = F.pad(stride * group + stride - 1 < step[:, None], (1, 0), value=True)  # [N, 1 + groups]
-        return attend(self.split(q), self.split(keys), self.split(values), seen, self.dropout)
+        found = attend(self.split(q), keys, values, seen, self.dropout)
+        begun = self._begin(k, self.compress_key, lengths), self._begin(v, self.compress_value, lengths)
+        return found, (keys, values, *begun)
 
-    def remember(self, k: Tensor, v: Tensor, keys: Tensor, values: Tensor, lengths: Tensor) -> Remembered:
-        """Compressed keys and values, and the share that the pieces after the last group have in the next one."""
+    def _compress(self, y: Tensor, convolution: nn.Linear) -> Tensor:
+        """Compress keys or values [B, N, d] to the first piece as it is and complete groups [B, 1 + groups, d]."""
+        # kappa_m = C_k [k_3m; k_3m+1; k_3m+2] + b_k, and nu_m of values likewise   (D2)
+        groups = y.shape[1] // self.config.stride
+        in_groups = y[:, : groups * self.config.stride].unflatten(1, (groups, self.config.stride))
+        return torch.cat([y[:, :1], convolution(in_groups.flatten(2))], 1)
+
+    def _begin(self, y: Tensor, convolution: nn.Linear, lengths: Tensor) -> Tensor:
+        """Compute the share [B, d] that the pieces after a source's last complete group have in the next group."""
         stride = self.config.stride
-        begin = lengths - lengths % stride
-        places = begin[:, None] + torch.arange(stride - 1, device=k.device)  # [B, stride - 1]
+        places = (lengths - lengths % stride)[:, None] + torch.arange(stride - 1, device=y.device)  # [B, stride - 1]
         left = (places < lengths[:, None])[..., None]
-        index = places.clamp_max(k.shape[1] - 1)[..., None].expand(-1, -1, k.shape[-1])
-        begun_key, begun_value = (
-            f(F.pad((y.gather(1, index) * left).flatten(1), (0, y.shape[-1]))) for y, f in self._both(k, v)
-        )
-        return self.split(keys), self.split(values), begun_key, begun_value
+        index = places.clamp_max(y.shape[1] - 1)[..., None].expand(-1, -1, y.shape[-1])
+        return convolution(F.pad((y.gather(1, index) * left).flatten(1), (0, y.shape[-1])))
 
-    def visible(self, kept: Remembered, lengths: Tensor, start: int, count: int) -> Tensor:
-        groups = torch.arange(kept[0].shape[2] - 1, device=lengths.device)
-        whole = F.pad(groups < lengths[:, None] // self.config.stride, (1, 0), value=True)
-        return whole[:, None].expand(-1, count, -1)
-
-    def behind(
-        self, k: Tensor, v: Tensor, kept: Remembered, lengths: Tensor, start: int
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Groups that end after the source: complete ones, and one that is not and is never seen."""
+    def seen(self, k: Tensor, v: Tensor, source: Remembered, lengths: Tensor, start: int) -> tuple[Seen, Seen]:
+        keys, values, begun_key, begun_value = source
         stride = self.config.stride
+        group = torch.arange(keys.shape[2] - 1, device=k.device)
+        in_source = F.pad(group < lengths[:, None] // stride, (1, 0), value=True)  # [B, 1 + groups]
+        in_source = in_source[:, None].expand(-1, k.shape[1] - start, -1)
         slot = lengths[:, None] % stride + torch.arange(k.shape[1], device=k.device)  # [B, t] from the group begun
-        count = -(-(k.shape[1] + stride - 1) // stride)
-        slots = per_hypothesis(slot, len(k))
-        own = []
-        for (y, f), begun in zip(self._both(k, v), kept[2:]):
-            grid = y.new_zeros(len(y), count * stride, y.shape[-1])
-            grid = grid.scatter(1, slots[..., None].expand_as(y), y).unflatten(1, (count, stride)).flatten(2)
-            first = per_hypothesis(begun, len(k)) - f.bias
-            made = F.linear(grid, f.weight, f.bias)
-            own.append(self.split(torch.cat([made[:, :1] + first[:, None], made[:, 1:]], 1)))
-        last = stride * torch.arange(1, count + 1, device=k.device) - 1
-        return *own, last < slot[:, start:, None]
+        own_keys = self._go_on(k, self.compress_key, begun_key, slot)
+        own_values = self._go_on(v, self.compress_value, begun_value, slot)
+        last = stride * torch.arange(1, own_keys.shape[2] + 1, device=k.device) - 1
+        return (keys, values, in_source), (own_keys, own_values, last < slot[:, start:, None])
 
-    def _both(self, k: Tensor, v: Tensor):
-        return (k, self.compress_key), (v, self.compress_value)
+    def _go_on(self, y: Tensor, convolution: nn.Linear, begun: Tensor, slot: Tensor) -> Tensor:
+        """Compress the words' keys or values [R, t, d] after the pieces `begun` [B, d]: [R, heads, groups, s].
+
+        slot: [B, t], each word's place from the beginning of the first group. The last groups may be incomplete: they
+        are never seen.
+        """
+        stride = self.config.stride
+        count = -(-(y.shape[1] + stride - 1) // stride)
+        slots = per_hypothesis(slot, len(y))[..., None].expand_as(y)
+        grid = y.new_zeros(len(y), count * stride, y.shape[-1]).scatter(1, slots, y)
+        first = per_hypothesis(begun, len(y)) - convolution.bias  # the bias is in both parts of the first group
+        groups = convolution(grid.unflatten(1, (count, stride)).flatten(2))  # [R, groups, d]
+        return self.split(torch.cat([groups[:, :1] + first[:, None], groups[:, 1:]], 1))
 
 
-@dataclass(frozen=True)
-class TDMCAState(DecoderState):
+@dataclass(frozen=True, kw_only=True)
+class TDMCAState(CachedState):
+    """`source` is of each layer `Remembered`; `past` are keys and values [R, written, d]."""
+
     lengths: Tensor  # [B]
     features: Tensor | None  # [B, N, d] of the source, for training
-    layers: tuple[Remembered, ...]
-    position: PerHypothesis  # [R] pieces written
-    past: Annotated[tuple[tuple[Tensor, Tensor], ...] | None, HYPOTHESIS] = None  # keys, values [R, position, d]
 
 
 class TDMCA(PieceModel):
     """The language model over source, [BOS] and summary. In training it learns to predict the source as well.
 
-    B documents of N pieces at most, K hypotheses of each, R = B * K rows, T target pieces.
+    B documents of N pieces at most, K hypotheses of each, R = B * K rows, T target pieces, s = d / heads.
     """
 
     Config = TDMCAConfig
@@ -234,28 +223,25 @@ class TDMCA(PieceModel):
     def encode(self, batch: Batch) -> TDMCAState:
         lengths = batch.source_mask.sum(1)
         places = torch.arange(batch.source.shape[1], device=lengths.device)
-        x, layers = self.embed(batch.source, sinusoids(places, self.config.width)), []
+        x = self.embed(batch.source, sinusoids(places, self.config.width))
+        source = []
         for layer in self.layers:
-            x, kept = layer.read(x, lengths)
-            layers.append(kept)
-        features = self.norm(x) if self.training else None
-        return TDMCAState(lengths, features, tuple(layers), torch.zeros_like(lengths))
+            x, remembered = layer.read(x, lengths)
+            source.append(remembered)
+        return TDMCAState(source=tuple(source), lengths=lengths, features=self.norm(x) if self.training else None)
 
     def decode(self, tokens: Tensor, state: TDMCAState) -> tuple[DecoderOutput, TDMCAState]:
         """Read T target pieces at once: tokens [R, T] ids -> features [R, T, d]."""
-        start = state.past[0][0].shape[1] if state.past else 0  # pieces written, the same for all
-        begin = per_hypothesis(state.lengths, len(tokens))[:, None] + start
+        begin = per_hypothesis(state.lengths, len(tokens))[:, None] + state.written
         places = begin + torch.arange(tokens.shape[1], device=tokens.device)
-        x, kept = self.embed(tokens, sinusoids(places, self.config.width)), []
-        for layer, past, source in zip(self.layers, state.past or repeat(None), state.layers):
-            x, keys_and_values = layer.extend(x, past, source, state.lengths, start)
-            kept.append(keys_and_values)
-        after = replace(state, position=state.position + tokens.shape[1], past=tuple(kept))
+        x, after = state.read_on(self.layers, self.embed(tokens, sinusoids(places, self.config.width)), state.lengths)
         return DecoderOutput(self.norm(x)), after
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """The loss: in training the mean over all pieces of a document, with smoothed labels, and the share of it
-        that is the `source`'s; the summary's own `nll` is only reported."""
+        """Compute the loss: in training the mean over all pieces of a document, with smoothed labels.
+
+        `source` is the source's share of it; the summary's own `nll` is only reported.
+        """
         if not self.training:
             return super().loss(batch)
         state = self.encode(batch)

@@ -2,9 +2,8 @@
 an introduction, extracted sentences and the summary as one sequence. The equations are numbered as in
 docs/papers/mem2mem.md."""
 
-from dataclasses import dataclass, replace
-from itertools import repeat
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,7 +14,7 @@ from lib.data.batch import Batch, in_vocabulary, put, word_places
 from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
 from lib.layers.transformer import MultiHeadAttention, attend_both, causal_mask, check_heads, extended
-from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_hypothesis
+from lib.models.decoder_state import CachedState, per_hypothesis
 from lib.models.summarizer import SoftmaxModel
 from lib.system.errors import InputError
 from lib.system.fields import Count, Layers, Share, checked
@@ -27,7 +26,7 @@ class TLMConfig:
 
     vocab_size: int = 50_257
     width: int = 768
-    heads: int = 12
+    heads: Count = 12
     inner: int = 3072
     layers: Layers = 20
     window: Count = 1024  # pieces of a sequence: so many positions are learned
@@ -53,32 +52,36 @@ class CausalLayer(nn.Module):
         self, x: Tensor, past: tuple[Tensor, Tensor] | None = None,
         source: tuple[Tensor, Tensor] | None = None, mask: Tensor | None = None,
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:  # fmt: skip
-        """Pieces x [R, T, d] after `past` ones, all after a source or from the beginning of a sequence.
+        """Read pieces x [R, T, d] after `past` ones, all of them after a source or from the beginning of a sequence.
 
         past: keys and values [R, heads, P, s], or None. source: the same [B, heads, N, s], mask [B, N]: R is a
         multiple of B. Returns the output, and keys and values of all P + T pieces.
         """
-        attention, y, steps = self.attention, self.norms[0](x), x.shape[1]
-        kept = keys, values = extended(past, *attention.keys_and_values(y))
-        before = causal_mask(steps, keys)
+        # Y = X + Attention_<=(LN(X)): each piece attends to itself and to those before   (S6)
+        attention = self.attention
+        normed = self.norms[0](x)
+        keys, values = extended(past, *attention.keys_and_values(normed))
+        causal = causal_mask(x.shape[1], keys)  # [T, P + T]
         if source is None or mask is None:
-            found = attention(y, keys, values, before[None, None])
+            found = attention(normed, keys, values, causal[None, None])
         else:
-            far, own = mask[:, None].expand(-1, steps, -1), before.expand(len(mask), -1, -1)
-            query = attention.split(attention.query(y))
-            both = attend_both(query, (*source, far), (keys, values, own), attention.dropout)
+            in_source = mask[:, None].expand(-1, x.shape[1], -1)
+            own = keys, values, causal.expand(len(mask), -1, -1)
+            query = attention.split(attention.query(normed))
+            both = attend_both(query, (*source, in_source), own, attention.dropout)
             found = attention.output(both.transpose(1, 2).flatten(2))
         x = x + self.dropout(found)
-        return x + self.dropout(self.outer(F.gelu(self.inner(self.norms[1](x)), approximate="tanh"))), kept
+        # X' = Y + W_2 gelu(W_1 LN(Y) + b_1) + b_2   (S7)
+        found = self.outer(F.gelu(self.inner(self.norms[1](x)), approximate="tanh"))
+        return x + self.dropout(found), (keys, values)
 
 
-@dataclass(frozen=True)
-class TLMState(DecoderState):
+@dataclass(frozen=True, kw_only=True)
+class TLMState(CachedState):
+    """`source` are keys and values [B, heads, N, s] of each layer, `past` [R, heads, written, s]."""
+
+    mask: Tensor  # [B, N] true where there is a piece of the source
     features: Tensor | None  # [B, N, d] of the source, for training
-    mask: Tensor  # [B, N] true where there is a piece of it
-    layers: tuple[tuple[Tensor, Tensor], ...]  # keys and values [B, heads, N, s] of the source, layer by layer
-    position: PerHypothesis  # [R] pieces written
-    past: Annotated[tuple[tuple[Tensor, Tensor], ...] | None, HYPOTHESIS] = None  # [R, heads, position, s]
 
 
 class TLM(SoftmaxModel):
@@ -116,32 +119,31 @@ class TLM(SoftmaxModel):
 
     def encode(self, batch: Batch) -> TLMState:
         ids, mask, *_ = _rows(batch, first=True)
-        x, layers = self._read(ids)
-        written = torch.zeros(len(batch), dtype=torch.long, device=ids.device)
-        return TLMState(x if self.training else None, mask, tuple(layers), written)
+        features, source = self._read(ids)
+        return TLMState(source=tuple(source), mask=mask, features=features if self.training else None)
 
     def decode(self, tokens: Tensor, state: TLMState) -> tuple[DecoderOutput, TLMState]:
         """Read T target pieces at once: tokens [R, T] ids -> features [R, T, d]."""
-        begin = per_hypothesis(state.mask.sum(1), len(tokens)) + state.position
-        places = begin[:, None] + torch.arange(tokens.shape[1], device=tokens.device)
-        before = state.past[0][0].shape[2] if state.past else 0
-        x, kept = self._embed(tokens, places, state.mask.shape[1] + before + tokens.shape[1]), []
-        for layer, past, source in zip(self.layers, state.past or repeat(None), state.layers):
-            x, keys_and_values = layer(x, past, source, state.mask)
-            kept.append(keys_and_values)
-        after = replace(state, position=state.position + tokens.shape[1], past=tuple(kept))
+        begin = per_hypothesis(state.mask.sum(1), len(tokens))[:, None] + state.written
+        places = begin + torch.arange(tokens.shape[1], device=tokens.device)
+        longest = state.mask.shape[1] + state.written + tokens.shape[1]
+        x, after = state.read_on(self.layers, self._embed(tokens, places, longest), state.mask)
         return DecoderOutput(self.norm(x)), after
 
     def _read(self, ids: Tensor) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
-        """Features [n, N, d] of sequences [n, N] from their beginning; keys and values of each layer."""
-        x, layers = self._embed(ids, torch.arange(ids.shape[1], device=ids.device), ids.shape[1]), []
+        """Read sequences [n, N] from their beginning: features [n, N, d], and keys and values of each layer."""
+        x = self._embed(ids, torch.arange(ids.shape[1], device=ids.device), ids.shape[1])
+        kept = []
         for layer in self.layers:
-            x, kept = layer(x)
-            layers.append(kept)
-        return self.norm(x), layers
+            x, keys_and_values = layer(x)
+            kept.append(keys_and_values)
+        return self.norm(x), kept
 
     def _embed(self, ids: Tensor, places: Tensor, longest: int) -> Tensor:
-        """longest: pieces of a sequence at most; a GPU is asked for its places only where they may be too many."""
+        """Embed pieces at their places. Raises InputError where a sequence is longer than the window.
+
+        longest: pieces of a sequence at most; a GPU is asked for its places only where they may be too many.
+        """
         if longest > self.config.window <= int(places.max()):
             raise InputError(
                 f"a sequence of {int(places.max()) + 1} pieces does not fit into the model's window of "
@@ -150,10 +152,14 @@ class TLM(SoftmaxModel):
         return self.dropout(self.embedding(in_vocabulary(ids, self.config.vocab_size)) + self.position(places))
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """The loss: in training the mean over all pieces of a document (equation S8), and the shares of it that
-        `source` and `rest` of the paper have; the summary's own `nll` is only reported."""
+        """Compute the loss: in training the mean over all pieces of a document.
+
+        `source` and `rest` are the shares that both parts of the paper have in it; the summary's own `nll` is only
+        reported.
+        """
         if not self.training:
             return super().loss(batch)
+        # -mean of log P(x_i | x_1 ... x_{i-1}), over i > 1 of [source; BOS; summary] and of the rest   (S8)
         state, divisors = self.encode(batch), _divisors(batch)
         output, _ = self.decode(batch.target_input, state)
         with torch.no_grad():
@@ -169,15 +175,20 @@ class TLM(SoftmaxModel):
         return {"loss": summary + source + rest, "nll": nll, "source": source, "rest": rest}
 
     def _share(self, features: Tensor, target: Tensor, mask: Tensor, places: Tensor, divisors: Tensor) -> Tensor:
-        """The share of sequences in the mean over documents: features [n, T, d], target and mask [n, T], the places
-        of the pieces in the flat [n * T], divisors [n]."""
+        """Compute the share of sequences in the mean over documents.
+
+        features: [n, T, d]; target, mask: [n, T]; places: of the pieces in the flat [n * T]; divisors: [n].
+        """
         log_p = self.word_log_prob(features, target, places)
         return -(mask.to(log_p.dtype) / divisors[:, None] * log_p).sum()
 
 
 def _rows(batch: Batch, first: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Ids and mask [n, N] of the documents' first rows, or of all others; whose they are [n]; and the places in the
-    flat [n * (N - 1)] of all pieces that are predicted, which are all but the first of a row."""
+    """Select the documents' first rows, or all others.
+
+    Returns their ids and mask [n, N]; their documents [n]; and the places in the flat [n * (N - 1)] of all pieces
+    that are predicted, which are all but the first of a row.
+    """
     # Chosen on the host: a GPU would be waited for to know how many rows there are, and how long they are.
     rows, device = batch.sentences, batch.source.device
     chosen = np.flatnonzero((batch.rows.number == 0) == first)
@@ -190,7 +201,9 @@ def _rows(batch: Batch, first: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 
 def _divisors(batch: Batch) -> Tensor:
-    """Divisors of a predicted piece of each document [B] in the mean over documents of the mean over their pieces.
-    The first piece of a row is not predicted."""
+    """Compute by what a document's predicted pieces are divided in the mean over documents of their means: [B].
+
+    The first piece of a row is not predicted.
+    """
     rows, pieces = batch.sentences, batch.target_mask.sum(1)
     return pieces.index_add(0, rows.owner, rows.mask.sum(1) - 1) * len(batch)

@@ -6,6 +6,7 @@ Shapes: B documents, K hypotheses of each, R = B * K decoder rows, T target word
 w words of a window, H `hidden`, d = 2H.
 """
 
+import sys
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
@@ -34,7 +35,6 @@ class WindowedConfig:
     window: int | None = 400  # words that attention sees; None: all
     stride: int | None = 380  # words by which the window moves
     windowing: Literal["dynamic", "static"] = "dynamic"  # it moves by [SLIDE]; static: after a share of the words
-    reading: Literal["ours", "code"] = "ours"  # of (14), and of (4) where no window holds a sentence
     encode: Literal["whole", "stream"] = "whole"  # the whole text at first; stream: each window when it is entered
     # static windowing: equation 14
     steepness: float = 1.2  # k
@@ -48,21 +48,17 @@ class WindowedConfig:
             raise InputError("a text is streamed in windows: give window and stride, or encode it whole")
 
 
+# Of a hypothesis that reads a stream: states [R, w, d] of its window, and state and cell [R, H] of the forward
+# direction where the next window begins.
+Held = tuple[Tensor, Tensor, Tensor]
+
+
 @dataclass(frozen=True)
 class WindowedOutput(PointerOutput):
     """M source words are in reach; `copy` is alpha, 0 outside the window."""
 
     places: Tensor  # [R, M] places of those words in the text
     windows: Tensor  # [R, T] the window at each step
-
-
-@dataclass(frozen=True)
-class Held:
-    """The window that a hypothesis which reads a stream is in, w words."""
-
-    states: Tensor  # [R, w, d]
-    carried: Tensor  # [R, H] state and cell of the forward direction where the next window begins
-    carried_cell: Tensor
 
 
 @dataclass(frozen=True)
@@ -109,29 +105,33 @@ class Windowed(PointerModel):
         self.backward_encoder = LSTM(c.embedding, c.hidden)
         self.decoder = LSTM(c.embedding, d)
         self.pointer = TiedPointer(self.embedding, d)
+        # Without a window there is one, number 0, which holds every text.
+        self.size, self.stride = (c.window or sys.maxsize), (c.stride or 0)
 
     # ---------------------------------------------------------------------------------------------- encoder
 
     def encode(self, batch: Batch) -> WindowedState:
         """Encode the whole text, or its first window. The decoder starts where the encoder ended (5)."""
         # The lengths, and what follows from them, are computed on the host: a GPU is not waited for.
-        lengths, streamed = batch.source_lengths, self.config.encode == "stream"
+        lengths, device = batch.source_lengths, batch.source.device
         last_window = self._last_window(lengths)
-        ends = self._window_ends(lengths, last_window) if self.config.windowing == "static" else None
-        device = batch.source.device
+        ends = None
+        if self.config.windowing == "static" and self.config.window:
+            ends = put(self._window_ends(lengths, last_window), device)
         start = torch.zeros(len(batch), dtype=torch.long, device=device)
-        size = self.config.window if streamed else batch.source.shape[1]
+        streamed = self.config.encode == "stream"
+        size = self.size if streamed else batch.source.shape[1]
         embedded = self.embedding(batch.source[:, :size])
         words, hidden, cell = self._read(embedded, lengths.clamp_max(size))  # [B, N, d], or of the first window
         held = None
         if streamed:
-            _, (carried, carried_cell) = self.forward_encoder(embedded[:, : self.config.stride])
-            held = Held(_padded(words, size), carried[0], carried_cell[0])
+            _, (carried, carried_cell) = self.forward_encoder(embedded[:, : self.stride])
+            held = nn.functional.pad(words, (0, 0, 0, size - words.shape[1])), carried[0], carried_cell[0]
         return WindowedState(
             source=batch.source_extended,
             lengths=put(lengths, device),
             last_window=put(last_window, device),
-            window_ends=None if ends is None else put(ends, device),
+            window_ends=ends,
             words=None if streamed else words,
             hidden=hidden,
             cell=cell,
@@ -143,10 +143,11 @@ class Windowed(PointerModel):
     def _last_window(self, lengths: Tensor) -> Tensor:
         if self.config.window is None:
             return torch.zeros_like(lengths)
-        return count_windows(lengths, self.config.window, self.config.stride) - 1
+        return count_windows(lengths, self.size, self.stride) - 1
 
     def _read(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Compute states [B, N, d] of words [B, N, E] (5), and the final hidden and cell states [B, d]."""
+        # h_j = [h_j forwards; h_j backwards],  s_0 = [h_Tx forwards; h_1 backwards], and cells likewise   (5)
         forward, last = run_packed(self.forward_encoder, embedded, lengths)
         backward, first = run_packed(self.backward_encoder, embedded, lengths, backwards=True)
         states = torch.cat([forward, backward], -1)
@@ -162,15 +163,17 @@ class Windowed(PointerModel):
         """
         embedded = self.embedding(in_vocabulary(tokens, self.config.vocab_size))  # [R, T, E]
         start = state.hidden
-        output, (hidden, cell) = self.decoder(embedded, (start[None], state.cell[None]))
+        # s_t = LSTM(s_{t-1}, e(y_{t-1}))   (6)
+        output, (hidden, cell) = self.decoder(embedded, (start[None], state.cell[None]))  # [R, T, d]
         windows = self._windows(tokens, state)  # [R, T]
         attend = self._attend_whole if self.config.encode == "whole" else self._attend_stream
         copy, context, places, held = attend(output, windows, state)
-        before = torch.cat([start[:, None], output[:, :-1]], 1)
-        # a_t = W_a tanh[c_t; s_t] + b; the switch reads a_t, s_{t-1} and the word that enters   (10, 12)
+        previous = torch.cat([start[:, None], output[:, :-1]], 1)  # s_{t-1}
+        # a_t = W_a tanh([c_t; s_t]) + b,  l_t = E (W_e a_t + b_e) + b_v   (10)
         attentional = self.pointer.combine(torch.tanh(torch.cat([context, output], -1)))
-        features, switch = self.pointer(attentional, torch.cat([attentional, before, embedded], -1))
-        source = state.source[_documents(state, len(tokens))[:, None], places]
+        # p_t = sigmoid(q^T [a_t; s_{t-1}; e(y_{t-1})] + b_p),  P = p_t softmax(l_t) + (1 - p_t) P_c   (11, 12)
+        features, switch = self.pointer(attentional, torch.cat([attentional, previous, embedded], -1))
+        source = per_hypothesis(state.source, len(tokens)).gather(1, places)
         position = state.position + tokens.shape[1]
         after = replace(state, hidden=hidden[0], cell=cell[0], window=windows[:, -1], position=position, held=held)
         return WindowedOutput(features, switch, copy, source, places, windows), after
@@ -179,6 +182,7 @@ class Windowed(PointerModel):
         """Compute the window [R, T] of each step (7, 14)."""
         last = per_hypothesis(state.last_window, len(tokens))[:, None]
         if state.window_ends is None:
+            # w_t = min(w_{t-1} + [y_{t-1} = SLIDE], n), here from 0   (7)
             return torch.minimum(state.window[:, None] + (tokens == SLIDE).cumsum(1), last)
         steps = state.position[:, None] + torch.arange(tokens.shape[1], device=tokens.device)
         ends = per_hypothesis(state.window_ends, len(tokens))
@@ -187,51 +191,28 @@ class Windowed(PointerModel):
     def _window_ends(self, lengths: Tensor, last: Tensor) -> Tensor:
         """Compute after how many words of the summary each window ends: [B, most windows] (14)."""
         c = self.config
-        if c.window is None:
-            return lengths[:, None] * c.budget
+        # share_i = exp(-k (1 + i d^i)) times the share of window i that is filled, which is 1 but for the last
+        # end_i = floor(T_x / T_max * T_y * sum_{i' <= i} share_i' / sum_i' share_i')   (14)
         t = torch.arange(int(last.max()) + 1, device=lengths.device, dtype=torch.float64)
         share = torch.exp(-c.steepness * (1 + t * c.decay**t)) * (t <= last[:, None])
-        if c.reading == "code":
-            return self._window_ends_of_the_code(share, t == last[:, None], lengths)
-        share = share * ((lengths[:, None] - t * c.stride) / c.window).clamp(0, 1)  # less than 1 in the last window
+        share = share * ((lengths[:, None] - t * self.stride) / self.size).clamp(0, 1)
         share = share.cumsum(1) / share.sum(1, keepdim=True)
         return (share * (lengths[:, None] * c.budget / c.longest) + 1e-9).long()
 
-    def _window_ends_of_the_code(self, share: Tensor, is_last: Tensor, lengths: Tensor) -> Tensor:
-        """Compute `_window_ends` as the author's code does, from the weights `share` [B, W].
-
-        The weight of a last window is the number of words after the last whole stride, divided by the stride (0 where
-        the window is full), and the expected length is rounded down before it is shared.
-        """
-        c = self.config
-        behind = lengths - c.window  # words after the first window
-        rest = torch.where(behind > 0, behind % c.stride / c.stride, 1.0)
-        share = torch.where(is_last, share * rest[:, None], share)
-        expected = (lengths.double() / c.longest * c.budget).floor()
-        return ((share / share.sum(1, keepdim=True)).cumsum(1) * expected[:, None]).long()
-
     def _attend_whole(self, query: Tensor, windows: Tensor, state: WindowedState):
-        """Attend (8, 9) to the states of the whole text, of which only the windows' words are computed with."""
-        words, (rows, steps) = state.words, query.shape[:2]
-        low, high = 0, words.shape[1]
-        if steps == 1 and self.config.window:  # generation: windows are near each other
-            size, stride = self.config.window, self.config.stride
-            low, high = int(windows.min()) * stride, min(high, int(windows.max()) * stride + size)
-        places = torch.arange(low, high, device=query.device).expand(rows, -1)  # [R, M]
-        inside = places < per_hypothesis(state.lengths, rows)[:, None]
-        alpha, context = _attend(query, words[:, low:high], self._in_window(places, windows) & inside[:, None])
+        """Attend to the states of the whole text, where they are in the window."""
+        places = torch.arange(state.source.shape[1], device=query.device).expand(len(query), -1)  # [R, N]
+        inside = places < per_hypothesis(state.lengths, len(query))[:, None]
+        alpha, context = _attend(query, state.words, self._in_window(places, windows) & inside[:, None])
         return alpha, context, places, None
 
     def _in_window(self, places: Tensor, windows: Tensor) -> Tensor:
         """Return whether the words at `places` [R, M] are in `windows` [R, T]: [R, T, M]."""
-        if self.config.window is None:
-            return torch.ones_like(windows, dtype=torch.bool)[..., None].expand(-1, -1, places.shape[1])
-        behind = places[:, None] - windows[..., None] * self.config.stride
-        return (behind >= 0) & (behind < self.config.window)
+        behind = places[:, None] - windows[..., None] * self.stride
+        return (behind >= 0) & (behind < self.size)
 
     def _attend_stream(self, query: Tensor, windows: Tensor, state: WindowedState):
-        """Attend (8, 9) to windows that are encoded when a hypothesis enters them, one for each row."""
-        size, stride = self.config.window, self.config.stride
+        """Attend to windows that are encoded when a hypothesis enters them, one for each row."""
         first, held = state.window, state.held
         lengths = per_hypothesis(state.lengths, len(query))
         alphas, contexts, places = [], torch.zeros_like(query), []
@@ -242,36 +223,36 @@ class Windowed(PointerModel):
             here = windows == now[:, None]  # [R, T]
             # A CPU skips windows that no row is in. To know that, the host would wait for a GPU.
             if here.device.type != "cpu" or here.any():
-                place = now[:, None] * stride + torch.arange(size, device=query.device)  # [R, w]
+                place = now[:, None] * self.stride + torch.arange(self.size, device=query.device)  # [R, w]
                 seen = here[..., None] & (place < lengths[:, None])[:, None]
-                alpha, context = _attend(query, held.states, seen)
+                alpha, context = _attend(query, held[0], seen)
                 alphas.append(alpha)
                 contexts = contexts + context
                 places.append(place.clamp_max(state.source.shape[1] - 1))
         return torch.cat(alphas, -1), contexts, torch.cat(places, -1), held
 
     def _enter(self, held: Held, window: Tensor, rows: Tensor, state: WindowedState) -> Held:
-        """Encode window [R] for `rows`, once for all hypotheses of a document that enter the same one.
+        """Encode window [R] for `rows` [G].
 
         The forward direction goes on from the state it had where the window begins, the backward direction starts
         at the window's end.
         """
-        c, source, document = self.config, state.source, _documents(state, len(window))
-        key = document[rows] * source.shape[1] + window[rows]  # a text has fewer windows than words
-        keys, which = key.unique(return_inverse=True)
-        one = torch.empty_like(keys).scatter_(0, which, rows)
-        place = window[one, None] * c.stride + torch.arange(c.window, device=rows.device)  # [G, w]
-        lengths = (state.lengths[document[one]] - window[one] * c.stride).clamp(max=c.window)
-        ids = source[document[one, None], place.clamp_max(source.shape[1] - 1)]
-        embedded = self.embedding(in_vocabulary(ids, c.vocab_size))
-        carried = held.carried[one][None], held.carried_cell[one][None]
-        begun, (hidden, cell) = self.forward_encoder(embedded[:, : c.stride], carried)
-        forward = [begun]
-        if c.stride < c.window:
-            forward.append(self.forward_encoder(embedded[:, c.stride :], (hidden, cell))[0])
+        source = per_hypothesis(state.source, len(window))[rows]
+        start = window[rows] * self.stride
+        lengths = (per_hypothesis(state.lengths, len(window))[rows] - start).clamp(max=self.size)
+        places = start[:, None] + torch.arange(self.size, device=rows.device)  # [G, w]
+        ids = source.gather(1, places.clamp_max(source.shape[1] - 1))
+        embedded = self.embedding(in_vocabulary(ids, self.config.vocab_size))
+        _, carried, carried_cell = held
+        begin = carried[rows][None], carried_cell[rows][None]
+        forward, (hidden, cell) = self.forward_encoder(embedded[:, : self.stride], begin)
+        if self.stride < self.size:
+            rest, _ = self.forward_encoder(embedded[:, self.stride :], (hidden, cell))
+            forward = torch.cat([forward, rest], 1)
         backward = reverse(self.backward_encoder(reverse(embedded, lengths))[0], lengths)
-        entered = Held(torch.cat([torch.cat(forward, 1), backward], -1), hidden[0], cell[0])
-        return Held(*(old.index_copy(0, rows, vars(entered)[name][which]) for name, old in vars(held).items()))
+        entered = torch.cat([forward, backward], -1), hidden[0], cell[0]
+        states, carried, carried_cell = (old.index_copy(0, rows, new) for old, new in zip(held, entered))
+        return states, carried, carried_cell
 
     # ------------------------------------------------------------------------------------------ probabilities
 
@@ -301,15 +282,10 @@ class Windowed(PointerModel):
         seen = {**super().seen(output, state), "words": words}
         if self.config.window is None:
             return seen
-        first = torch.arange(int(state.last_window.max()) + 1, device=words.device) * self.config.stride
-        ends = (first + self.config.window).clamp_max(words.shape[2])
+        first = torch.arange(int(state.last_window.max()) + 1, device=words.device) * self.stride
+        ends = (first + self.size).clamp_max(words.shape[2])
         spans = torch.stack([first, ends], -1).expand(len(state.source), -1, -1)
         return {**seen, "window": output.windows, "windows": spans}
-
-
-def _documents(state: WindowedState, rows: int) -> Tensor:
-    """Return the document of each hypothesis: [R]."""
-    return per_hypothesis(torch.arange(len(state.source), device=state.source.device), rows)
 
 
 def _attend(query: Tensor, keys: Tensor, seen: Tensor) -> tuple[Tensor, Tensor]:
@@ -317,16 +293,14 @@ def _attend(query: Tensor, keys: Tensor, seen: Tensor) -> tuple[Tensor, Tensor]:
 
     A query that sees nothing has weights 0.
     """
+    # e_tj = s_t^T h_j   (8)
     grouped = per_document(query, len(keys)).flatten(1, 2)  # [G, K * T, d]
     (scores,) = full_precision((grouped @ keys.transpose(1, 2)).view(*query.shape[:2], -1))
+    # alpha_t = softmax_j(e_tj) over the window's words,  c_t = sum_j alpha_tj h_j   (9)
     nothing = ~seen.any(-1, keepdim=True)
     alpha = masked_softmax(scores, seen | nothing).masked_fill(nothing, 0)
     context = alpha.to(keys.dtype).view(*grouped.shape[:2], -1) @ keys
     return alpha, context.view(query.shape)
-
-
-def _padded(states: Tensor, size: int) -> Tensor:
-    return nn.functional.pad(states, (0, 0, 0, size - states.shape[1]))
 
 
 def reverse(values: Tensor, lengths: Tensor) -> Tensor:
@@ -351,21 +325,17 @@ def count_windows(words, window: int, stride: int):
 
     `words` is a number, an array or a tensor, and so is the result.
     """
+    # n = 1 if T_x <= ws, else 1 + ceil((T_x - ws) / ss)   (1)
     more = -((window - words) // stride)
     return 1 + more * (more > 0)
 
 
-def window_of(start: int, end: int, words: int, window: int, stride: int, reading: str = "ours") -> int:
+def window_of(start: int, end: int, words: int, window: int, stride: int) -> int:
     """Return the first window that holds the words [start, end) of a text, or the one that leaves out fewest of them.
 
-    reading: "code" follows the author's code. It counts words from 1, and windows from 0 with both their edges. Where
-    no window holds a sentence, it takes the window that has fewest of its words.
+    The author's code takes another one where no window holds a sentence: the one that has fewest of its words.
     """
+    # arg min_w |{start, ..., end} without F_w|   (4)
     first = np.arange(count_windows(words, window, stride)) * stride
-    if reading == "code":
-        start, end, last = start + 1, end + 1, first + window
-        has_start, has_end = ((first <= place) & (place <= last) for place in (start, end))
-        inside = np.where(has_start, last - start, np.where(has_end, end - first, words))
-        return int(np.where(has_start & has_end, -1, inside).argmin())
     outside = np.clip(first - start, 0, None) + np.clip(end - first - window, 0, None)
     return int(outside.argmin())

@@ -68,7 +68,10 @@ class WordsLVT(AttentiveRNN):
         return WordsLVTState(words, keys, batch.source_mask, start, None, candidates, weight, bias)
 
     def _candidates(self, batch: Batch) -> Tensor:
-        """The special symbols, the sources' words and the most frequent others; of too many, the most frequent."""
+        """Choose n words of each document, [B, n], or in training of the batch, [1, n], in rising order.
+
+        They are the special symbols, the sources' words and the most frequent others; of too many the most frequent.
+        """
         size, count = self.config.vocab_size, min(self.config.candidates, self.config.vocab_size)
         ids = in_vocabulary(batch.source_extended, size)
         if self.training:
@@ -83,13 +86,15 @@ class WordsLVT(AttentiveRNN):
         ranked = ranks.new_empty(len(ids), count + 1)
         return ranked.scatter_(1, ranks, torch.arange(size, device=ids.device).expand_as(ranks))[:, :count]
 
-    def look(self, hidden: Tensor, state: WordsLVTState) -> Tensor:
+    def attend(self, hidden: Tensor, state: WordsLVTState) -> Tensor:
         return self.attention(self.attention.project_queries(hidden), state.keys, state.mask)
 
-    def inputs(self, words: Tensor) -> Tensor:
+    def project_words(self, words: Tensor) -> Tensor:
+        """Compute the words' part of all gates: [R, T, e] -> [R, T, 3H]."""
         return F.linear(words, self.decoder.weight_ih[:, : self.config.embedding], self.decoder.bias_ih)
 
     def step(self, word: Tensor, context: Tensor, hidden: Tensor, cell: None):
+        # PyTorch's GRU cell, whose inputs are [word; context]
         w = self.decoder
         xr, xz, xn = (word + context @ w.weight_ih[:, self.config.embedding :].T).chunk(3, -1)
         hr, hz, hn = F.linear(hidden, w.weight_hh, w.bias_hh).chunk(3, -1)
@@ -99,7 +104,7 @@ class WordsLVT(AttentiveRNN):
     # ------------------------------------------------------------------------------------------ probabilities
 
     def _scores(self, features: Tensor, state: WordsLVTState) -> Tensor:
-        """Scores of the candidates: [R, T, 3H] -> [R, T, n]."""
+        """Compute the scores of the candidates: [R, T, 3H] -> [R, T, n]."""
         rows = per_document(features, len(state.candidates)).flatten(1, 2)  # [D, R / D * T, 3H]
         scores = torch.baddbmm(state.bias[:, None], rows, state.weight.transpose(1, 2))
         return full_precision(scores.reshape(*features.shape[:2], -1))[0]

@@ -1,15 +1,13 @@
 """The papers: a folder each. To add one, write its folder and put it into the list below."""
 
 from pathlib import Path
-from typing import Any
 
 from lib.data.prepared import TextEncoder
 from lib.decoding.run import Run
 from lib.decoding.search import DecodeConfig
 from lib.papers import hierarchical_transformer, mem2mem, read_again, windowed
 from lib.papers.paper import Paper, Setup
-from lib.papers.tables import PageTable, RunFigure, Samples, Table
-from lib.system.errors import InputError, RunError, one_of
+from lib.system.errors import RunError, one_of
 from lib.system.fields import from_json
 from lib.training.devices import device_named
 from lib.training.folder import load_weights, read_config
@@ -29,44 +27,22 @@ def resolve(name: str, preset: str, variant: str | None = None, options=None, **
     return paper(name).setup(preset, variant, options, **train)
 
 
-def table_named(name: str) -> tuple[Paper, Table]:
-    """Find a table of a paper, and the paper."""
-    return _named(name, "tables")
-
-
-def page_table_named(name: str) -> tuple[Paper, PageTable]:
-    """Find a table that a paper's page measures, and the paper."""
-    return _named(name, "page_tables")
-
-
-def made_of_runs_named(name: str) -> tuple[Paper, Samples | RunFigure]:
-    """Find a table of summaries or a figure of what runs look at, and its paper."""
-    return _named(name, "samples", "run_figures")
-
-
-def _named(name: str, *parts: str) -> tuple[Paper, Any]:
-    found = {key: (of, made) for of in PAPERS.values() for part in parts for key, made in getattr(of, part).items()}
-    return found[one_of(name, found, "table")]
-
-
 def open_run(folder: str | Path, weights: str = "", device: str | None = None) -> Run:
     """Open a trained run, as `lib.load` does."""
     place, folder = device_named(device), Path(folder)
     config = read_config(folder)
     try:
         owner = paper(config["paper"])
-        variant = one_of(config["variant"], owner.variants, f"variant of {owner.name}")
-        kind = owner.variants[variant].kind
-        sizes = from_json(kind.Config, config["model"], "model")
-        options = from_json(owner.options_class(variant), config["options"], "options")
-        decode = from_json(DecodeConfig, config["decode"], "decode")
-    except InputError as error:
-        raise RunError(f"{folder / 'config.json'}: {error}") from None
-    try:
+        variant = owner.variants[one_of(config["variant"], owner.variants, f"variant of {owner.name}")]
+        sizes = from_json(variant.kind.Config, config["model"], "config.json: model")
+        presets = variant.presets or owner.presets
+        kind = type(next(iter(presets.values())).options)
+        options = from_json(kind, config["options"], "config.json: options")
+        decode = from_json(DecodeConfig, config["decode"], "config.json: decode")
         encoder = TextEncoder.load(folder, options)
     except (OSError, ValueError) as error:
-        raise RunError(f"{folder}: the vocabulary of the run cannot be read ({error})") from None
+        raise RunError(f"{folder}: its configuration or vocabulary cannot be read ({error})") from None
     if encoder.digest() != config["encoder"]:
         raise RunError(f"{folder}: the vocabulary is not the one that the run was trained with. Put its own there.")
-    model = load_weights(kind(sizes), folder, weights or config["weights"])
+    model = load_weights(variant.kind(sizes), folder, weights or config["weights"])
     return Run(folder, config, model.eval().to(place), encoder, decode)

@@ -16,7 +16,6 @@ from lib.data.options import Options
 from lib.data.prepared import DESCRIPTION, PreparedCorpus
 from lib.decoding.search import DecodeConfig
 from lib.evaluation.baselines import baselines, lead
-from lib.papers.tables import Results, RunFigure, RunSpec, Samples, Table, slug
 from lib.system.errors import InputError, one_of
 from lib.system.fields import field_names
 from lib.system.files import say_once
@@ -32,9 +31,8 @@ class Variant:
     config: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)  # values, or functions of the preset's (`at_least`)
     train: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # preset -> what differs in its training
-    counted: Mapping[str, Callable[[PreparedCorpus], Any]] = field(default_factory=dict)  # of the config, where None
     presets: Mapping[str, "Preset"] = field(default_factory=dict)  # its own, where it reads with other options
-    start: Callable[[Any, PreparedCorpus], None] | None = None  # sets first weights of a model from a corpus
+    make: Callable[[Any, PreparedCorpus], Any] | None = None  # makes a model that depends on more of a corpus
 
 
 def at_least(value: int) -> Callable[[int], int]:
@@ -87,7 +85,7 @@ def text_baselines(
 
 
 @dataclass(frozen=True)
-class Paper(Results):
+class Paper:
     """A paper. Its name is that of its folder, of its page in `notebooks`, and on the command line."""
 
     name: str
@@ -97,45 +95,6 @@ class Paper(Results):
     presets: Mapping[str, Preset]
     dataset: str  # of the demo: no download
     baselines: Callable[..., dict[str, list[list[str]]]] = text_baselines  # of texts, the same in ids, the corpus
-    comparison: Mapping[str, str] = field(default_factory=dict)  # preset -> the preset beside other papers' models
-    made_up: Callable[[], list[Document]] | None = None  # texts to show, where its models do not read papers
-
-    def options_class(self, variant: str) -> type[Options]:
-        """Find the class of the options of a variant."""
-        presets = self.variants[variant].presets or self.presets
-        return type(next(iter(presets.values())).options)
-
-    @property
-    def made_of_runs(self) -> tuple[Table | Samples | RunFigure, ...]:
-        return (*self.tables.values(), *self.samples.values(), *self.run_figures.values())
-
-    def is_kept(self, run: RunSpec) -> bool:
-        """Whether the project keeps a trained run of a row's model."""
-        variant = self.presets[run.variant].variant if run.preset_row else run.variant
-        return self.kept is not None and (variant or self.usual) == self.usual
-
-    @property
-    def kept_runs(self) -> dict[str, str]:
-        """Folder names of the trained runs that the project keeps -> their variants."""
-        return {self.name: self.usual, **self.kept.also} if self.kept else {}
-
-    def title_of(self, variant: str) -> str:
-        """Name a run that the project keeps: by the paper where it is its own model, otherwise by the variant."""
-        return self.title if variant == self.usual else variant
-
-    def run_name(self, run: RunSpec, preset: str) -> str:
-        """Name a run's folder. Rows that differ only in how they are scored share it."""
-        size = dict(run.vocabulary).get(preset, "")
-        return "--".join(filter(None, (self.name, slug(run.variant), str(size))))
-
-    def run_arguments(self, run: RunSpec, preset: str) -> list[str]:
-        """List the arguments of `python -m lib.train` that determine what is trained."""
-        arguments = [self.name, "--preset", run.preset(preset)]
-        if run.variant and not run.preset_row:
-            arguments += ["--variant", run.variant]
-        if preset in dict(run.vocabulary):
-            arguments += ["--options.vocab-size", str(dict(run.vocabulary)[preset])]
-        return arguments
 
     def setup(self, preset: str, variant: str | None = None, options: Mapping | None = None, **train) -> "Setup":
         """Find a preset in one of the paper's variants.
@@ -156,27 +115,21 @@ class Paper(Results):
         return Setup(
             paper=self,
             preset=preset,
-            variant=name,
             options=replace(chosen.options, **changes),
             config={**chosen.config, **model.config},
+            variant=name,
             train=replace(chosen.train, **{**model.train.get(preset, {}), **training}),
             decode=chosen.decode,
             documents=chosen.documents,
         )
 
 
-@dataclass(frozen=True)
-class Setup:
+@dataclass(frozen=True, kw_only=True)
+class Setup(Preset):
     """A preset of a paper in one of its variants: what is trained, and how."""
 
     paper: Paper
-    preset: str
-    variant: str
-    options: Any
-    config: Mapping[str, Any]  # fields of the model's config, and perhaps of other variants'
-    train: TrainConfig
-    decode: DecodeConfig
-    documents: int | None  # at most so many of each split
+    preset: str  # its name
 
     @property
     def kind(self) -> Any:
@@ -207,8 +160,6 @@ class Setup:
 
     def prepare(self, corpus: Corpus, limit: int | None = None, progress: bool = True) -> PreparedCorpus:
         """Turn a corpus's documents into ids, at most `limit` of each split; remarks go to standard error."""
-        if limit is not None and limit < 1:
-            raise InputError(f"limit must be at least 1, not {limit}; without it there is none")
         prepared = self.options.prepare(corpus, limit or self.documents, progress)
         for remark in filter(None, (corpus.note, prepared.remarks)):
             say_once(f"{corpus.name}: {remark}")
@@ -233,13 +184,10 @@ class Setup:
                     f"{corpus.name} was prepared with {name} {prepared!r}, not {asked!r}: prepare it anew, or ask "
                     f"for the same (preset, variant, --options.{name.replace('_', '-')})"
                 )
-        chosen = self.paper.variants[self.variant]
-        counts = {name: count(corpus) for name, count in chosen.counted.items() if self.config.get(name) is None}
-        config = self.model_config(**counts, vocab_size=len(corpus.vocabulary))
+        config = self.model_config(vocab_size=len(corpus.vocabulary))
+        make = self.paper.variants[self.variant].make
         torch.manual_seed(self.train.seed)
-        model = self.kind(config)
-        if chosen.start:
-            chosen.start(model, corpus)
+        model = make(config, corpus) if make else self.kind(config)
         model.encoder_digest = corpus.encoder.digest()  # `load_weights` refuses those of another vocabulary
         return model
 

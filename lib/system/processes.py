@@ -1,4 +1,4 @@
-"""Work on chunks of documents in several processes."""
+"""Work on many documents in several processes."""
 
 import os
 import sys
@@ -7,8 +7,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
+from functools import partial
 from itertools import chain, islice
 from multiprocessing import get_context
+
+CHUNK = 256  # documents
 
 
 def default_workers() -> int:
@@ -17,16 +20,29 @@ def default_workers() -> int:
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
 
 
-def in_processes(function: Callable, chunks: Iterator, workers: int) -> Iterator:
-    """Results of `function` in order. A single chunk is not worth a process."""
+def in_processes(function: Callable, items: Iterable, workers: int, size: int = CHUNK) -> Iterator:
+    """Yield `function` of each item, in order; processes share the items in chunks of `size`. A single chunk is not
+    worth a process."""
+    chunks = chunked(items, size)
     first = list(islice(chunks, 2))
     if workers == 1 or len(first) < 2:
-        yield from map(function, chain(first, chunks))
+        yield from map(function, chain.from_iterable(chain(first, chunks)))
         return
     # forked: the workers only handle text, and a script need not guard its main module
     watch = {"initializer": _end_with, "initargs": (os.getpid(),)}
     with ProcessPoolExecutor(workers, mp_context=get_context("fork"), **watch) as pool:
-        yield from results_in_order(pool, function, chain(first, chunks), 2 * workers)
+        results = results_in_order(pool, partial(_of_each, function), chain(first, chunks), 2 * workers)
+        yield from chain.from_iterable(results)
+
+
+def chunked(items: Iterable, size: int) -> Iterator[list]:
+    items = iter(items)
+    while chunk := list(islice(items, size)):
+        yield chunk
+
+
+def _of_each(function: Callable, items: list) -> list:
+    return list(map(function, items))
 
 
 def results_in_order(pool: Executor, function: Callable, items: Iterable, ahead: int) -> Iterator:

@@ -156,6 +156,11 @@ def chooser_model(make: Callable[[], Model], encoder: Any) -> Model:
     return model.eval()
 
 
+def chooser_weights(model: nn.Module) -> dict[str, Any]:
+    """Return the weights of a trained model as a `TextEncoder` keeps those of its chooser."""
+    return {name: value.cpu().numpy() for name, value in model.state_dict().items()}
+
+
 def under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Select the tensors whose names begin with the prefix and a dot, and remove both from the names."""
     return {k.removeprefix(f"{prefix}."): v for k, v in tensors.items() if k.startswith(f"{prefix}.")}

@@ -18,8 +18,8 @@ from pathlib import Path
 import torch
 
 from companion.results import kept
+from companion.results.tables import slug
 from companion.results.text import markdown
-from lib.papers.paper import slug
 from lib.system.command_line import command_parser, plain_errors
 from lib.system.files import project_root, read_numbers, write_json, write_whole
 from tests.gpu import card, checks, plan, tables

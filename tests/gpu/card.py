@@ -20,9 +20,9 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file, save, save_file
 
+from companion.results.tables import slug
 from lib.data.prepared import PreparedCorpus
 from lib.data.split import Split
-from lib.papers.paper import slug
 from lib.system.errors import InputError
 from lib.system.files import project_root, read_numbers, write_json, write_whole
 from lib.train import parse

@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.autograd import DeviceType
 
 import lib
+from companion.results.tables import TRAINED
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.papers import PAPERS
@@ -58,7 +59,7 @@ def pieces() -> dict[str, Callable[[str], dict]]:
         found[f"resume/{paper}"] = lambda device, variant=variant: resumed(variant, device)
     for paper in PAPERS:
         found[f"commands/{paper}"] = lambda device, paper=paper: commands(paper, device)
-    for name in (name for paper in PAPERS.values() for name in paper.kept_runs):
+    for name in TRAINED:
         found[f"generation/{name}"] = lambda device, name=name: generation(name, device)
     found["processes/two"] = two_processes
     for case in PAPER_CASES.values():

@@ -16,7 +16,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from lib.papers.paper import slug
+from companion.results.tables import slug
 from lib.system.errors import InputError
 from lib.system.files import project_root, read_numbers, write_json
 from lib.system.fingerprints import code_digest

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from math import log
 from pathlib import Path
 
+from companion.results.tables import TRAINED
 from lib.papers import PAPERS
 from lib.system.files import trained_folder
 from lib.training.folder import read_config, read_metrics
@@ -57,19 +58,17 @@ def of_curves() -> Table:
     """The validation loss of the shipped runs by the share of their training, and the logarithm of what they choose
     from."""
     lines = {}
-    for paper in PAPERS.values():
-        for name, variant in paper.kept_runs.items():
-            folder = trained_folder(name)
-            losses = {m["step"]: m["nll"] for m in read_metrics(folder) if m["split"] == "val"}
-            nearest = [min(losses, key=lambda step, s=share: abs(step - s * max(losses))) for share in SHARES]
-            size = read_config(folder)["model"]["vocab_size"]
-            title = paper.title_of(variant)
-            lines[title] = [
-                f"{size:,}",
-                f"{log(size):.1f}",
-                f"{max(losses):,}",
-                *(f"{losses[n]:.2f}" for n in nearest),
-            ]
+    for name, run in TRAINED.items():
+        folder = trained_folder(name)
+        losses = {m["step"]: m["nll"] for m in read_metrics(folder) if m["split"] == "val"}
+        nearest = [min(losses, key=lambda step, s=share: abs(step - s * max(losses))) for share in SHARES]
+        size = read_config(folder)["model"]["vocab_size"]
+        lines[run.title] = [
+            f"{size:,}",
+            f"{log(size):.1f}",
+            f"{max(losses):,}",
+            *(f"{losses[n]:.2f}" for n in nearest),
+        ]
     columns = ["words or pieces", "logarithm", "updates", *(f"{100 * share:g}%" for share in SHARES)]
     title = "Validation loss (nats a word) of the shipped runs, after a share of their updates"
     return table_of("gpu_curves_table", title, columns, lines, PLAN_COMMAND)

@@ -10,11 +10,10 @@ from lib.data.prepared import PreparedCorpus
 from lib.decoding.search import source_sentences
 from lib.evaluation.baselines import counted_in, lexrank
 from lib.models.copying_transformer import CopyingTransformer
-from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
+from lib.models.hierarchical_transformer import HierarchicalTransformer
 from lib.models.t_dmca import TDMCA, TDMCAConfig
 from lib.papers.hierarchical_transformer.ranking import ClusterOptions
 from lib.papers.paper import Paper, Variant, read_presets
-from lib.papers.tables import read_results
 
 _FLAT = {"local_layers": 6, "global_layers": 0, "paragraph_positions": False}
 
@@ -27,11 +26,6 @@ def _flat(pieces: int, **options) -> Variant:
 
 def _sequence(pieces: int) -> dict:
     return {"flat": True, "paragraphs": 40, "source_tokens": pieces}
-
-
-def _noam(factor: float, width: int = HierarchicalTransformerConfig.width) -> float:
-    """The learning rate by a model's width (Vaswani et al. 2017, equation 3, whose factor is 1)."""
-    return factor * width**-0.5
 
 
 # The rows of tables 2 and 3, and one of ours. T-DMCA is wider than the others in the paper's comparison.
@@ -49,9 +43,9 @@ VARIANTS = {
     "T-DMCA": Variant(
         TDMCA,
         options=_sequence(3000),
-        train={
-            name: {"learning_rate": _noam(n, TDMCAConfig.width), "loss_mean": "documents"}
-            for name, n in (("paper", 2), ("code", 3))
+        train={  # the rate by the width (Vaswani et al. 2017, equation 3, whose factor is 1)
+            name: {"learning_rate": factor * TDMCAConfig.width**-0.5, "loss_mean": "documents"}
+            for name, factor in (("paper", 2), ("code", 3))
         },
     ),
 }
@@ -62,10 +56,7 @@ _COPYING = ["FT 600", "FT 1200", "HT", *_GRAPHS, *_ABLATIONS]
 _SHORT = {f"FT {pieces}": pieces for pieces in (150, 300)}
 VARIANTS |= {name: replace(_flat(pieces), config={**_FLAT, "local_layers": 4}) for name, pieces in _SHORT.items()}
 VARIANTS |= {f"{name} + copying": replace(VARIANTS[name], kind=CopyingTransformer) for name in (*_COPYING, *_SHORT)}
-
-
-FOLDER = Path(__file__).parent
-PRESETS = read_presets(FOLDER / "presets.toml", ClusterOptions)
+PRESETS = read_presets(Path(__file__).with_name("presets.toml"), ClusterOptions)
 
 
 def cluster_baselines(
@@ -91,5 +82,4 @@ PAPER = Paper(
     presets=PRESETS,
     dataset="aclsum:paragraphs",
     baselines=cluster_baselines,
-    **vars(read_results(FOLDER)),
 )

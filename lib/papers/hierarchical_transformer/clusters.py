@@ -5,7 +5,7 @@ after it, the others are its paragraphs in their order. `ranking` makes of it wh
 """
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -13,8 +13,7 @@ import numpy as np
 
 from lib.data.batch import EncodedDocument
 from lib.data.documents import Document
-from lib.data.options import beginning, words_of
-from lib.data.piece_corpora import PieceOptions, cased, summary_pieces
+from lib.data.options import PieceOptions, beginning, cased, summary_pieces, words_of
 from lib.data.pieces import Pieces
 from lib.data.tokenize import bigram_recall
 from lib.data.vocabulary import PARAGRAPH_END, TITLE_END
@@ -24,15 +23,11 @@ from lib.system.fields import Count, Share, checked
 
 @dataclass(frozen=True)
 class Cluster:
-    """Title, paragraphs and summary as texts."""
+    """The paragraphs of a document."""
 
-    id: str
-    title: str
     paragraphs: list[str]
-    sources: list[str]  # the document of each paragraph
-    summary: list[str]  # sentences
-    recalls: list[float]  # ROUGE-2 recall of the summary by each paragraph
-    tokenised: bool = False  # as the document's texts
+    sources: list[str]  # the document or section that each is from
+    recalls: list[float]  # ROUGE-2 recall of the summary by each
 
 
 # A corpus that comes ranked keeps its own paragraphs and pieces.
@@ -64,21 +59,27 @@ class ParagraphOptions(PieceOptions):
         words = partial(words_of, lower=True, tokenised=document.tokenised)
         summary_words = words(" ".join(document.summary))
         recalls = [bigram_recall(words(p), summary_words) for p in paragraphs]
-        numbers = [i for i, recall in enumerate(recalls) if recall <= self.clones] or range(len(paragraphs))
-        texts, names = [paragraphs[i] for i in numbers], [sources[i] for i in numbers]
-        recalls = [recalls[i] for i in numbers]
-        return Cluster(document.id, document.title, texts, names, document.summary, recalls, document.tokenised)
+        kept = [i for i, recall in enumerate(recalls) if recall <= self.clones] or range(len(paragraphs))
+        return Cluster([paragraphs[i] for i in kept], [sources[i] for i in kept], [recalls[i] for i in kept])
 
     def for_corpus(self, corpus) -> "ParagraphOptions":
         return replace(self, **_IF_RANKED) if corpus.ranked else self
 
     def texts(self, document: Document) -> Iterable[str]:
-        cluster = self.example(document)
-        return [cluster.title, *cluster.paragraphs, *cluster.summary]
+        return [document.title, *self.example(document).paragraphs, *document.summary]
 
     def encode_one(self, document: Document, pieces: Pieces) -> EncodedDocument:
-        """Title and all paragraphs of a document, to be ranked."""
-        return encode_cluster(self.example(document), pieces, self)
+        """Encode title and all paragraphs, to be ranked: the title's row ends in `<T>`."""
+        cluster = self.example(document)
+        if not cluster.paragraphs:
+            raise InputError(f"document {document.id!r} has no paragraph: nothing is left to summarize")
+        title, *paragraphs = pieces.encode(cased([document.title, *cluster.paragraphs], self))
+        rows = [np.append(title[: self.paragraph_tokens - 1], TITLE_END)]
+        rows += [row[: self.paragraph_tokens] if len(row) else np.array([PARAGRAPH_END]) for row in paragraphs]
+        target = summary_pieces(document.summary, pieces, self)
+        lengths, source = [len(row) for row in rows], np.concatenate(rows)
+        encoded = EncodedDocument.of(document.id, source, lengths, target, (), document.summary, document.tokenised)
+        return replace(encoded, labels=np.array(cluster.recalls, dtype=np.float32))
 
 
 def _gather(sentences: Sequence[str], words: int) -> list[list[str]]:
@@ -92,22 +93,3 @@ def _gather(sentences: Sequence[str], words: int) -> list[list[str]]:
         groups[-1].append(sentence)
         count += length
     return groups
-
-
-def clusters(corpus, split_name: str, options: ParagraphOptions, limit: int | None = None) -> Iterator[Cluster]:
-    """Title, paragraphs and summary of every document of a split, as texts."""
-    return map(options.example, corpus.split(split_name, limit))
-
-
-def encode_cluster(example: Cluster, pieces: Pieces, options: ParagraphOptions) -> EncodedDocument:
-    """Pieces of one cluster: the title's row ends in `<T>`; `<Q>` stands between the sentences of the summary."""
-    if not example.paragraphs:
-        raise InputError(f"document {example.id!r} has no paragraph: nothing is left to summarize")
-    title, *paragraphs = pieces.encode(cased([example.title, *example.paragraphs], options))
-    rows = [np.append(title[: options.paragraph_tokens - 1], TITLE_END)]
-    rows += [row[: options.paragraph_tokens] if len(row) else np.array([PARAGRAPH_END]) for row in paragraphs]
-    target = summary_pieces(example.summary, pieces, options)
-    lengths = list(map(len, rows))
-    source, summary = np.concatenate(rows), example.summary
-    encoded = EncodedDocument.of(example.id, source, lengths, target, (), summary, example.tokenised)
-    return replace(encoded, labels=np.array(example.recalls, dtype=np.float32))

@@ -21,12 +21,6 @@ _MARKER = re.compile(r"\b(?:" + "|".join(map(re.escape, MARKERS)) + r")\b", re.I
 _NAME = re.compile(r"\b(?:[A-Z][\w'’-]*|[A-Z]{2,})(?:\s+(?:(?:of|the|and|de|van|von)\s+)?[A-Z][\w'’-]*)*")
 
 
-def title_similarity(title: Sequence[Hashable], paragraphs: Sequence[Sequence[Hashable]]) -> np.ndarray:
-    """Cosine of each paragraph with the title, the title counting as a paragraph: [P] (Liu et al. 2018)."""
-    vectors = tfidf([title, *paragraphs])
-    return vectors[1:] @ vectors[0]
-
-
 def similarity_graph(paragraphs: Sequence[Sequence[Hashable]], threshold: float = 0.2) -> np.ndarray:
     """Cosines of the tf-idf vectors of paragraphs in words, 0 below `threshold`, 1 on the diagonal: [P, P]."""
     vectors = tfidf(paragraphs)
@@ -36,18 +30,8 @@ def similarity_graph(paragraphs: Sequence[Sequence[Hashable]], threshold: float 
     return graph
 
 
-def density(graph: np.ndarray) -> tuple[float, float]:
-    """Of a graph [P, P] with P > 1: the share of pairs of paragraphs that it joins, and the mean weight that a
-    paragraph has on itself, rows scaled to sum to 1 (equation 24)."""
-    own = graph.diagonal()
-    pairs = len(graph) * (len(graph) - 1)
-    return ((graph > 0).sum() - (own > 0).sum()) / pairs, (own / graph.sum(1)).mean()
-
-
 def discourse_graph(
-    paragraphs: Sequence[str],
-    sources: Sequence[Hashable] | None = None,
-    entities: Callable[[str], set[str]] | None = None,
+    paragraphs: Sequence[str], sources: Sequence[Hashable], entities: Callable[[str], set[str]] | None = None
 ) -> np.ndarray:
     """Graph of 0.2 times the entities that two paragraphs share, and 1 where a discourse marker joins them: [P, P]
     (equation 26), with 1 on the diagonal so that no row is empty.
@@ -55,14 +39,12 @@ def discourse_graph(
     Args:
         paragraphs: texts, in the order of their documents.
         sources: the document of each; only neighbours of one document are joined by a marker, anywhere in the later
-            one: the paper does not say where it stands. None: all are of one.
+            one: the paper does not say where it stands.
         entities: a text's entities; by default what `entity_finder` gives.
     """
     entities = entities or entity_finder()[0]
     names = [entities(text) for text in paragraphs]
-    shared = np.array([[len(a & b) for b in names] for a in names], dtype=float).reshape(len(names), len(names))
-    graph = 0.2 * shared
-    sources = sources if sources is not None else [0] * len(paragraphs)
+    graph = 0.2 * np.array([[len(a & b) for b in names] for a in names])
     for i in range(1, len(paragraphs)):
         if sources[i] == sources[i - 1] and _MARKER.search(paragraphs[i]):
             graph[i - 1, i] += 1

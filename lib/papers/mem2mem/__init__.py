@@ -13,14 +13,9 @@ from lib.models.mem2mem import Mem2Mem
 from lib.models.sentence_extractors import SentenceClassifier, SentencePointer
 from lib.models.seq2seq import Seq2Seq
 from lib.models.tlm import TLM
-from lib.papers.mem2mem.extracts import (
-    ExtractOptions,
-    SequenceOptions,
-    summary_sentences,
-)
+from lib.papers.mem2mem.extracts import ExtractOptions, SequenceOptions, make_sentence_classifier
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.paper import Paper, Variant, read_presets, text_baselines
-from lib.papers.tables import read_results
 
 FOLDER = Path(__file__).parent
 EXTRACTORS = read_presets(FOLDER / "extractor_presets.toml", ExtractOptions)
@@ -37,7 +32,7 @@ VARIANTS = {
     "attn-seq2seq": Variant(Seq2Seq, {"copy": False}),
     "ptr-gen-seq2seq": Variant(Seq2Seq, {"copy": True}),
     "discourse-aware": Variant(DiscourseAware, options={"unit": "section"}),
-    "Sent-CLF": Variant(SentenceClassifier, counted={"summary_sentences": summary_sentences}, presets=EXTRACTORS),
+    "Sent-CLF": Variant(SentenceClassifier, presets=EXTRACTORS, make=make_sentence_classifier),
     "Sent-PTR": Variant(SentencePointer, presets=EXTRACTORS),
     "TLM": Variant(TLM, options={"extracts": False}, presets=TLM_PRESETS),
     "TLM + extracts": Variant(TLM, options={"extracts": True}, presets=TLM_PRESETS),
@@ -66,5 +61,4 @@ PAPER = Paper(
     presets=PRESETS,
     dataset="aclsum",
     baselines=mem2mem_baselines,
-    **vars(read_results(FOLDER)),
 )

@@ -30,8 +30,7 @@ class CohanOptions(WordOptions):
         if self.unit == "section" and all(len(d.sections) < 2 for d in corpus.split("train", 1_000)):
             raise CorpusError(
                 f"{corpus.name}: no document has more than one section, and this model reads section by section. "
-                "arXiv and PubMed have sections in the original release of Cohan et al. (train.txt, val.txt, "
-                "test.txt), not on the Hub: unpack it and give its folder."
+                "arXiv and PubMed have sections in the release of Cohan et al., not on the Hub: give its folder."
             )
         return self
 

@@ -8,8 +8,6 @@ from lib.models.read_again import ENCODERS, ReadAgain
 from lib.models.words_lvt import WordsLVT
 from lib.papers.paper import Paper, Variant, at_least, read_presets
 from lib.papers.read_again.headlines import HeadlineOptions
-from lib.papers.read_again.made_up import made_up_dispatches
-from lib.papers.tables import read_results
 
 
 def _variant(encoder: str, copy: bool) -> Variant:
@@ -43,8 +41,7 @@ VARIANTS |= {f"abs {encoder}": Variant(ABS, {"encoder": encoder}) for encoder in
 VARIANTS |= {"RAS-LSTM": _ras("lstm", 0.1), "RAS-Elman": _ras("elman", 0.5)}
 VARIANTS |= {f"words-lvt{n}k": _lvt(1_000 * n) for n in (2, 5)}
 
-FOLDER = Path(__file__).parent
-PRESETS = read_presets(FOLDER / "presets.toml", HeadlineOptions)
+PRESETS = read_presets(Path(__file__).with_name("presets.toml"), HeadlineOptions)
 
 PAPER = Paper(
     name="read_again",
@@ -53,7 +50,4 @@ PAPER = Paper(
     usual="read-again lstm + copy",
     presets=PRESETS,
     dataset="docstrings",
-    comparison={"demo": "demo papers"},
-    made_up=made_up_dispatches,
-    **vars(read_results(FOLDER)),
 )

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from lib.models.windowed import Windowed
 from lib.papers.paper import Paper, Variant, read_presets
-from lib.papers.tables import read_results
-from lib.papers.windowed.windows import ArticleOptions, start_from_vectors
+from lib.papers.windowed.windows import ArticleOptions, make_windowed
 from lib.system.errors import InputError
 
 
@@ -17,7 +16,7 @@ def _needed(window: int | None) -> int:
     return window
 
 
-_variant = partial(Variant, Windowed, start=start_from_vectors)
+_variant = partial(Variant, Windowed, make=make_windowed)
 VARIANTS = {
     "standard": _variant(options={"window": None, "stride": None}),  # attention over the whole text
     "dynamic": _variant(options={"window": _needed}),  # the decoder moves the window: summaries say when
@@ -25,10 +24,7 @@ VARIANTS = {
     # the window moves after a share of the words
     "static": _variant({"windowing": "static"}, {"window": _needed, "marks": False}),
 }
-
-
-FOLDER = Path(__file__).parent
-PRESETS = read_presets(FOLDER / "presets.toml", ArticleOptions)
+PRESETS = read_presets(Path(__file__).with_name("presets.toml"), ArticleOptions)
 
 PAPER = Paper(
     name="windowed",
@@ -37,5 +33,4 @@ PAPER = Paper(
     usual="dynamic",
     presets=PRESETS,
     dataset="aclsum",
-    **vars(read_results(FOLDER)),
 )

@@ -7,7 +7,7 @@ like it, and [SLIDE] is put wherever the linked sentences lie in a later window.
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from lib.data.prepared import PreparedCorpus
 from lib.data.split import Split
 from lib.data.vocabulary import SLIDE, SLIDE_SYMBOL
 from lib.data.word_vectors import learn_vectors, read_vectors, similarities, target_sentences
-from lib.models.windowed import Windowed, check_window, window_of
+from lib.models.windowed import Windowed, WindowedConfig, check_window, window_of
 from lib.system.errors import InputError
 from lib.system.fields import Count, checked
 from lib.system.fingerprints import files_digest
@@ -33,6 +33,7 @@ _HOLDS_SLIDE = Field(ge=SLIDE + 2)  # a vocabulary of the special symbols, [SLID
 class ArticleOptions(WordOptions):
     """Sizes of the windowed model's preprocessing, and how its reference summaries are marked."""
 
+    symbols: ClassVar[tuple[str, ...]] = (SLIDE_SYMBOL,)
     source_tokens: Count | None = 400  # None: the whole text
     section_words: Count | None = None  # whole sentences of each section until there are so many; None: all
     summary_tokens: Count = 100  # [SLIDE] not counted in
@@ -43,14 +44,9 @@ class ArticleOptions(WordOptions):
     aggregate: Literal["sum", "mean"] = "sum"  # of word vectors, to compare: by the cosine, or by the dot product
     vectors: str = ""  # a file of word vectors; empty: learned from the training documents
     start_from_vectors: bool = False  # whether the model's embeddings start from them, too
-    reading: Literal["ours", "code"] = "ours"  # of the window of a sentence that none holds, and of (14)
 
     def __post_init__(self):
         check_window(self.window, self.stride)
-
-    @property
-    def symbols(self) -> tuple[str, ...]:
-        return (SLIDE_SYMBOL,)
 
     def example(self, document: Document) -> Example:
         """The first words of the text, or of each section and then of these, and of the summary."""
@@ -63,8 +59,8 @@ class ArticleOptions(WordOptions):
         return self.window is not None and self.marks
 
     def mark(self, document: EncodedDocument, vectors: np.ndarray) -> EncodedDocument:
-        """A document with [SLIDE] in its target where its sentences are linked to a later window; vectors: of words,
-        [V, width]. Raises InputError where there is no window."""
+        """Put [SLIDE] into the target where its sentences are linked to a later window; vectors: of words,
+        [V, width]."""
         lengths = target_sentences(document, self.lower)
         return mark_transitions(document, lengths, link(document, lengths, vectors, self))
 
@@ -79,15 +75,14 @@ class ArticleOptions(WordOptions):
         return files_digest(file.parent, [file]) if file.is_file() else ""
 
     def make(self, corpus, base, limit, progress, folder) -> PreparedCorpus:
-        return super().make(corpus, base, limit, progress, folder) if base is None else self.mark_all(base, folder)
-
-    def mark_all(self, plain: PreparedCorpus, folder: Path) -> PreparedCorpus:
-        """Put [SLIDE] into the summaries of every split, in files of `folder`."""
-        vectors, splits = vectors_for(plain, self), {}
-        for name, split in plain.splits.items():
+        """Put [SLIDE] into the summaries of a corpus without it, or make such a corpus."""
+        if base is None:
+            return super().make(corpus, base, limit, progress, folder)
+        vectors, splits = vectors_for(base, self), {}
+        for name, split in base.splits.items():
             marked = (self.mark(document, vectors) for document in split)
-            splits[name] = Split.write(folder, name, marked, len(plain.vocabulary) + split.longest)
-        return replace(plain, encoder=replace(plain.encoder, options=self), splits=splits)
+            splits[name] = Split.write(folder, name, marked, len(base.vocabulary) + split.longest)
+        return replace(base, encoder=replace(base.encoder, options=self), splits=splits)
 
 
 # ------------------------------------------------------------------------------------------------------- the links
@@ -97,16 +92,14 @@ def link(document: EncodedDocument, lengths: np.ndarray, vectors: np.ndarray, op
     """The window that each summary sentence was written from, never an earlier one than the sentence before: [S].
 
     lengths: [S] of `target_sentences`. A sentence without a known word is linked to the first source sentence.
-    Raises InputError for options without a window.
     """
-    if options.window is None or options.stride is None:
-        raise InputError("sentences are linked to windows, and these options have none")
     summary = document.target[: lengths.sum()], lengths
     source = document.source, document.sentence_lengths
     best = similarities(summary, source, vectors, options.aggregate).argmax(1)
+    assert options.window and options.stride  # only a text with windows is linked to them
     ends = np.cumsum(document.sentence_lengths)
     starts, size = ends - document.sentence_lengths, len(document.source)
-    box = size, options.window, options.stride, options.reading
+    box = size, options.window, options.stride
     windows = [window_of(int(starts[i]), int(ends[i]), *box) for i in best]
     return np.maximum.accumulate(windows)
 
@@ -118,21 +111,20 @@ def mark_transitions(document: EncodedDocument, lengths: np.ndarray, windows: Ar
     return replace(document, target=np.insert(document.target, places, SLIDE).astype(np.int32))
 
 
-def start_from_vectors(model: Windowed, corpus: PreparedCorpus) -> None:
-    """Set the embeddings of words that have a vector to it, at length 1, where the options ask for that; the others
-    stay random. Raises InputError for vectors of another width."""
+def make_windowed(config: WindowedConfig, corpus: PreparedCorpus) -> Windowed:
+    """Make a model. Where the options ask for it, words that have a vector start with it as their embedding, at
+    length 1. Raises InputError for vectors of another width."""
+    model = Windowed(config)
     if not corpus.options.start_from_vectors:
-        return
+        return model
     vectors = vectors_for(corpus, corpus.options)
-    if (width := vectors.shape[1]) != model.config.embedding:
-        raise InputError(
-            f"{corpus.options.vectors or 'the learned word vectors'}: {width} numbers a word, and the embeddings "
-            f"have {model.config.embedding}: give --model.embedding {width}"
-        )
+    if (width := vectors.shape[1]) != config.embedding:
+        raise InputError(f"word vectors of {width} numbers, embeddings of {config.embedding}: they must be the same")
     known = vectors.any(1)
     with torch.no_grad():
         rows = torch.from_numpy(vectors[known]).to(model.embedding.weight)
         model.embedding.weight[torch.from_numpy(known)] = rows / rows.norm(dim=1, keepdim=True)
+    return model
 
 
 def vectors_for(corpus: PreparedCorpus, options: ArticleOptions) -> np.ndarray:
