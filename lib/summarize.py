@@ -24,7 +24,9 @@ Several GPUs share the texts, and write what one would:
     torchrun --standalone --nproc-per-node 4 -m lib.summarize runs/arxiv papers.jsonl --json > summaries.jsonl
 """
 
+import codecs
 import json
+import re
 import sys
 from argparse import Namespace
 from collections import deque
@@ -132,13 +134,13 @@ def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, str | dict]]:
     """
     if not files:
         with reading("standard input"):
-            texts = texts_of(sys.stdin.buffer.read())
-        if texts[0].lstrip().startswith("{"):
-            lines = enumerate(texts[0].splitlines(), 1)
-            records = ((number, parse_json(line.encode())) for number, line in lines if line.strip())
-            yield from _records("standard input", records)
-        else:
-            yield from _articles("standard input", texts)
+            data = sys.stdin.buffer.read().removeprefix(codecs.BOM_UTF8)
+            if re.match(rb'\s*\{\s*"', data):
+                lines = enumerate(data.splitlines(), 1)
+                records = ((number, parse_json(line)) for number, line in lines if line.strip())
+                yield from _records("standard input", records)
+            else:
+                yield from _articles("standard input", texts_of(data))
     for path in files:
         with reading(path):
             if read := records_reader(path):

@@ -92,7 +92,7 @@ from lib.papers.hierarchical_transformer.ranking import (
     train_ranker,
 )
 from companion.results.kept import kept_table
-from companion.results.tables import PAGE_RESULTS, TRAINED
+from companion.results.tables import PAGE_RESULTS, TABLES, TRAINED
 from lib.evaluation.scores import cut
 from companion.results.text import table_frame
 from lib.training.folder import kept_checkpoints, load_weights
@@ -1333,8 +1333,9 @@ def table_row(name):
     }
 
 
-tables = studied.paper.tables.values() if study_steps else ()
-variants = (row.run.variant for of in tables for row in of.rows if row.run)
+tables = TABLES.values() if study_steps else ()
+tables = [of for of in tables if of.paper == studied.paper.name]
+variants = (row.variant for of in tables for row in of.rows if row.variant)
 trained_rows = {name: table_row(name) for name in dict.fromkeys(variants)}
 pd.DataFrame.from_dict(trained_rows, orient="index").round(2) if trained_rows else None
 

@@ -33,9 +33,7 @@ but by then little is left in any of them.
 dataset: str = ""  # a corpus (aclsum, arxiv, ...) or a folder of train, val, test files
 run: str = ""  # folder of a trained run that reads it; empty: the shipped one
 preset: str = ""  # train a model instead: demo (half a minute), ..., paper (for a GPU)
-variant: str = (
-    "+read"  # what is trained, a row of Tables 1 and 2: hred, Sent-CLF, TLM, ...
-)
+variant: str = "+read"  # what is trained: a row of Tables 1 and 2 (hred, TLM, ...)
 steps: int = 0  # training steps; 0: as many as the preset says
 seed: int = 0  # of weights, batches and bootstrap
 output: str = ""  # folder of the run that is trained; empty: one under runs/

@@ -4,6 +4,7 @@ import time
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from IPython.display import Markdown
@@ -106,7 +107,7 @@ def sample_text(on_sample: bool, text: str) -> Markdown | None:
     return Markdown(text) if on_sample else None
 
 
-def training_notice(setup: Setup, model: torch.nn.Module, prepared: PreparedCorpus) -> str:
+def training_notice(setup: Setup, model: Any, prepared: PreparedCorpus) -> str:
     """Say how long training takes here, by the time of one step, and whether it is too short for sentences."""
     train, size = prepared["train"], setup.train.batch_size
     batch = make_batch(train[:size], len(prepared.vocabulary))
