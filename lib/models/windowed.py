@@ -105,8 +105,15 @@ class Windowed(PointerModel):
         self.backward_encoder = LSTM(c.embedding, c.hidden)
         self.decoder = LSTM(c.embedding, d)
         self.pointer = TiedPointer(self.embedding, d)
-        # Without a window there is one, number 0, which holds every text.
-        self.size, self.stride = (c.window or sys.maxsize), (c.stride or 0)
+
+    # Without a window there is one, number 0, which holds every text.
+    @property
+    def size(self) -> int:
+        return self.config.window or sys.maxsize
+
+    @property
+    def stride(self) -> int:
+        return self.config.stride or 0
 
     # ---------------------------------------------------------------------------------------------- encoder
 
@@ -201,9 +208,14 @@ class Windowed(PointerModel):
 
     def _attend_whole(self, query: Tensor, windows: Tensor, state: WindowedState):
         """Attend to the states of the whole text, where they are in the window."""
-        places = torch.arange(state.source.shape[1], device=query.device).expand(len(query), -1)  # [R, N]
+        low, high = 0, state.source.shape[1]
+        if query.shape[1] == 1 and self.config.window:
+            # Generation: the hypotheses' windows are near each other, so most of a long text is not computed with.
+            low = int(windows.min()) * self.stride
+            high = min(high, int(windows.max()) * self.stride + self.size)
+        places = torch.arange(low, high, device=query.device).expand(len(query), -1)  # [R, M]
         inside = places < per_hypothesis(state.lengths, len(query))[:, None]
-        alpha, context = _attend(query, state.words, self._in_window(places, windows) & inside[:, None])
+        alpha, context = _attend(query, state.words[:, low:high], self._in_window(places, windows) & inside[:, None])
         return alpha, context, places, None
 
     def _in_window(self, places: Tensor, windows: Tensor) -> Tensor:
@@ -232,26 +244,28 @@ class Windowed(PointerModel):
         return torch.cat(alphas, -1), contexts, torch.cat(places, -1), held
 
     def _enter(self, held: Held, window: Tensor, rows: Tensor, state: WindowedState) -> Held:
-        """Encode window [R] for `rows` [G].
+        """Encode window [R] for `rows`, once for the G groups of hypotheses of a document that enter the same one.
 
         The forward direction goes on from the state it had where the window begins, the backward direction starts
         at the window's end.
         """
-        source = per_hypothesis(state.source, len(window))[rows]
-        start = window[rows] * self.stride
-        lengths = (per_hypothesis(state.lengths, len(window))[rows] - start).clamp(max=self.size)
+        document = per_hypothesis(torch.arange(len(state.source), device=rows.device), len(window))
+        _, group = (document[rows] * (window.max() + 1) + window[rows]).unique(return_inverse=True)
+        first = torch.empty_like(rows[: group.max() + 1]).scatter_(0, group, rows)  # a row of each group
+        source, start = state.source[document[first]], window[first] * self.stride
+        lengths = (state.lengths[document[first]] - start).clamp(max=self.size)
         places = start[:, None] + torch.arange(self.size, device=rows.device)  # [G, w]
         ids = source.gather(1, places.clamp_max(source.shape[1] - 1))
         embedded = self.embedding(in_vocabulary(ids, self.config.vocab_size))
         _, carried, carried_cell = held
-        begin = carried[rows][None], carried_cell[rows][None]
+        begin = carried[first][None], carried_cell[first][None]
         forward, (hidden, cell) = self.forward_encoder(embedded[:, : self.stride], begin)
         if self.stride < self.size:
             rest, _ = self.forward_encoder(embedded[:, self.stride :], (hidden, cell))
             forward = torch.cat([forward, rest], 1)
         backward = reverse(self.backward_encoder(reverse(embedded, lengths))[0], lengths)
         entered = torch.cat([forward, backward], -1), hidden[0], cell[0]
-        states, carried, carried_cell = (old.index_copy(0, rows, new) for old, new in zip(held, entered))
+        states, carried, carried_cell = (old.index_copy(0, rows, new[group]) for old, new in zip(held, entered))
         return states, carried, carried_cell
 
     # ------------------------------------------------------------------------------------------ probabilities

@@ -66,18 +66,16 @@ class Windowed {
 
   /** (14): after how many symbols of the summary each window ends. */
   windowEnds(N, last) {
-    const { steepness, decay, budget, longest, window, stride, reading } = this.config, code = reading === "code";
-    const behind = N - window, rest = behind > 0 ? behind % stride / stride : 1;
+    const { steepness, decay, budget, longest, window, stride } = this.config;
     const shares = Array.from({ length: last + 1 }, (_, t) => {
       const share = Math.exp(-steepness * (1 + t * decay ** t));
-      if (code) return t === last ? share * rest : share;
       return share * Math.min(1, Math.max(0, (N - t * stride) / window));
     });
     const total = shares.reduce((a, b) => a + b, 0), symbols = N * budget / longest;
     let sum = 0;
     return shares.map(share => {
       sum += share;
-      return Math.trunc(code ? sum / total * Math.floor(symbols) : sum / total * symbols + 1e-9);
+      return Math.trunc(sum / total * symbols + 1e-9);
     });
   }
 
