@@ -137,11 +137,11 @@ def _ends_sentence(match: re.Match, text: str, start: int, has_case: bool) -> bo
         return True
     if len(before) < 12 and _ITEM.fullmatch(before):
         return False  # the number of a section or of an item in a list
-    return _ends_after(word, earlier[-1].lower() if earlier else "", behind, has_case)
+    return _ends_after(word, earlier[-1].lower() if earlier else "", behind, has_case, before[-1:].isspace())
 
 
-def _ends_after(word: str, previous: str, behind: str, has_case: bool) -> bool:
-    """Return whether a full stop after a word ends the sentence."""
+def _ends_after(word: str, previous: str, behind: str, has_case: bool, is_apart: bool) -> bool:
+    """Return whether a full stop after a word ends the sentence. is_apart: a space is before it, in tokenised text."""
     low = word.lower()
     is_letter = len(word) == 1 and word.isalpha()
     if low in _ABBREVIATIONS and not (is_letter and word.isupper()):
