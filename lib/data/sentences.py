@@ -141,14 +141,13 @@ def _ends_sentence(match: re.Match, text: str, start: int, has_case: bool) -> bo
 
 
 def _ends_after(word: str, previous: str, behind: str, has_case: bool, is_apart: bool) -> bool:
-    """Return whether a full stop after a word ends the sentence. is_apart: a space is before it, in tokenised text."""
+    """Return whether a full stop after a word ends the sentence. is_apart: a space is before the stop."""
     low = word.lower()
     is_letter = len(word) == 1 and word.isalpha()
     if low in _ABBREVIATIONS and not (is_letter and word.isupper()):
         return False
-    if not has_case and (
-        low == "etc" or (previous[-1:].isdigit() and (_UNIT.fullmatch(low) or _DOTTED.fullmatch(low)))
-    ):
+    is_amount = bool(previous[-1:].isdigit() and (_UNIT.fullmatch(low) or _DOTTED.fullmatch(low)))
+    if (is_amount or low == "etc") and not has_case and not is_apart:
         return _first_word(behind) in _LOWER_STARTERS
     if low == "etc":
         return behind[0].isalpha()
