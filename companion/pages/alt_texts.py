@@ -17,8 +17,8 @@ def _describe_map(panel: Mapping[str, Any]) -> str:
     for axis, count, i in zip(
         ("rows", "columns"), values.shape, np.unravel_index(abs(values).argmax(), values.shape)
     ):
-        names = panel.get(axis)
-        if isinstance(names, list):
+        if isinstance(panel.get(axis), list):
+            names = [str(name) for name in panel[axis]]
             sizes.append(f"{count} {axis} ({', '.join(names)})")
             places.append(names[i])
         else:  # numbered from 1
