@@ -108,19 +108,23 @@ def test_a_page_with_all_its_parameters(page, manuals, tmp_path):
     run = tmp_path / "run"
     given = {"dataset": manuals, "steps": 3, "seed": 7, "preset": "small", "output": run, **TRAINED[page]}
     shown = text_of(papermill(page, tmp_path, **given))
-    assert "trained here, on 24 documents, 3 steps" in shown
+    assert f"trained here, on 24 documents of {manuals.name}, 3 steps" in shown
+    assert "Training: 3 steps on 24 documents" in shown
     assert "Empty DataFrame" not in shown, "a table that has no row for these texts"
     config = json.loads((run / "config.json").read_text(encoding="utf-8"))
     assert (config["variant"], config["preset"]) == (given["variant"], given["preset"])
     assert (config["train"]["seed"], config["train"]["steps"]) == (7, 3)
     declared = parameters_of(page)
-    assert set(given) == set(declared), "a parameter of the page is not tried"
+    assert {*given, "run"} == set(declared), "a parameter of the page is not tried"
+    if page == "windowed":
+        shown = text_of(papermill(page, tmp_path, run=tmp_path / "run"))
+        assert f"You see the run in `{tmp_path / 'run'}` on 8 test documents" in shown
 
 
 @pytest.mark.long
 def test_the_comparison_on_a_folder_of_other_texts(manuals, tmp_path):
     given = {"dataset": manuals, "preset": "demo", "steps": 2, "documents": 5, "seed": 7}
-    assert set(given) == set(parameters_of("compare"))
+    assert {*given, "run"} == set(parameters_of("compare"))
     shown = text_of(papermill("compare", tmp_path, **given))
     assert "LexRank" in shown and "Windowed" in shown
 
