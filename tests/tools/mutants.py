@@ -36,7 +36,7 @@ TESTS = {  # the tests of a module, as arguments of pytest
     "lib/evaluation/bootstrap.py": "test_bootstrap test_properties_evaluation",
     "lib/evaluation/support.py": "test_support test_properties_evaluation",
     "lib/data/sentences.py": "test_sentences test_properties_data",
-    "lib/data/tokenize.py": "test_tokenize test_properties_data test_headlines",
+    "lib/data/tokenize.py": "test_tokenize test_properties_data test_headlines test_ranking",
     "lib/data/characters.py": "test_tokenize test_properties_data",
     "lib/layers/pointer.py": "test_layers test_properties_layers test_attentive_rnn",
     "lib/layers/coverage.py": "test_layers test_properties_layers",
