@@ -23,7 +23,9 @@ def saved_numbers(function) -> int:
 def test_coverage_keeps_no_tanh():
     """What autograd holds grows with B * T * N, not with B * T * N * A."""
     module, mask = CoverageAttention(8, 8, 64), torch.ones(2, 50, dtype=torch.bool)
-    assert module.coverage.min() < 0 < module.coverage.max(), "w_cov begins with both signs"
+    assert module.state_dict().keys() == {"query.weight", "key.weight", "coverage", "v"}, "no bias"
+    for vector in (module.coverage, module.v):
+        assert vector.min() < 0 < vector.max(), "it begins with both signs"
     keys, queries, coverage = torch.randn(2, 50, 8), torch.randn(2, 1, 30, 8), torch.zeros(2, 1, 50)
     assert saved_numbers(lambda: module(queries, module.project(keys), mask, coverage)) < 2 * 30 * 50 * 8
 

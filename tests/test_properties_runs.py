@@ -1,12 +1,8 @@
-"""Search, sampling and resumed trainings against their definitions."""
+"""Search and sampling against their definitions."""
 
 import math
-import tempfile
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-import pytest
 import torch
 from hypothesis import strategies as st
 from torch import Tensor
@@ -20,13 +16,7 @@ from lib.layers.pointer import PointerOutput
 from lib.models.decoder_state import DecoderState, PerHypothesis, per_hypothesis
 from lib.models.summarizer import PointerModel
 from lib.system.errors import InputError
-from lib.training import loop
-from lib.training.config import TrainConfig
-from lib.training.folder import Recipe, read_metrics
-from lib.training.loop import train
-from tests.conftest import make_planted_corpus
 from tests.properties import Numbers, documents, holds, numbers
-from tests.test_train import model, reader, tiny_windowed
 
 WORDS = 7  # of the vocabulary, special symbols counted in: few, so that all may be barred
 CLOSE = 1e-9  # of numbers of about 1: sums that are nearer are equal, but for rounding
@@ -254,82 +244,3 @@ def test_sampled_words(numbers, texts, config, control):
         if found:
             assert equal(found.log_prob, definition.log_prob(tuple(found.ids)))
             assert sample_search(model, make_batch([text], WORDS), config)[0].ids == found.ids
-
-
-# --------------------------------------------------------------------------------------------------------- training
-
-
-@st.composite
-def trainings(draw) -> TrainConfig:
-    """Six steps or less of a training, with what a run may ask for."""
-    warmup = draw(st.sampled_from([None, 1, 3]))
-    return TrainConfig(
-        batch_size=draw(st.integers(1, 6)),
-        batch_tokens=draw(st.sampled_from([None, 60])),
-        accumulate=draw(st.integers(1, 3)),
-        loss_mean=draw(st.sampled_from(["documents", "words"])),
-        steps=draw(st.integers(2, 6)),
-        optimizer=draw(st.sampled_from(["adam", "sgd", "adagrad"])),
-        learning_rate=0.3,
-        warmup=warmup,
-        cosine=draw(st.sampled_from([None, 2])) if warmup else None,
-        anneal=draw(st.sampled_from([None, 2.0])),
-        max_norm=draw(st.sampled_from([None, 0.5])),
-        validate_every=draw(st.integers(1, 4)),
-        save_every=draw(st.integers(1, 4)),
-        keep_best=draw(st.integers(1, 3)),
-        log_every=draw(st.integers(1, 3)),
-        seed=draw(st.integers(0, 9)),
-    )
-
-
-MODELS = {
-    "mem2mem": (Recipe("mem2mem", "+read"), model),
-    "windowed": (Recipe("windowed", "dynamic"), tiny_windowed),
-    "read_again": (Recipe("read_again", "read-again gru"), reader),
-}
-STOPS = st.tuples(st.sampled_from(["_step", "_validate", "_save", "_log"]), st.integers(1, 6), st.booleans())
-
-
-class Stopped(Exception):
-    pass
-
-
-def stopping(where: str, call: int, after: bool):
-    """The loop's method `where` that stops the training at one of its calls, before its work or after it."""
-    method, calls = getattr(loop._Loop, where), []
-
-    def stop(self, *given):
-        calls.append(1)
-        if len(calls) == call and not after:
-            raise Stopped
-        made = method(self, *given)
-        if len(calls) == call:
-            raise Stopped
-        return made
-
-    return stop
-
-
-@holds(3, paper=st.sampled_from([*MODELS]), config=trainings(), stops=st.lists(STOPS, min_size=1, max_size=3))
-def test_resumed_trainings(paper, config, stops):
-    """A training that is stopped anywhere, with any options, leaves the same run when it is resumed."""
-    corpus = make_planted_corpus()
-    recipe, make = MODELS[paper]
-    with tempfile.TemporaryDirectory() as folder:
-        stopped, whole = Path(folder) / "stopped", Path(folder) / "whole"
-
-        def run(output: Path) -> None:
-            torch.manual_seed(0)
-            train(recipe, make(), corpus, config, output, resume=True, progress=False)
-
-        for where, call, after in stops:
-            with pytest.MonkeyPatch.context() as patch, suppress(Stopped):
-                patch.setattr(loop._Loop, where, stopping(where, call, after))
-                run(stopped)
-        run(stopped)
-        run(whole)
-        weights = ({p.name: p.read_bytes() for p in of.glob("*.safetensors")} for of in (stopped, whole))
-        assert next(weights) == next(weights)
-        metrics = ([m | {"seconds": 0} for m in read_metrics(of)] for of in (stopped, whole))
-        assert next(metrics) == next(metrics)

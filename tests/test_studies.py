@@ -13,6 +13,7 @@ from companion.studies.word_dependence import embeddings_of, encoder_states, int
 from lib.data.batch import EncodedDocument
 from lib.data.documents import Document
 from lib.data.vocabulary import EOS
+from lib.evaluation.interventions import log_probs
 from lib.models.read_again import ReadAgain, ReadAgainConfig
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from lib.system.files import trained_folder
@@ -201,3 +202,6 @@ def test_a_sentence_is_scored_after_those_before_it():
     after, both = log_prob_after(model, document, [8, 9], [[7, 7]]), log_prob_after(model, document, [7, 7, 8, 9])
     assert both == pytest.approx((log_prob_after(model, document, [7, 7]) + after) / 2, abs=1e-5)
     assert after != log_prob_after(model, document, [8, 9])
+    assert log_prob_after(model, document, document.target) == pytest.approx(
+        log_probs(model, [document])[0], abs=1e-5
+    )

@@ -327,32 +327,37 @@ def test_parts_of_an_update_follow_from_a_gpus_memory(planted_corpus, tmp_path, 
 # ---------------------------------------------------------------------------------------------------- resuming
 
 
-def stopped_at(step, corpus, folder, config, monkeypatch):
-    """Begin a run that a person stops before the step that comes after `step`."""
-    go_on = training._Loop._step
+RESUMED = [  # options and a model; the method at one of whose calls the run stops, before its work or after it
+    ({}, "mem2mem", ("_step", 2, False)),
+    ({"accumulate": 3, "save_every": 3}, "mem2mem", ("_validate", 1, False)),
+    ({"optimizer": "adagrad", "batch_tokens": 60}, "windowed", ("_save", 3, False)),
+    ({"optimizer": "sgd", "anneal": 2.0, "loss_mean": "words"}, "mem2mem", ("_log", 4, True)),
+    ({"warmup": 2, "cosine": 3, "validate_every": 1, "keep_best": 3}, "windowed", ("_save", 6, True)),
+    ({"save_every": 1}, "read_again", ("_step", 5, True)),  # with dropout
+]
+NETWORKS = {"mem2mem": (MEM2MEM, model), "windowed": (WINDOWED, tiny_windowed), "read_again": (READ_AGAIN, reader)}
 
-    def stop(self, *given):
-        if self.step == step:
+
+@pytest.mark.parametrize(("options", "paper", "stop"), RESUMED)
+def test_a_resumed_run_is_the_uninterrupted_one(planted_corpus, tmp_path, monkeypatch, options, paper, stop):
+    config, (recipe, make), (method, number, works) = replace(CONFIG, **options), NETWORKS[paper], stop
+    go_on, calls = getattr(training._Loop, method), []
+
+    def stopped(self, *given):
+        calls.append(method)
+        made = go_on(self, *given) if works or len(calls) < number else None
+        if len(calls) == number:
             raise KeyboardInterrupt
-        return go_on(self, *given)
+        return made
 
+    whole = trained(planted_corpus, tmp_path / "whole", config, make(), recipe)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(training._Loop, "_step", stop)
-        trained(corpus, folder, config)
-
-
-@pytest.mark.parametrize("optimizer", ["adam", "adagrad", "sgd"])
-@pytest.mark.parametrize("stop_after", [1, 3, 5, 7])
-def test_resuming_gives_the_weights_of_an_uninterrupted_run(
-    planted_corpus, tmp_path, monkeypatch, stop_after, optimizer
-):
-    config = replace(CONFIG, optimizer=optimizer)
-    whole = trained(planted_corpus, tmp_path / "whole", config)
-    stopped_at(stop_after, planted_corpus, tmp_path / "cut", config, monkeypatch)
-    resumed = trained(planted_corpus, tmp_path / "cut", config, model(9), resume=True)
-    assert same(whole.model, resumed.model), "bit for bit"
-    assert same(load_weights(model(), tmp_path / "whole"), load_weights(model(), tmp_path / "cut")), "best weights"
-    without_time = ([{k: v for k, v in m.items() if k != "seconds"} for m in r.metrics] for r in (whole, resumed))
+        patch.setattr(training._Loop, method, stopped)
+        trained(planted_corpus, tmp_path / "cut", config, make(), recipe)
+    resumed = trained(planted_corpus, tmp_path / "cut", config, make(), recipe, resume=True)
+    weights = ({p.name: p.read_bytes() for p in run.folder.glob("*.safetensors")} for run in (whole, resumed))
+    assert next(weights) == next(weights), "bit for bit"
+    without_time = ([m | {"seconds": 0} for m in run.metrics] for run in (whole, resumed))
     assert next(without_time) == next(without_time)
 
 
