@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 from lib.data.documents import SPLITS, CorpusError
 from lib.data.jats import jats_articles
 from lib.data.pieces import Pieces
-from lib.data.readers import SPLIT_NAMES, Records, read_csv, read_each, read_file, read_folder, read_parallel
+from lib.data.readers import PRESUMM, SPLIT_NAMES, Records, read_csv, read_each, read_file, read_folder, read_parallel
 from lib.data.registry import LeftOut, corpus
 from lib.data.sentences import split_sentences
 from lib.data.vocabulary import TITLE_END
@@ -332,6 +332,8 @@ def read_duc(folder: Path, split_name: str) -> Records | None:
 
 def read_pieces(folder: Path) -> Pieces:
     """The SentencePiece model beside WikiSum's shards."""
+    if any(folder.glob("*.bert.pt")):
+        raise CorpusError(f"{folder}: {PRESUMM}")
     models = sorted(folder.glob("*.model"))
     if len(models) != 1:
         raise CorpusError(f"{folder}: {len(models)} SentencePiece models (*.model) beside the shards instead of one")
