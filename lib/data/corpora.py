@@ -162,9 +162,7 @@ class Corpus:
         train = self.passes.get("train", Pass())
         for name, found in self.passes.items():
             if found.repeated:
-                parts.append(
-                    f"{name}: ids that occur again: {_first(found.repeated)}; the later documents get new ones"
-                )
+                parts.append(f"{name}: ids that occur twice ({_first(found.repeated)}): later documents get new ones")
             ids, texts = (int(np.isin(*pair).sum()) for pair in ((found.ids, train.ids), (found.texts, train.texts)))
             if name != "train" and (ids or texts):
                 parts.append(f"{name}: {texts:,} of {found.used:,} texts and {ids:,} of their ids occur in train")
@@ -237,7 +235,7 @@ def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
         read = read_folder  # records that somebody has made of a release
     tokenised = spec.tokenised
     if (folder / CORPUS_FILE).is_file():
-        tokenised = read_json(folder / CORPUS_FILE)["tokenised"]
+        tokenised = dict(read_json(folder / CORPUS_FILE)).get("tokenised", tokenised)
     present = [name for name in SPLITS if read(folder, name) is not None]
     unread = unread_files(folder) if read is read_folder else []
     if not present:

@@ -75,7 +75,7 @@ def to_document(record: Any, number: int = 0, reference: bool = True) -> Documen
     source_key, summary_key = first_key(record, SOURCES), first_key(record, SUMMARIES)
     if not source_key or (reference and not summary_key):
         known = " and ".join(" or ".join(keys) for keys in (SOURCES, SUMMARIES))
-        raise InputError(f"no source and summary ({known}) among {sorted(map(str, record))}")
+        raise InputError(f"no source and summary ({known}) among {sorted({*map(str, record)} - {'tokenised'})}")
     names, sections = _sections(record, source_key)
     sentences = _sentences(record[summary_key], summary_key) if summary_key else []
     document = Document(

@@ -44,21 +44,19 @@ def reading(name: Path | str) -> Iterator[None]:
         raise CorpusError(f"{name}: {' '.join(str(error).split())}") from None
 
 
-# What a failed download leaves under the name of a file.
-_FAILED_DOWNLOADS = {
-    re.compile(rb"version https://git-lfs"): "a pointer of Git LFS instead of the file. Fetch it: git lfs pull",
-    re.compile(rb"\s*<(!doctype|html|head|\?xml)|404: Not Found", re.IGNORECASE): "a web page instead of the file "
-    "(a wrong address, or one that asks for a login). Download it again",
-}
+# What stands under the name of a file that was not fetched: Git LFS's pointer, or a web page.
+_NOT_FETCHED = re.compile(rb"version https://git-lfs|\s*<(!doctype|html|head|\?xml)|404: Not Found", re.IGNORECASE)
 
 
-def check_downloaded(path: Path) -> None:
-    """Raise CorpusError, with what to do, for a file that only has the name of the one that was wanted."""
+def check_fetched(path: Path) -> None:
+    """Raise CorpusError for a file that only has the name of the wanted one."""
     with open(path, "rb") as file:
         head = file.read(200)
-    for pattern, problem in _FAILED_DOWNLOADS.items():
-        if pattern.match(head):
-            raise CorpusError(f"{path}: {problem}")
+    if _NOT_FETCHED.match(head):
+        what = (
+            "a pointer of Git LFS (git lfs pull)" if head.startswith(b"version") else "a web page (a failed download)"
+        )
+        raise CorpusError(f"{path}: {what} instead of the file: fetch it again")
 
 
 # ----------------------------------------------------------------------------------------------- files of records
@@ -113,11 +111,9 @@ def records_of(value: Any) -> list:
 def _is_by_columns(value: dict) -> bool:
     """Whether texts and summaries are columns. A record may hold lists of sentences, but has no list of ids."""
     texts, summaries, ids = (value.get(first_key(value, keys)) for keys in (_TEXTS, SUMMARIES, IDS))
-    if isinstance(texts, dict):
-        return isinstance(summaries, dict)
-    if not isinstance(texts, list) or not isinstance(summaries, list):
-        return False
-    return isinstance(ids, list) or (ids is None and len(texts) == len(summaries) > 1)
+    kinds = {type(texts), type(summaries)}
+    is_table = isinstance(ids, list) or (ids is None and kinds == {list} and len(texts) == len(summaries) > 1)
+    return kinds == {dict} or (kinds == {list} and is_table)
 
 
 def read_parquet(path: Path) -> Lines:
@@ -143,9 +139,10 @@ READERS = {
     **dict.fromkeys((".jsonl", ".jsonl.gz", ".json", ".json.gz"), read_json_lines),
     **dict.fromkeys((".csv", ".tsv"), read_csv),
     ".parquet": read_parquet,
-    **dict.fromkeys((".txt", ".txt.gz"), read_json_lines),
 }
-PAIRS = [(".src", ".tgt"), (".source", ".target"), (".src.txt", ".tgt.txt"), (".txt.src", ".txt.tgt")]
+SPLIT_READERS = READERS | dict.fromkeys((".txt", ".txt.gz"), read_json_lines)
+PAIRS = [(".src", ".tgt"), (".source", ".target"), (".txt.src", ".txt.tgt")]
+PAIRS += [(".src.txt", ".tgt.txt"), (".article.txt", ".title.txt"), (".article.filter.txt", ".title.filter.txt")]
 
 
 def records_reader(path: Path) -> Callable[[Path], Lines] | None:
@@ -206,7 +203,8 @@ def read_file(path: Path, read: Callable[..., Lines], *beside: Path) -> Records:
     """Records of a file and of those `beside` it."""
     with reading(path):
         for file in (path, *beside):
-            check_downloaded(file)
+            if read is not read_text_pair:  # which may be HTML
+                check_fetched(file)
         for line, record in read(path, *beside):
             yield path, line, record
 
@@ -224,13 +222,16 @@ def read_each(paths: Iterable[Path], read: Callable[[Path], Iterable]) -> Record
 def layout(folder: Path, split_name: str) -> tuple[Callable[..., Lines], list[tuple[Path, ...]]] | None:
     """The reader of a split in a folder of {train,val,test} files, and the files of each of its calls."""
     for name in SPLIT_NAMES[split_name]:
-        for ending, read in READERS.items():
+        for ending, read in SPLIT_READERS.items():
             if files := sorted([*folder.glob(f"{name}{ending}"), *folder.glob(f"{name}-*{ending}")]):
                 return read, [(file,) for file in files]
         for endings in PAIRS:
             pair = tuple(folder / f"{name}{ending}" for ending in endings)
             if all(file.is_file() for file in pair):
                 return read_parallel, [pair]
+    references = sorted(folder.glob("task1_ref[0-9].txt")) if split_name == "test" else []
+    if references:
+        return read_parallel, [(folder / "input.txt", *references)]
     pairs = pairs_of_split(folder, split_name)
     return (read_text_pair, pairs) if pairs else None
 
@@ -266,11 +267,9 @@ def unread_files(folder: Path) -> list[str]:
 
 
 def _better_name(split_name: str, ending: str) -> str:
-    """Advise a name for a file of a split whose name ends so."""
+    """Advise a name for a file of a split, whose name ends so."""
     if ending.endswith(".bert.pt"):
         return PRESUMM
     known = [*READERS, *(end for pair in PAIRS for end in pair)]
-    if ending.endswith(".txt") and ending not in known:
-        return f"with a text a line, name it {split_name}.src, with a summary a line {split_name}.tgt"
     ending = next((end for end in known if ending.endswith(end)), "")
-    return f"name it {split_name}{ending}" if ending else "another format"
+    return f"name it {split_name}{ending}, or its pair is missing" if ending else "no layout that is known"
