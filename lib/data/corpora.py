@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from lib.data import releases  # registers the named corpora
-from lib.data.documents import SPLITS, CorpusError, Document, to_document
+from lib.data.documents import IDS, SPLITS, CorpusError, Document, first_key, to_document
 from lib.data.pieces import Pieces
 from lib.data.readers import Records, read_folder, unread_files
 from lib.data.registry import CORPORA, IN_BOTH, CorpusSpec, LeftOut, find_spec, is_private
@@ -48,8 +48,8 @@ class Pass:
 
     used: int = 0
     ended: bool = False  # whether all was read, and there was a document
-    ids: array = field(default_factory=lambda: array("q"))  # their hashes, of the ids that records have
-    texts: array = field(default_factory=lambda: array("q"))  # hashes, in small letters
+    ids: set[int] = field(default_factory=set)  # hashes of the ids that records have
+    texts: array = field(default_factory=lambda: array("q"))  # hashes of the texts in lower case
     repeated: list[str] = field(default_factory=list)  # ids of earlier documents
     skipped: list[str] = field(default_factory=list)  # records that cannot be used: where, and why
     left_out: Counter[str] = field(default_factory=Counter)  # by a rule of the corpus: reasons and how often
@@ -109,7 +109,6 @@ class Corpus:
 
     def _documents(self, split_name: str) -> Iterator[Document]:
         found = self.passes[split_name] = Pass()
-        seen: set[str] = set()
         for number, (path, line, record) in enumerate(self.readers[split_name](), 1):
             try:
                 if isinstance(record, ValueError):
@@ -126,12 +125,12 @@ class Corpus:
                 continue
             found.used += 1
             found.texts.append(hash(" ".join(" ".join(document.sentences).lower().split())))
-            if document.id != str(number):
-                found.ids.append(hash(document.id))
-            if document.id in seen:  # ids tell documents apart, in files of summaries too
-                found.repeated.append(document.id)
-                document = replace(document, id=f"{document.id}#{number}")
-            seen.add(document.id)
+            name = document.id
+            if hash(name) in found.ids:  # summaries are found by their ids
+                found.repeated.append(name)
+                document = replace(document, id=f"{name}#{number}")
+            if isinstance(record, Document) or first_key(record, IDS):
+                found.ids.add(hash(name))
             yield document
         if not found.used:
             why = found.skipped[:1] or _counted(found.left_out) or "there is none"
@@ -163,7 +162,7 @@ class Corpus:
         for name, found in self.passes.items():
             if found.repeated:
                 parts.append(f"{name}: ids that occur twice ({_first(found.repeated)}): later documents get new ones")
-            ids, texts = (int(np.isin(*pair).sum()) for pair in ((found.ids, train.ids), (found.texts, train.texts)))
+            ids, texts = len(found.ids & train.ids), int(np.isin(found.texts, train.texts).sum())
             if name != "train" and (ids or texts):
                 parts.append(f"{name}: {texts:,} of {found.used:,} texts and {ids:,} of their ids occur in train")
         return ". ".join(parts)

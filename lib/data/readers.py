@@ -53,10 +53,7 @@ def check_fetched(path: Path) -> None:
     with open(path, "rb") as file:
         head = file.read(200)
     if _NOT_FETCHED.match(head):
-        what = (
-            "a pointer of Git LFS (git lfs pull)" if head.startswith(b"version") else "a web page (a failed download)"
-        )
-        raise CorpusError(f"{path}: {what} instead of the file: fetch it again")
+        raise CorpusError(f"{path}: not the file, but a web page, or Git LFS's pointer to it (git lfs pull)")
 
 
 # ----------------------------------------------------------------------------------------------- files of records
@@ -111,9 +108,9 @@ def records_of(value: Any) -> list:
 def _is_by_columns(value: dict) -> bool:
     """Whether texts and summaries are columns. A record may hold lists of sentences, but has no list of ids."""
     texts, summaries, ids = (value.get(first_key(value, keys)) for keys in (_TEXTS, SUMMARIES, IDS))
-    kinds = {type(texts), type(summaries)}
-    is_table = isinstance(ids, list) or (ids is None and kinds == {list} and len(texts) == len(summaries) > 1)
-    return kinds == {dict} or (kinds == {list} and is_table)
+    if isinstance(texts, list) and isinstance(summaries, list):
+        return isinstance(ids, list) or (ids is None and len(texts) == len(summaries) > 1)
+    return isinstance(texts, dict) and isinstance(summaries, dict)
 
 
 def read_parquet(path: Path) -> Lines:
@@ -199,12 +196,11 @@ def read_text_pair(text: Path, summary: Path) -> Lines:
 SPLIT_NAMES = {"train": ("train",), "val": ("val", "valid", "validation", "dev"), "test": ("test",)}
 
 
-def read_file(path: Path, read: Callable[..., Lines], *beside: Path) -> Records:
+def read_file(read: Callable[..., Lines], path: Path, *beside: Path) -> Records:
     """Records of a file and of those `beside` it."""
     with reading(path):
-        for file in (path, *beside):
-            if read is not read_text_pair:  # which may be HTML
-                check_fetched(file)
+        for file in () if read is read_text_pair else (path, *beside):  # a text may be a web page
+            check_fetched(file)
         for line, record in read(path, *beside):
             yield path, line, record
 
@@ -219,41 +215,34 @@ def read_each(paths: Iterable[Path], read: Callable[[Path], Iterable]) -> Record
             yield path, 1, InputError(str(error))
 
 
-def layout(folder: Path, split_name: str) -> tuple[Callable[..., Lines], list[tuple[Path, ...]]] | None:
-    """The reader of a split in a folder of {train,val,test} files, and the files of each of its calls."""
+def layout(folder: Path, split_name: str) -> list[tuple]:
+    """The calls of `read_file` that read a split of a folder of {train,val,test} files: a reader and its files."""
     for name in SPLIT_NAMES[split_name]:
         for ending, read in SPLIT_READERS.items():
             if files := sorted([*folder.glob(f"{name}{ending}"), *folder.glob(f"{name}-*{ending}")]):
-                return read, [(file,) for file in files]
+                return [(read, file) for file in files]
         for endings in PAIRS:
-            pair = tuple(folder / f"{name}{ending}" for ending in endings)
+            pair = [folder / f"{name}{ending}" for ending in endings]
             if all(file.is_file() for file in pair):
-                return read_parallel, [pair]
+                return [(read_parallel, *pair)]
     references = sorted(folder.glob("task1_ref[0-9].txt")) if split_name == "test" else []
     if references:
-        return read_parallel, [(folder / "input.txt", *references)]
-    pairs = pairs_of_split(folder, split_name)
-    return (read_text_pair, pairs) if pairs else None
+        return [(read_parallel, folder / "input.txt", *references)]
+    return [(read_text_pair, *pair) for pair in pairs_of_split(folder, split_name)]
 
 
 def read_folder(folder: Path, split_name: str) -> Records | None:
     """Records of a split in a folder of {train,val,test} files; None where there is none."""
-    if (found := layout(folder, split_name)) is None:
-        return None
-    read, files = found
-    return (record for parts in files for record in read_file(*parts[:1], read, *parts[1:]))
+    calls = layout(folder, split_name)
+    return (record for call in calls for record in read_file(*call)) if calls else None
 
 
-PRESUMM = "PreSumm's numbers of BERT's word pieces, not texts: give the texts that they were made from"
 _SPLIT_WORD = re.compile(r"(?<![a-z])(train|val|dev|test)(?:ing|id|idat(?:ion|ing))?(?![a-z])", re.IGNORECASE)
 
 
 def unread_files(folder: Path) -> list[str]:
     """Name the files that look like those of a split and are not read, each with the reason or what to do."""
-    read: dict[str, list[Path]] = {}
-    for name in SPLITS:
-        _, calls = layout(folder, name) or (None, [])
-        read[name] = [file for files in calls for file in files]
+    read = {name: [file for _, *files in layout(folder, name) for file in files] for name in SPLITS}
     known, unread = {file for files in read.values() for file in files}, {}
     for file in sorted(folder.glob("[!.]*")):
         if (word := _SPLIT_WORD.search(file.name)) and file.is_file():
@@ -269,7 +258,7 @@ def unread_files(folder: Path) -> list[str]:
 def _better_name(split_name: str, ending: str) -> str:
     """Advise a name for a file of a split, whose name ends so."""
     if ending.endswith(".bert.pt"):
-        return PRESUMM
+        return "PreSumm's, numbers of BERT's word pieces, not texts: give the texts that they were made from"
     known = [*READERS, *(end for pair in PAIRS for end in pair)]
     ending = next((end for end in known if ending.endswith(end)), "")
     return f"name it {split_name}{ending}, or its pair is missing" if ending else "no layout that is known"

@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 from lib.data.documents import SPLITS, CorpusError
 from lib.data.jats import jats_articles
 from lib.data.pieces import Pieces
-from lib.data.readers import PRESUMM, Records, read_csv, read_each, read_file, read_folder
+from lib.data.readers import Records, read_csv, read_each, read_file, read_folder
 from lib.data.registry import LeftOut, corpus
 from lib.data.sentences import split_sentences
 from lib.data.vocabulary import TITLE_END
@@ -284,7 +284,7 @@ def read_wikihow(folder: Path, split_name: str) -> Records:
         lines = (folder / f"all_{name}.txt").read_text(encoding="utf-8-sig").splitlines()
         titles[name] = set(map(_title_key, lines))
     listed = set.union(*titles.values())
-    for _, number, row in read_file(path, read_csv):
+    for _, number, row in read_file(read_csv, path):
         title = "" if isinstance(row, InputError) else _title_key(row["title"])
         if isinstance(row, InputError):
             yield path, number, row
@@ -318,8 +318,6 @@ def read_gigaword(folder: Path, split_name: str) -> Records | None:
 
 def read_pieces(folder: Path) -> Pieces:
     """The SentencePiece model beside WikiSum's shards."""
-    if any(folder.glob("*.bert.pt")):
-        raise CorpusError(f"{folder}: {PRESUMM}")
     models = sorted(folder.glob("*.model"))
     if len(models) != 1:
         raise CorpusError(f"{folder}: {len(models)} SentencePiece models (*.model) beside the shards instead of one")
