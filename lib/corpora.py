@@ -5,6 +5,8 @@ python -m lib.corpora sumpubmed      # counts of data/sumpubmed by split, what w
 python -m lib.corpora FOLDER
 python -m lib.corpora NAME:FOLDER    # a corpus as its owners release it
 
+The exit status is 1 if a split cannot be read to its end or has no document.
+
 A folder of text whose words are separated by spaces says so in its corpus.json: {"tokenised": true}
 """
 
@@ -28,8 +30,11 @@ def table() -> str:
     return "\n".join(lines)
 
 
-def contents(dataset: str) -> str:
-    """Documents, sentences and words of each split, and what was left out. Raises CorpusError."""
+def contents(dataset: str) -> tuple[str, bool]:
+    """Documents, sentences and words of each split, and what was left out; and whether every split was read.
+
+    Raises CorpusError.
+    """
     corpus, lines = load_corpus(dataset, errors="skip"), []
     for split_name in SPLITS:
         sums: Counter[str] = Counter()
@@ -44,7 +49,7 @@ def contents(dataset: str) -> str:
         documents = corpus.passes[split_name].used
         means = " ".join(f"{total / documents:,.0f} {what}" for what, total in sums.items())
         lines.append(f"{split_name}: {documents:,} documents, in the mean {means}")
-    return "\n".join([*lines, corpus.report()])
+    return "\n".join([*lines, corpus.report()]), corpus.is_read
 
 
 def main(arguments: list[str]) -> int:
@@ -52,8 +57,9 @@ def main(arguments: list[str]) -> int:
         print(__doc__)
         return int(len(arguments) > 1)
     with plain_errors():
-        print(contents(arguments[0]) if arguments else table())
-    return 0
+        text, is_read = contents(arguments[0]) if arguments else (table(), True)
+        print(text)
+    return int(not is_read)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from lib.corpora import main, table
 from lib.data import corpora
 from lib.data.corpora import Corpus, anthology_year, load_corpus
 from lib.data.documents import SPLITS, CorpusError, Document, to_document
-from lib.data.registry import CORPORA
+from lib.data.registry import CORPORA, find_spec
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.windowed.windows import ArticleOptions
 from lib.system.files import project_root
@@ -58,7 +58,12 @@ def test_layouts_without_sections_are_one_section(record):
 
 def test_documents_without_a_reference():
     without = {key: value for key, value in GOOD.items() if key != "abstract_text"}
-    for record in (without, {**without, "abstract_text": None}, {**without, "abstract_text": []}):
+    for record in (
+        without,
+        {**without, "abstract_text": None},
+        {**without, "abstract_text": float("nan")},
+        {**without, "abstract_text": []},
+    ):
         assert to_document(record, reference=False) == replace(to_document(GOOD), summary=[])
     assert to_document(GOOD, reference=False) == to_document(GOOD)
     with pytest.raises(ValueError, match=r"no source and summary"):
@@ -271,10 +276,29 @@ def test_a_name_comes_before_a_folder_that_is_called_so(tmp_path, monkeypatch):
     assert next(load_corpus("aclsum").split("test")).id != "own"
 
 
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("ccdv/arxiv-summarization", "arxiv"),
+        ("https://huggingface.co/datasets/abisee/cnn_dailymail", "cnn_dailymail"),
+        ("WING-NUS/scisumm-corpus", "scisummnet"),
+        ("my/folder", None),
+    ],
+)
+def test_a_corpus_by_its_repository(given, name):
+    spec, _ = find_spec(given)
+    assert (spec and spec.name) == name
+
+
+def test_ids_that_occur_twice_are_told_apart():
+    same = Corpus.from_records(train=[GOOD, GOOD])
+    assert [d.id for d in same.split("train")] == ["1", "1#2"] and "ids that occur twice (1)" in same.remarks()
+
+
 def test_the_command(tmp_path, capsys):
     assert main([]) == 0 and table() in capsys.readouterr().out
     write(tmp_path, "train", {"text": "One two. Three.", "summary": "One."}, "no")
-    assert main([str(tmp_path)]) == 0
+    assert main([str(tmp_path)]) == 1, "there is no test split"
     shown = capsys.readouterr().out
     assert "train: 1 documents, in the mean 3 words in 2 sentences, 1 of summary" in shown
     assert "train.jsonl, line 2: not JSON" in shown

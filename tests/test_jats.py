@@ -108,7 +108,9 @@ def test_a_file_of_many_articles_is_a_corpus(tmp_path):
     """What is too short is counted by its reason."""
 
     def long_article(number, words=600, abstract=40):
-        return article(f"<p>{'word ' * words}</p>", f"<abstract><p>{'some ' * abstract}</p></abstract>", number)
+        return article(
+            f"<p>{f'word{number} ' * words}</p>", f"<abstract><p>{'some ' * abstract}</p></abstract>", number
+        )
 
     articles = [*map(long_article, range(30)), long_article(30, words=10), long_article(31, abstract=5)]
     data = f"<pmc-articleset>{''.join(articles)}</pmc-articleset>".encode()

@@ -10,6 +10,7 @@ for document in corpus.split("train"): ...
 import json
 import sys
 import warnings
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -17,10 +18,12 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
+
 from lib.data import releases  # registers the named corpora
-from lib.data.documents import SPLITS, CorpusError, Document, to_document
+from lib.data.documents import IDS, SPLITS, CorpusError, Document, first_key, to_document
 from lib.data.pieces import Pieces
-from lib.data.readers import Records, articles_of, read_folder
+from lib.data.readers import Records, read_folder, unread_files
 from lib.data.registry import CORPORA, IN_BOTH, CorpusSpec, LeftOut, find_spec, is_private
 from lib.system.errors import did_you_mean
 from lib.system.files import read_json, would_be_published
@@ -44,6 +47,10 @@ class Pass:
     """What was found in a split the last time that it was read."""
 
     used: int = 0
+    ended: bool = False  # whether all was read, and there was a document
+    ids: set[int] = field(default_factory=set)  # hashes of the ids that records have
+    texts: array = field(default_factory=lambda: array("q"))  # hashes of the texts in lower case
+    repeated: list[str] = field(default_factory=list)  # ids of earlier documents
     skipped: list[str] = field(default_factory=list)  # records that cannot be used: where, and why
     left_out: Counter[str] = field(default_factory=Counter)  # by a rule of the corpus: reasons and how often
 
@@ -57,6 +64,7 @@ class Corpus:
     contents: str  # names all that determines the documents
     errors: str = "raise"  # "skip" leaves bad records out and counts them
     note: str = ""
+    unread: list[str] = field(default_factory=list)  # files that look like splits and are not read
     pieces: Pieces | None = None  # a SentencePiece model that comes with ranked paragraphs
     other_name: str = ""  # of the corpus that the test documents are from, if it is another
     passes: dict[str, Pass] = field(default_factory=dict)
@@ -116,30 +124,53 @@ class Corpus:
                 found.skipped.append(problem)
                 continue
             found.used += 1
+            found.texts.append(hash(" ".join(" ".join(document.sentences).lower().split())))
+            name = document.id
+            if hash(name) in found.ids:  # summaries are found by their ids
+                found.repeated.append(name)
+                document = replace(document, id=f"{name}#{number}")
+            if isinstance(record, Document) or first_key(record, IDS):
+                found.ids.add(hash(name))
             yield document
         if not found.used:
             why = found.skipped[:1] or _counted(found.left_out) or "there is none"
             raise CorpusError(f"{self.name}: no record of {split_name!r} can be used: {why}")
+        found.ended = True
 
     @property
     def left_out(self) -> Counter[str]:
         return sum((found.left_out for found in self.passes.values()), Counter())
 
+    @property
+    def is_read(self) -> bool:
+        """Whether each split was read to its end."""
+        return all(name in self.passes and self.passes[name].ended for name in SPLITS)
+
     def remarks(self) -> str:
-        """Count the records that were left out."""
-        skipped = [problem for found in self.passes.values() for problem in found.skipped]
+        """Count the records that were left out, that occur twice and that occur in training as well."""
+        # Splits that are made by a rule read the same files: a problem counts once.
+        skipped = list(dict.fromkeys(problem for found in self.passes.values() for problem in found.skipped))
         left_out, parts = self.left_out, []
         if left_out:
             total = left_out.total() + len(skipped) + sum(found.used for found in self.passes.values())
             parts.append(f"left out: {left_out.total():,} of {total:,} ({_counted(left_out)})")
         if skipped:
-            problems = "; ".join([*skipped[:3], *["and more"] * (len(skipped) > 3)])
-            parts.append(f"left out because they cannot be used: {len(skipped):,} ({problems})")
+            parts.append(f"left out because they cannot be used: {len(skipped):,} ({_first(skipped, '; ')})")
+        if self.unread:
+            parts.append(f"not read: {_first(self.unread)}")
+        train = self.passes.get("train", Pass())
+        for name, found in self.passes.items():
+            if found.repeated:
+                parts.append(f"{name}: ids that occur twice ({_first(found.repeated)}): later documents get new ones")
+            ids, texts = len(found.ids & train.ids), int(np.isin(found.texts, train.texts).sum())
+            if name != "train" and (ids or texts):
+                parts.append(f"{name}: {texts:,} of {found.used:,} texts and {ids:,} of their ids occur in train")
         return ". ".join(parts)
 
     def report(self) -> str:
         """`remarks` and the note, for a page or a log."""
-        return f"{self.remarks() or 'no record was left out'}. {self.note}".strip()
+        nothing = "no record was left out" if self.is_read else "not every split was read to its end"
+        return f"{self.remarks() or nothing}. {self.note}".strip()
 
 
 def _in_memory(name: str, records: list) -> Records:
@@ -150,6 +181,10 @@ def _counted(reasons: Counter[str]) -> str:
     """Reasons with their counts, the most frequent first."""
     pairs = sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0]))
     return ", ".join(f"{count:,} {reason}" for reason, count in pairs)
+
+
+def _first(parts: list[str], between: str = ", ") -> str:
+    return between.join([*parts[:3], *["and more"] * (len(parts) > 3)])
 
 
 def learned_from(corpus: Corpus, split_name: str, trained_on: Iterable[str]) -> set[str]:
@@ -182,6 +217,8 @@ def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
     if spec is not None and spec.hub and not place:
         return _from_hub(spec, errors)
     folder = Path(place).expanduser() if place or spec is None else spec.folder
+    if folder.is_file():
+        raise CorpusError(f"{folder}: a file. Give the folder of the train, val and test files: {folder.parent}")
     if not folder.is_dir():
         if spec is None:
             hint = did_you_mean(str(dataset), CORPORA)
@@ -197,13 +234,15 @@ def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
         read = read_folder  # records that somebody has made of a release
     tokenised = spec.tokenised
     if (folder / CORPUS_FILE).is_file():
-        tokenised = read_json(folder / CORPUS_FILE)["tokenised"]
+        tokenised = dict(read_json(folder / CORPUS_FILE)).get("tokenised", tokenised)
     present = [name for name in SPLITS if read(folder, name) is not None]
+    unread = unread_files(folder) if read is read_folder else []
     if not present:
+        there = ", ".join(unread or [path.name for path in sorted(folder.iterdir())[:6]]) or "nothing"
         raise CorpusError(
             f"{folder}: no train, val or test files (NAME.jsonl[.gz], .json, .txt with JSON lines, .parquet, .csv, "
             ".src and .tgt), and no texts with NAME.summary.txt beside them. A corpus as its owners release it is "
-            f"given with its name, such as reuters:{folder}"
+            f"given with its name, such as reuters:{folder}. What is there: {there}"
         )
     patterns = ("*", *(f"{name}/*" for name in SPLITS)) if read is read_folder else ("**/*",)
     files = (path for pattern in patterns for path in folder.glob(pattern) if path.is_file())
@@ -214,6 +253,7 @@ def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
         contents=digest([spec.name in CORPORA and spec.name, tokenised, files_digest(folder, shown)]),
         errors=errors,
         note=spec.note,
+        unread=unread,
         pieces=spec.pieces(folder) if spec.pieces else None,
     )
 
@@ -264,7 +304,5 @@ def _hub_answers(timeout: float = 3.0) -> bool:
 def _hub_records(rows, spec: CorpusSpec) -> Records:
     hub = spec.hub
     for number, row in enumerate(rows, 1):
-        source = row[hub["source"]]
-        text = articles_of(source.split(hub["separator"])) if "separator" in hub else {"article_text": source}
-        record = {"id": row.get("id"), "abstract_text": row[hub["summary"]], "tokenised": spec.tokenised}
-        yield hub["repository"], number, {**record, **text}
+        record = {"id": row.get("id"), "document": row[hub["source"]], "summary": row[hub["summary"]]}
+        yield hub["repository"], number, {**record, "tokenised": spec.tokenised}

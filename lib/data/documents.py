@@ -1,5 +1,6 @@
 """One schema for documents, and what is turned into it: records in the layouts of public corpora."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,6 +56,11 @@ class Example:
 # Keys of the source and of the summary in records of public corpora; the first one that a record has is read.
 SOURCES = ("sections", "article_text", "paragraphs", "article", "document", "text")
 SUMMARIES = ("abstract_text", "abstract", "highlights", "summary")
+IDS = ("article_id", "id", "url")
+
+# What Multi-News has between the articles of a cluster, and for the ends of their lines.
+_BETWEEN_ARTICLES = re.compile(r"\|{5}|story_separator_special_tag", re.IGNORECASE)
+_LINE_END = re.compile("newline_char", re.IGNORECASE)
 
 
 def to_document(record: Any, number: int = 0, reference: bool = True) -> Document:
@@ -65,14 +71,15 @@ def to_document(record: Any, number: int = 0, reference: bool = True) -> Documen
     """
     if not isinstance(record, dict):
         raise InputError(f"expected an object with a source and a summary, found {type(record).__name__}")
-    source_key, summary_key = _first_key(record, SOURCES), _first_key(record, SUMMARIES)
+    record = {key: value for key, value in record.items() if _has_value(value)}
+    source_key, summary_key = first_key(record, SOURCES), first_key(record, SUMMARIES)
     if not source_key or (reference and not summary_key):
         known = " and ".join(" or ".join(keys) for keys in (SOURCES, SUMMARIES))
-        raise InputError(f"no source and summary ({known}) among {sorted(map(str, record))}")
+        raise InputError(f"no source and summary ({known}) among {sorted({*map(str, record)} - {'tokenised'})}")
     names, sections = _sections(record, source_key)
     sentences = _sentences(record[summary_key], summary_key) if summary_key else []
     document = Document(
-        id=str(record.get(_first_key(record, ("article_id", "id", "url")), number)),
+        id=str(record.get(first_key(record, IDS), number)),
         title=clean(str(record.get("title") or "")),
         section_names=names,
         sections=sections,
@@ -99,7 +106,10 @@ def _sections(record: dict, key: str) -> tuple[list[str], list[list[str]]]:
             raise InputError(f"'section_names' ({len(names)}) and 'sections' ({len(sections)}) differ in length")
         pairs = list(zip(names, sections))
     else:
-        pairs = [("", record[key])]
+        articles = [record[key]]
+        if isinstance(record[key], str):
+            articles = [article for article in _BETWEEN_ARTICLES.split(record[key]) if article.strip()]
+        pairs = [(f"article {n}" if len(articles) > 1 else "", article) for n, article in enumerate(articles, 1)]
     filled = [(checked_text(name, "section_names"), _sentences(text, key)) for name, text in pairs]
     filled = [(name, sentences) for name, sentences in filled if sentences]
     return [name for name, _ in filled], [sentences for _, sentences in filled]
@@ -116,7 +126,7 @@ def _sentences(value, key: str) -> list[str]:
     """Sentences of a list of sentences, or of a text."""
     if isinstance(value, list):
         return [s for s in (checked_text(v, key).strip() for v in value) if s]
-    return split_sentences(checked_text(value, key))
+    return split_sentences(_LINE_END.sub("\n", checked_text(value, key)))
 
 
 def checked_text(value, key: str) -> str:
@@ -126,6 +136,10 @@ def checked_text(value, key: str) -> str:
     return clean(value)
 
 
-def _first_key(record: dict, keys: tuple[str, ...]) -> str | None:
-    """Return the first of these keys that has a value."""
-    return next((key for key in keys if record.get(key) is not None), None)
+def first_key(record: dict, keys: tuple[str, ...]) -> str | None:
+    return next((key for key in keys if key in record), None)
+
+
+def _has_value(value: Any) -> bool:
+    """Whether a value is none of those that tables have for a missing one: None and the NaN of floats and pandas."""
+    return isinstance(value, str | list | dict) or str(value) not in ("None", "nan", "<NA>", "NaT")

@@ -12,6 +12,7 @@ _MAIL = r"(?:from|to|cc|date|subject|received|return-path|message-id|mime-versio
 
 # Name, what the first characters of the file match, and what to do. The first that matches counts.
 _FORMATS = [
+    ("a pointer of Git LFS instead of the file", r"version https://git-lfs", "fetch it: git lfs pull"),
     ("a notebook", r"\s*\{(?=.*\"nbformat\")", "convert it: jupyter nbconvert --to markdown {file}"),
     ("JSON", r"\s*(?:\{\s*\"[^\"\n]*\"\s*:|\[\s*[\[{])", _RECORDS),
     ("subtitles", r"WEBVTT\b|\s*(?:\d+\n)?\d\d:\d\d:\d\d[,.]\d{3} --> ", "remove numbers and times, keep the words"),

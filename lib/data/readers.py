@@ -7,6 +7,7 @@ record says why it cannot be read.
 import csv
 import gzip
 import json
+import re
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -16,11 +17,15 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from lib.data.documents import SPLITS, CorpusError
+import pandas as pd
+
+from lib.data.documents import IDS, SOURCES, SPLITS, SUMMARIES, CorpusError, first_key
 from lib.data.files import ENDINGS, texts_of
 from lib.data.plain_text import parse_text
 from lib.system.errors import InputError
 from lib.system.files import of_the_system
+
+_TEXTS = tuple(key for key in SOURCES if key not in ("sections", "paragraphs"))  # lists in a single record
 
 Lines = Iterator[tuple[int, Any]]
 Records = Iterator[tuple[Path | str, int, Any]]
@@ -39,6 +44,18 @@ def reading(name: Path | str) -> Iterator[None]:
         raise CorpusError(f"{name}: {' '.join(str(error).split())}") from None
 
 
+# What stands under the name of a file that was not fetched: Git LFS's pointer, or a web page.
+_NOT_FETCHED = re.compile(rb"version https://git-lfs|\s*<(!doctype|html|head|\?xml)|404: Not Found", re.IGNORECASE)
+
+
+def check_fetched(path: Path) -> None:
+    """Raise CorpusError for a file that only has the name of the wanted one."""
+    with open(path, "rb") as file:
+        head = file.read(200)
+    if _NOT_FETCHED.match(head):
+        raise CorpusError(f"{path}: not the file, but a web page, or Git LFS's pointer to it (git lfs pull)")
+
+
 # ----------------------------------------------------------------------------------------------- files of records
 
 
@@ -51,18 +68,49 @@ def parse_json(line: bytes) -> Any:
 
 
 def read_json_lines(path: Path) -> Lines:
-    """One JSON object a line, plain or gzip-compressed; a .json file may be one JSON array or object."""
+    """One JSON object a line, or one value that holds all records; plain or gzip-compressed."""
     with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
-        if ".json" in path.suffixes:
-            data = file.read()
-            whole = parse_json(data)
+        filled = (line for line in file if line.strip())
+        first, second = next(filled, b""), next(filled, b"")
+        file.seek(0)
+        if first and (not second or isinstance(parse_json(first), InputError)):
+            whole = parse_json(file.read())
             if not isinstance(whole, InputError):
-                yield from enumerate(whole if isinstance(whole, list) else [whole], 1)
+                yield from enumerate(records_of(whole), 1)
                 return
             file.seek(0)
         for number, line in enumerate(file, 1):
             if line.strip():
                 yield number, parse_json(line)
+
+
+def records_of(value: Any) -> list:
+    """The records of a JSON value: a list of them, in a field, by id, or a table by columns, as pandas writes them.
+
+    Raises ValueError for columns of several lengths.
+    """
+    if not isinstance(value, dict):
+        return value if isinstance(value, list) else [value]
+    if isinstance(value.get("columns"), list) and isinstance(value.get("data"), list):
+        return [dict(zip(value["columns"], row)) for row in value["data"]]
+    if _is_by_columns(value):
+        columns = {key: part for key, part in value.items() if isinstance(part, list | dict)}
+        return pd.DataFrame(columns).to_dict("records")
+    if not value.keys() & {*SOURCES, *SUMMARIES}:
+        lists = [part for part in value.values() if isinstance(part, list) and part and isinstance(part[0], dict)]
+        if len(lists) == 1:
+            return lists[0]
+        if all(isinstance(part, dict) for part in value.values()):
+            return [{"id": name, **record} for name, record in value.items()]
+    return [value]
+
+
+def _is_by_columns(value: dict) -> bool:
+    """Whether texts and summaries are columns. A record may hold lists of sentences, but has no list of ids."""
+    texts, summaries, ids = (value.get(first_key(value, keys)) for keys in (_TEXTS, SUMMARIES, IDS))
+    if isinstance(texts, list) and isinstance(summaries, list):
+        return isinstance(ids, list) or (ids is None and len(texts) == len(summaries) > 1)
+    return isinstance(texts, dict) and isinstance(summaries, dict)
 
 
 def read_parquet(path: Path) -> Lines:
@@ -86,9 +134,12 @@ def read_csv(path: Path) -> Lines:
 
 READERS = {
     **dict.fromkeys((".jsonl", ".jsonl.gz", ".json", ".json.gz"), read_json_lines),
-    ".csv": read_csv,
+    **dict.fromkeys((".csv", ".tsv"), read_csv),
     ".parquet": read_parquet,
 }
+SPLIT_READERS = READERS | dict.fromkeys((".txt", ".txt.gz"), read_json_lines)
+PAIRS = [(".src", ".tgt"), (".source", ".target"), (".txt.src", ".txt.tgt")]
+PAIRS += [(".src.txt", ".tgt.txt"), (".article.txt", ".title.txt"), (".article.filter.txt", ".title.filter.txt")]
 
 
 def records_reader(path: Path) -> Callable[[Path], Lines] | None:
@@ -100,10 +151,7 @@ def records_reader(path: Path) -> Callable[[Path], Lines] | None:
 
 
 def read_parallel(source: Path, *summaries: Path) -> Lines:
-    """A text a line, and its summaries in the same line of other files.
-
-    In Multi-News a line holds several articles between `|||||`, and `NEWLINE_CHAR` for line breaks.
-    """
+    """A text a line, and its summaries in the same line of other files."""
     with ExitStack() as stack:
         paths = (source, *summaries)
         files = [stack.enter_context(open(path, encoding="utf-8-sig", newline="\n")) for path in paths]
@@ -111,15 +159,7 @@ def read_parallel(source: Path, *summaries: Path) -> Lines:
             if None in lines:
                 raise ValueError(f"it has not as many lines as {' and '.join(path.name for path in summaries)}")
             text, summary, *more = (line.strip() for line in lines)
-            articles = text.replace("NEWLINE_CHAR", "\n").split("|||||")
-            yield number, {**articles_of(articles), "abstract_text": summary, "more_summaries": more}
-
-
-def articles_of(articles: list[str]) -> dict:
-    """Articles as sections; those of a cluster are named by their number."""
-    texts = [a.strip() for a in articles if a.strip()]
-    names = [f"article {n}" for n in range(1, len(texts) + 1)] if len(texts) > 1 else [""] * len(texts)
-    return {"sections": texts, "section_names": names}
+            yield number, {"document": text, "summary": summary, "more_summaries": more}
 
 
 def text_pairs(folder: Path) -> list[tuple[Path, Path]]:
@@ -141,10 +181,14 @@ def pairs_of_split(folder: Path, split_name: str) -> list[tuple[Path, Path]]:
     return {"val": pairs[:tenth], "test": pairs[tenth : 2 * tenth], "train": pairs[2 * tenth :]}[split_name]
 
 
-def read_text_pair(text: Path, summary: Path) -> dict:
-    document, short = (parse_text("\n\n".join(texts_of(p.read_bytes(), str(p))), p.stem) for p in (text, summary))
+def read_text_pair(text: Path, summary: Path) -> Lines:
+    try:
+        document, short = (parse_text("\n\n".join(texts_of(p.read_bytes(), str(p))), p.stem) for p in (text, summary))
+    except (ValueError, OSError) as error:
+        yield 1, InputError(str(error))
+        return
     record = {"id": document.id, "title": document.title, "section_names": document.section_names}
-    return {**record, "sections": document.sections, "abstract_text": short.sentences}
+    yield 1, {**record, "sections": document.sections, "abstract_text": short.sentences}
 
 
 # --------------------------------------------------------------------------------------------------------- folders
@@ -152,9 +196,11 @@ def read_text_pair(text: Path, summary: Path) -> dict:
 SPLIT_NAMES = {"train": ("train",), "val": ("val", "valid", "validation", "dev"), "test": ("test",)}
 
 
-def read_file(path: Path, read: Callable[..., Lines], *beside: Path) -> Records:
+def read_file(read: Callable[..., Lines], path: Path, *beside: Path) -> Records:
     """Records of a file and of those `beside` it."""
     with reading(path):
+        for file in () if read is read_text_pair else (path, *beside):  # a text may be a web page
+            check_fetched(file)
         for line, record in read(path, *beside):
             yield path, line, record
 
@@ -169,15 +215,50 @@ def read_each(paths: Iterable[Path], read: Callable[[Path], Iterable]) -> Record
             yield path, 1, InputError(str(error))
 
 
+def layout(folder: Path, split_name: str) -> list[tuple]:
+    """The calls of `read_file` that read a split of a folder of {train,val,test} files: a reader and its files."""
+    for name in SPLIT_NAMES[split_name]:
+        for ending, read in SPLIT_READERS.items():
+            if files := sorted([*folder.glob(f"{name}{ending}"), *folder.glob(f"{name}-*{ending}")]):
+                return [(read, file) for file in files]
+        for endings in PAIRS:
+            pair = [folder / f"{name}{ending}" for ending in endings]
+            if all(file.is_file() for file in pair):
+                return [(read_parallel, *pair)]
+    references = sorted(folder.glob("task1_ref[0-9].txt")) if split_name == "test" else []
+    if references:
+        return [(read_parallel, folder / "input.txt", *references)]
+    return [(read_text_pair, *pair) for pair in pairs_of_split(folder, split_name)]
+
+
 def read_folder(folder: Path, split_name: str) -> Records | None:
     """Records of a split in a folder of {train,val,test} files; None where there is none."""
-    for name in SPLIT_NAMES[split_name]:
-        for ending, read in (*READERS.items(), (".txt", read_json_lines), (".txt.gz", read_json_lines)):
-            if files := sorted([*folder.glob(f"{name}{ending}"), *folder.glob(f"{name}-*{ending}")]):
-                return (record for file in files for record in read_file(file, read))
-        source, target = folder / f"{name}.src", folder / f"{name}.tgt"
-        if source.is_file() and target.is_file():
-            return read_file(source, read_parallel, target)
-    if summaries := dict(pairs_of_split(folder, split_name)):
-        return read_each(summaries, lambda path: [read_text_pair(path, summaries[path])])
-    return None
+    calls = layout(folder, split_name)
+    return (record for call in calls for record in read_file(*call)) if calls else None
+
+
+_SPLIT_WORD = re.compile(r"(?<![a-z])(train|val|dev|test)(?:ing|id|idat(?:ion|ing))?(?![a-z])", re.IGNORECASE)
+
+
+def unread_files(folder: Path) -> list[str]:
+    """Name the files that look like those of a split and are not read, each with the reason or what to do."""
+    read = {name: [file for _, *files in layout(folder, name) for file in files] for name in SPLITS}
+    known, unread = {file for files in read.values() for file in files}, {}
+    for file in sorted(folder.glob("[!.]*")):
+        if (word := _SPLIT_WORD.search(file.name)) and file.is_file():
+            name = word[1].lower().replace("dev", "val")
+            unread[file] = f"{read[name][0].name} is" if read[name] else _better_name(name, file.name[word.end() :])
+    for place in {file.parent for file in known if ".summary." in file.name}:
+        for file in sorted(place.glob("[!.]*")):
+            if file.suffix in ENDINGS and not file.stem.upper().startswith(("README", "LICENSE")):
+                unread[file] = "without a text" if ".summary." in file.name else "without a summary"
+    return [f"{file.relative_to(folder)} ({why})" for file, why in unread.items() if file not in known]
+
+
+def _better_name(split_name: str, ending: str) -> str:
+    """Advise a name for a file of a split, whose name ends so."""
+    if ending.endswith(".bert.pt"):
+        return "PreSumm's, numbers of BERT's word pieces, not texts: give the texts that they were made from"
+    known = [*READERS, *(end for pair in PAIRS for end in pair)]
+    ending = next((end for end in known if ending.endswith(end)), "")
+    return f"name it {split_name}{ending}, or its pair is missing" if ending else "no layout that is known"

@@ -1,5 +1,6 @@
 """The registry of named corpora: facts from corpora.toml, and a decorator over functions that read a release."""
 
+import re
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -56,9 +57,14 @@ def corpus(name: str, **facts) -> Callable:
 
 
 def find_spec(dataset: str | Path) -> tuple[CorpusSpec | None, str]:
-    """The corpus of a name, or of NAME:FOLDER, and the folder."""
-    known = CORPORA if isinstance(dataset, str) else ()
+    """The corpus of a name, of its repository (OWNER/NAME) or of NAME:FOLDER, and the folder."""
+    known = CORPORA if isinstance(dataset, str) else {}
     name = max((name for name in known if f"{dataset}:".startswith(f"{name}:")), key=len, default="")
+    if not name and "/" in str(dataset) and not Path(dataset).exists():
+        repository = re.sub(r"^(https://)?(huggingface\.co/datasets|github\.com)/", "", str(dataset)).rstrip("/")
+        pattern = re.compile(rf"(?<![\w-]){re.escape(repository)}(?![\w-])")
+        names = [name for name, spec in known.items() if pattern.search(spec.how)]
+        return (CORPORA[names[0]], "") if names else (None, str(dataset))
     return CORPORA.get(name), str(dataset)[len(name) + 1 :] if name else str(dataset)
 
 

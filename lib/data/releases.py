@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 from lib.data.documents import SPLITS, CorpusError
 from lib.data.jats import jats_articles
 from lib.data.pieces import Pieces
-from lib.data.readers import SPLIT_NAMES, Records, read_csv, read_each, read_file, read_folder, read_parallel
+from lib.data.readers import Records, read_csv, read_each, read_file, read_folder
 from lib.data.registry import LeftOut, corpus
 from lib.data.sentences import split_sentences
 from lib.data.vocabulary import TITLE_END
@@ -284,7 +284,7 @@ def read_wikihow(folder: Path, split_name: str) -> Records:
         lines = (folder / f"all_{name}.txt").read_text(encoding="utf-8-sig").splitlines()
         titles[name] = set(map(_title_key, lines))
     listed = set.union(*titles.values())
-    for _, number, row in read_file(path, read_csv):
+    for _, number, row in read_file(read_csv, path):
         title = "" if isinstance(row, InputError) else _title_key(row["title"])
         if isinstance(row, InputError):
             yield path, number, row
@@ -309,22 +309,8 @@ def _title_key(title: str) -> str:
 
 @corpus("gigaword")
 def read_gigaword(folder: Path, split_name: str) -> Records | None:
-    kinds = (("src", "tgt"), ("article", "title"), ("article.filter", "title.filter"))
-    files = [(f"{name}.{a}.txt", f"{name}.{b}.txt") for name in SPLIT_NAMES[split_name] for a, b in kinds]
-    if split_name == "test":
-        files.append(("input.txt", "task1_ref0.txt"))
-    for source, target in files:
-        for inside in (folder, folder / "train", folder / "Giga"):
-            if (inside / source).is_file() and (inside / target).is_file():
-                return read_file(inside / source, read_parallel, inside / target)
-    return None
-
-
-@corpus("duc2004")
-def read_duc(folder: Path, split_name: str) -> Records | None:
-    if split_name != "test":
-        return None
-    return read_file(folder / "input.txt", read_parallel, *sorted(folder.glob("task1_ref[0-9].txt")))
+    insides = (folder, folder / "train", folder / "Giga")
+    return next((records for inside in insides if (records := read_folder(inside, split_name))), None)
 
 
 # --------------------------------------------------------------------------------------------------------- WikiSum
