@@ -1077,7 +1077,7 @@ for name, every in scores.items():
         means[name][f"L' = {n}"] = longest_common_recall(best, wanted).mean()
 panel = {
     "series": {name: [counts, list(row.values())] for name, row in means.items()},
-    "dashed": ["by the labels"],
+    "styles": {"by the labels": "o--"},
     "xlabel": "best paragraphs, L'",
     "ylabel": "ROUGE-L recall",
     "ticks": counts,
