@@ -38,7 +38,7 @@ from lib.data.corpora import load_corpus
 from lib.data.vocabulary import BOS, EOS, PAD, Vocabulary
 from lib.evaluation.baselines import lexrank
 from lib.evaluation.bootstrap import interval, paired_bootstrap
-from companion.studies.links import SentenceLists
+from companion.studies.windows import SentenceLists
 from lib.evaluation.rouge import repeated_ngrams, rouge
 from companion.studies.repetition import log_prob_after
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
@@ -1229,7 +1229,9 @@ for label, values in drawn.items():
         for name, means_of in values.items()
     }
     styles = dict.fromkeys(series, "-")
-    panels.append({"series": series, "styles": styles, "xlabel": label, "ylabel": "resamples"})
+    panels.append(
+        {"series": series, "styles": styles, "xlabel": label, "ylabel": "resamples"}
+    )
 panels[1]["series"]["no difference"] = [[0, 0], [0, 250]]
 panels[1]["styles"]["no difference"] = "k:"
 caption = "2,000 resamples: two means, and their difference."

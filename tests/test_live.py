@@ -25,8 +25,19 @@ from companion.live.page import (
 from companion.live.pointer import LivePointer
 from companion.live.towns import SCRIPTS
 from companion.pages.dispatches import made_up_dispatches
-from companion.tasks.town_clusters import FACT_PLACES, TOWN_PIECES, TOWNS, VALUES, town_cluster, town_document
-from companion.tasks.towns import kind_of, open_towns, rows_about, unseen_towns, write_towns
+from companion.tasks.towns import (
+    FACT_PLACES,
+    TOWN_PIECES,
+    TOWNS,
+    VALUES,
+    kind_of,
+    open_towns,
+    rows_about,
+    town_cluster,
+    town_document,
+    unseen_towns,
+    write_towns,
+)
 from lib.data.batch import make_batch
 from lib.data.documents import Document
 from lib.data.vocabulary import SLIDE, SLIDE_SYMBOL, Vocabulary

@@ -11,8 +11,16 @@ import torch
 from companion.live.__main__ import main
 from companion.live.page import LivePaper, write_live_page
 from companion.pages.towns import town_writing
-from companion.tasks.town_clusters import FACT_PLACES, TOWN_PIECES, town_document
-from companion.tasks.towns import batch_of, kind_of, open_towns, unseen_towns, write_towns
+from companion.tasks.towns import (
+    FACT_PLACES,
+    TOWN_PIECES,
+    batch_of,
+    kind_of,
+    open_towns,
+    town_document,
+    unseen_towns,
+    write_towns,
+)
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.documents import Document
 from lib.data.vocabulary import BOS, EOS, SLIDE

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from companion.studies import retrain, windows
-from companion.studies.links import MEASURES, SentenceLists, copied_from, rank_of
 from companion.studies.repetition import log_prob_after
+from companion.studies.windows import MEASURES, SentenceLists, copied_from, rank_of
 from companion.studies.word_dependence import embeddings_of, encoder_states, interaction, reach
 from lib.data.batch import EncodedDocument
 from lib.data.documents import Document

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from companion.live.page import LAYERS, PAGE, live_page, module_name, packed, scripts
-from companion.tasks.town_clusters import FACT_PLACES, TOWN_PIECES, TOWNS, VALUES, TownCluster
-from companion.tasks.towns import open_towns, unseen_towns
+from companion.tasks.towns import FACT_PLACES, TOWN_PIECES, TOWNS, VALUES, TownCluster, open_towns, unseen_towns
 from lib.data.vocabulary import CLUSTER_SYMBOLS, SPECIALS
 from lib.decoding.search import DecodeConfig
 from lib.models.hierarchical_transformer import HierarchicalTransformer
