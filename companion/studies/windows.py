@@ -156,14 +156,10 @@ def chunks_of(document: EncodedDocument, cuts: Sequence[int]) -> list[EncodedDoc
     return parts
 
 
-def _first_and_last(document: EncodedDocument, count: int) -> list[EncodedDocument]:
-    return chunks_of(document, equal_cuts(document, count))[:: max(1, count - 1)]
-
-
 CHUNKS: dict[str, Callable[[EncodedDocument, int], list[EncodedDocument]]] = {
     "equal chunks": lambda document, count: chunks_of(document, equal_cuts(document, count)),
     "chunks of whole sentences": lambda document, count: chunks_of(document, sentence_cuts(document, count)),
-    "first and last chunk": _first_and_last,
+    "first and last chunk": lambda document, count: CHUNKS["equal chunks"](document, count)[:: max(1, count - 1)],
 }
 ORDERS = {"conclusion first": (2, 0, 1), "conclusion in the middle": (0, 2, 1), "conclusion last": (0, 1, 2)}
 AGAINST = dict.fromkeys(ORDERS, "as they are") | {"conclusion last": "conclusion in the middle"}
@@ -258,7 +254,8 @@ class SentenceLists:
         return [*self.reference, *self.source]
 
     def similarities(self, vectors: np.ndarray, aggregate: str = "sum") -> np.ndarray:
-        """(2), (3): [S, L]."""
+        """(2), (3): [S, L]. aggregate: "sum", cosines of sums of vectors, as in the article; "mean", dot products of
+        means of vectors of length 1, as in the author's code."""
         summary, source = ((np.concatenate(s), np.array([len(x) for x in s])) for s in (self.reference, self.source))
         return similarities(summary, source, vectors, aggregate)
 
@@ -272,16 +269,6 @@ class SentenceLists:
         sources = [other.tolist() for other in self.source]
         found = [(i, copied_from(sentence.tolist(), sources)) for i, sentence in enumerate(self.reference)]
         return [(i, j) for i, j in found if j is not None]
-
-
-def by_sums(sentences: SentenceLists, vectors: np.ndarray) -> np.ndarray:
-    """Cosines of sums of word vectors [V, width], as in the article: [S, L]."""
-    return sentences.similarities(vectors)
-
-
-def by_means(sentences: SentenceLists, vectors: np.ndarray) -> np.ndarray:
-    """Dot products of means of vectors of length 1, as in the author's code: [S, L]."""
-    return sentences.similarities(vectors, "mean")
 
 
 def by_centred_sums(sentences: SentenceLists, vectors: np.ndarray) -> np.ndarray:
@@ -316,7 +303,9 @@ def by_tfidf(sentences: SentenceLists, _: np.ndarray) -> np.ndarray:
 Measure = Callable[[SentenceLists, np.ndarray], np.ndarray]  # of sentences and word vectors [V, width]: [S, L]
 OF_WORDS = "word counts", "tf-idf"  # measures that use word vectors only to know which words are known
 MEASURES: dict[str, Measure] = {
-    "sums": by_sums, "means": by_means, "sums, centred": by_centred_sums, "sums, by rarity": by_rare_words,
+    "sums": SentenceLists.similarities,
+    "means": lambda sentences, vectors: sentences.similarities(vectors, "mean"),
+    "sums, centred": by_centred_sums, "sums, by rarity": by_rare_words,
     "word counts": by_counts, "tf-idf": by_tfidf,
 }  # fmt: skip
 
