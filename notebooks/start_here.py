@@ -45,7 +45,7 @@ from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from companion.pages.checks import Checks
 from companion.pages.diagrams import show_model
 from companion.pages.figures import beam_tree, lines, word_maps
-from companion.live.pointer import LivePointer
+from companion.live.page import LivePointer
 from companion.pages.measured import task_table
 from companion.pages.shown import (
     PageFigures,

@@ -302,9 +302,11 @@ def right_under_cuts(
 @torch.no_grad()
 def towns_under_cuts(model: HierarchicalTransformer) -> dict[str, float]:
     """Facts right with longer inputs, and under cuts."""
-    rows = [rows_about(unseen_towns(), own) for own in (True, False)]
+    answer, others = (rows_about(unseen_towns(), own) for own in (True, False))
     found = {f"right, {12 * groups} paragraphs": facts_written(model, groups=groups)["right"] for groups in (2, 4)}
-    return found | right_under_cuts(model, *rows, lambda change: facts_written(model, change=change)["right"])
+    return found | right_under_cuts(
+        model, answer, others, lambda change: facts_written(model, change=change)["right"]
+    )
 
 
 def rows_about(clusters: list[TownCluster], own: bool) -> Tensor:
