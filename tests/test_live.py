@@ -2,7 +2,6 @@
 
 import json
 import re
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -26,15 +25,16 @@ from companion.live.page import (
 )
 from companion.pages.dispatches import made_up_dispatches
 from companion.tasks import towns
+from companion.tasks.windows import LEFT_OUT
 from lib.data.batch import make_batch
 from lib.data.documents import Document
 from lib.data.vocabulary import SLIDE, SLIDE_SYMBOL, Vocabulary
 from lib.decoding.search import DecodeConfig
-from lib.evaluation.interventions import NOTHING, Change, changes_of, decoder_sees, without_unit
+from lib.evaluation.interventions import NOTHING, Change, changes_of, configured, decoder_sees, without_unit
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.models.read_again import ReadAgain, ReadAgainConfig
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from lib.models.windowed import Windowed, WindowedConfig, count_windows
+from lib.models.windowed import Windowed, WindowedConfig
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.read_again.headlines import HeadlineOptions
 from lib.papers.windowed.windows import ArticleOptions
@@ -49,32 +49,6 @@ HOSTILE = "</script><!--<script>\u2028\"'&amp;\\u003c [DATA] [CODE] <img src=x o
 
 
 # ------------------------------------------------------------------------------------------------------- the models
-
-
-@contextmanager
-def as_kind(model, kind, **config):
-    """The model as one of another class, with another configuration, for a while."""
-    own = type(model), model.config
-    model.__class__, model.config = kind, replace(model.config, **config)
-    try:
-        yield
-    finally:
-        model.__class__, model.config = own
-
-
-class Stays(Windowed):
-    def _windows(self, tokens, state):
-        return torch.zeros_like(tokens)
-
-
-class SeesAll(Windowed):
-    def _last_window(self, lengths):
-        return count_windows(lengths, *self.sizes) - 1
-
-
-def seeing_all(model):
-    SeesAll.sizes = model.config.window, model.config.stride
-    return as_kind(model, SeesAll, window=None, stride=None)
 
 
 def without_slot(state, _):
@@ -136,9 +110,9 @@ CASES = {
         "alpha",
         {"no copying": {"copying": False}, "first unit erased": {}},
         {
-            "stays": ({"stays": True}, MOVED(model=lambda model: as_kind(model, Stays))),
-            "static": ({"windowing": "static"}, MOVED(model=lambda m: as_kind(m, Windowed, windowing="static"))),
-            "everything in sight": ({"everything": True}, MOVED(model=seeing_all)),
+            "stays": ({"stays": True}, MOVED(model=LEFT_OUT["sliding"])),
+            "static": ({"windowing": "static"}, MOVED(model=configured(windowing="static"))),
+            "everything in sight": ({"everything": True}, MOVED(model=LEFT_OUT["window"])),
             "second unit erased": ({}, SECOND_ERASED),
         },
         {"no copying": "uncopied", "stays": "stays", "static": "static", "everything in sight": "everything"},

@@ -1,5 +1,5 @@
 """Self-contained HTML pages in which models read and write: their weights and equations in the reader's browser,
-without a network. A page of a trained run, one of the models of the towns, and the frame of a small pointer-generator.
+without a network: a page of a trained run, of the models of the towns, and the frame of a small pointer-generator.
 
 The scripts are in `companion/live/static`: products of matrices, layers, beam search, the models, and the pages. The
 texts that a page offers are cut into sentences and words here; only a reader's own text is cut in the browser.

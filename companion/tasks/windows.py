@@ -16,7 +16,7 @@ from companion.tasks.task import Task, learn
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.data.vocabulary import EOS, SLIDE
 from lib.decoding.search import DecodeConfig, beam_search
-from lib.evaluation.interventions import hooks
+from lib.evaluation.interventions import configured, hooks
 from lib.models.windowed import Windowed, WindowedConfig, count_windows
 
 VOCABULARY, WINDOW, STRIDE, WORDS = 60, 20, 16, 4  # ids; words of a window, from one to the next, of a fact
@@ -88,9 +88,9 @@ def _by_length(mode: str, seed: int) -> dict[str, float]:
 @contextmanager
 def _attend_to_all(model: Windowed) -> Iterator[None]:
     """Attention to the whole text. Windows are counted, so that symbols can be written."""
-    config = replace(model.config, window=None, stride=None)
-    last_window = lambda lengths: count_windows(lengths, WINDOW, STRIDE) - 1  # noqa: E731
-    with patch.object(model, "config", config), patch.object(model, "_last_window", last_window):
+    sizes = model.config.window, model.config.stride
+    last_window = lambda lengths: count_windows(lengths, *sizes) - 1  # noqa: E731
+    with configured(window=None, stride=None)(model), patch.object(model, "_last_window", last_window):
         yield
 
 
