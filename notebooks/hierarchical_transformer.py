@@ -75,7 +75,7 @@ from companion.pages.shown import (
 )  # fmt: skip
 from companion.pages.measured import summary_table
 from companion.pages.towns import (
-    cuts_table, graph_density, hops_table, town_frames, town_graphs, towns_table,
+    cuts_table, hops_table, town_frames, town_graphs, towns_table,
 )  # fmt: skip
 from lib.papers import open_run, resolve
 from lib.papers.hierarchical_transformer.graphs import (
@@ -1259,7 +1259,15 @@ r"""
 How much could a graph change? The share of the pairs of paragraphs that each graph joins:
 """
 
+
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+def graph_density(graph):
+    """The share of pairs that G joins, and a paragraph's mean weight on itself (24)."""
+    own, pairs = graph.diagonal(), len(graph) * (len(graph) - 1)
+    joined = ((graph > 0).sum() - (own > 0).sum()) / pairs
+    return joined, (own / graph.sum(1)).mean()
+
+
 densities = {}
 for kind in () if options.flat or choice.corpus.ranked else ("similarity", "discourse"):
     with_graph = replace(trained.encoder, options=replace(options, graph=kind))

@@ -148,25 +148,6 @@ def _describe_line(name: str, x: Sequence[float], y: Sequence[float]) -> str:
     return f"{name} from {y[0]:.3g} at {x[0]:g} to {y[-1]:.3g} at {x[-1]:g}"
 
 
-def loss_terms(metrics: list[dict]) -> dict[str, dict[str, tuple[list, list]]]:
-    """{term: {split: (steps, values)}} of a run's losses, without the weighted sum of all."""
-    terms = {}
-    for term in [k for k in metrics[0] if k not in ("step", "split", "seconds", "loss")]:
-        by_split = {split: [m for m in metrics if m["split"] == split and term in m] for split in ("train", "val")}
-        terms[term] = {
-            s: ([m["step"] for m in logged], [m[term] for m in logged]) for s, logged in by_split.items() if logged
-        }
-    return terms
-
-
-def describe_losses(metrics: list[dict], **_: Any) -> str:
-    parts = [
-        f"{term}: " + ", ".join(_describe_line(split, *points) for split, points in splits.items())
-        for term, splits in loss_terms(metrics).items()
-    ]
-    return f"Losses over steps. {'; '.join(parts)}."
-
-
 def describe_lines(panels: Sequence[dict], **_: Any) -> str:
     def describe(panel: dict) -> str:
         series = ", ".join(_describe_line(name, *points) for name, points in panel["series"].items())
@@ -249,40 +230,11 @@ def attention_maps(
     return figure
 
 
-@described_by(describe_losses)
-def loss_curves(metrics: list[dict], hours: float = 0.0, halved: Sequence[float] = ()) -> Figure:
-    """Every loss term over the steps, training as a line and validation, where it has the term, as points. A term
-    that falls to less than a hundredth has a logarithmic axis.
-
-    hours: that all steps took, to be shown in place of them.
-    halved: steps after which the learning rate is halved, dotted lines.
-    """
-    last = metrics[-1]["step"]
-    unit, time = ("hours", hours) if hours >= 1 else ("minutes", 60 * hours)
-    label, pace = (f"{unit} ({last:,} steps)", time / last) if hours else ("step", 1)
-    terms = loss_terms(metrics)
-    figure, axes = plt.subplots(1, len(terms), figsize=(max(4.4, 3.4 * len(terms)), 2.6), squeeze=False)
-    for ax, (term, splits) in zip(axes.flat, terms.items()):
-        for split, (steps, values) in splits.items():
-            style = "-" if split == "train" else "o--"
-            ax.plot([pace * step for step in steps], values, style, label=split, markersize=4)
-        for step in halved:
-            ax.axvline(pace * step, color="0.6", linestyle=":", linewidth=1)
-        ax.set(title=term, xlabel=label)
-        every = [value for _, values in splits.values() for value in values]
-        if 0 < 100 * min(every) < max(every):
-            ax.set_yscale("log")
-        elif ax.get_ylim()[0] < 0.2 * ax.get_ylim()[1]:  # nothing is lost when the axis begins at 0
-            ax.set_ylim(bottom=0)
-    axes[0, 0].legend(frameon=False)
-    return figure
-
-
 @described_by(describe_lines)
 def lines(panels: list[dict], width: float = 5.0) -> Figure:
     """Lines side by side; each panel is {"series": {name: [x, y]}, "xlabel", "ylabel"} and perhaps "title", "xscale",
-    "yscale", "styles": {name: matplotlib's format}, "ticks" of x, "zero": whether y begins there, and "spread":
-    {name: [low, high]}, what repeated measurements gave at each x. Names are in the first panel that has them."""
+    "yscale", "styles": {name: matplotlib's format}, "marks" and "ticks" of x, "zero": whether y begins there, and
+    "spread": {name: [low, high]}, what repeated measurements gave at each x. Names are in the first panel that has them."""
     figure, axes = plt.subplots(1, len(panels), figsize=(width * len(panels), 3.1), squeeze=False)
     for ax, panel in zip(axes.flat, panels):
         for name, (x, y) in panel["series"].items():
@@ -292,6 +244,8 @@ def lines(panels: list[dict], width: float = 5.0) -> Figure:
                 ax.vlines(x, low, high, color=line.get_color(), linewidth=5, alpha=0.35)
         ax.set(title=panel.get("title", ""), xlabel=panel["xlabel"], ylabel=panel["ylabel"])
         ax.set(xscale=panel.get("xscale", "linear"), yscale=panel.get("yscale", "linear"))
+        for x in panel.get("marks", ()):
+            ax.axvline(x, color="0.6", linestyle=":", linewidth=1)
         if panel.get("zero"):
             ax.set_ylim(bottom=0)
         if "ticks" in panel:

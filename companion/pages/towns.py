@@ -3,7 +3,6 @@
 
 from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
 import torch
 
@@ -96,11 +95,3 @@ def town_graphs(model: HierarchicalTransformer, cluster: TownCluster) -> list[di
         {"title": title, "values": weights[order][:, order], "rows": names, "columns": names}
         for title, weights in panels.items()
     ]
-
-
-def graph_density(graph: np.ndarray) -> tuple[float, float]:
-    """Compute of a graph [P, P] with P > 1 the share of pairs of paragraphs that it joins, and the mean weight that a
-    paragraph has on itself, rows scaled to sum to 1 (equation 24)."""
-    own = graph.diagonal()
-    pairs = len(graph) * (len(graph) - 1)
-    return ((graph > 0).sum() - (own > 0).sum()) / pairs, (own / graph.sum(1)).mean()
