@@ -104,7 +104,7 @@ CASES = {
         ArticleOptions(vocab_size=VOCAB, window=4, stride=3),
         WITH_SLIDES,
         [
-            {}, {"window": None, "stride": None}, {"windowing": "static"}, {"windowing": "static", "reading": "code"},
+            {}, {"window": None, "stride": None}, {"windowing": "static"},
             {"encode": "stream"}, {"encode": "stream", "stride": 4}, {"encode": "stream", "windowing": "static"},
         ],
         "alpha",

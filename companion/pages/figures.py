@@ -234,7 +234,8 @@ def attention_maps(
 def lines(panels: list[dict], width: float = 5.0) -> Figure:
     """Lines side by side; each panel is {"series": {name: [x, y]}, "xlabel", "ylabel"} and perhaps "title", "xscale",
     "yscale", "styles": {name: matplotlib's format}, "marks" and "ticks" of x, "zero": whether y begins there, and
-    "spread": {name: [low, high]}, what repeated measurements gave at each x. Names are in the first panel that has them."""
+    "spread": {name: [low, high]}, what repeated measurements gave at each x. A name is in the first
+    panel that has it."""
     figure, axes = plt.subplots(1, len(panels), figsize=(width * len(panels), 3.1), squeeze=False)
     for ax, panel in zip(axes.flat, panels):
         for name, (x, y) in panel["series"].items():
