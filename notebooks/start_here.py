@@ -40,7 +40,7 @@ from lib.evaluation.baselines import lexrank
 from lib.evaluation.bootstrap import interval, paired_bootstrap
 from companion.studies.windows import SentenceLists
 from lib.evaluation.rouge import repeated_ngrams, rouge
-from companion.studies.repetition import log_prob_after
+from lib.evaluation.interventions import log_probs
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from companion.pages.checks import Checks
 from companion.pages.diagrams import show_model
@@ -798,16 +798,22 @@ r"""
 Does repetition feed itself? The first sentence of a reference is read to the model after itself, and after the second sentence:
 """
 
+
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+def log_prob(document, *sentences):
+    """log P of sentences as the beginning of a document's summary."""
+    words = np.concatenate(sentences)
+    (of_word,) = log_probs(run.model, [replace(document, target=words)])
+    return of_word * len(words)
+
+
 values = []
 for document in run.encode(papers[:15]):
     one, other, *_ = SentenceLists.of(document, lower=True).reference
-    values.append(
-        [
-            log_prob_after(run.model, document, one, before)
-            for before in ([other], [one], [one, one])
-        ]
-    )
+    values.append([
+        (log_prob(document, *before, one) - log_prob(document, *before)) / len(one)
+        for before in ([other], [one], [one, one])
+    ])  # fmt: skip
 after_other, after_itself, after_two = np.array(values).T
 change = paired_bootstrap(after_other, after_itself, seed)
 again = paired_bootstrap(after_itself, after_two, seed)

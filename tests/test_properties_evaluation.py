@@ -13,7 +13,6 @@ import torch
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from companion.studies.repetition import log_prob_after
 from lib.evaluation.baselines import lexrank, oracle
 from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.evaluation.interventions import Change, changes_of, log_probs
@@ -302,7 +301,6 @@ def test_changes_of_nothing(name, texts, size, random, word):
         "order": log_probs(model, [texts[i] for i in order], batch_size=size)[np.argsort(order)],
         "nothing": log_probs(model, texts, changes_of(model)["nothing"]),
         "padding": log_probs(model, texts, in_the_padding(word)),
-        "no repetition": [log_prob_after(model, text, text.target) for text in texts],
     }
     if "slots permuted" in changes_of(model):
         slots = random.sample(range(model.config.slots), model.config.slots)
