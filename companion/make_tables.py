@@ -16,9 +16,8 @@ import shlex
 from argparse import Namespace
 from pathlib import Path
 
-from companion.results.kept import keep, render
+from companion.results.kept import SCORES, keep, read_table_scores, render, write_table_scores
 from companion.results.numbers import REFERENCES, make_table, page_table, support_table
-from companion.results.scores_file import SCORES, read_table_scores, write_table_scores
 from companion.results.tables import TABLES
 from companion.results.text import markdown
 from lib.system.command_line import command_parser, plain_errors

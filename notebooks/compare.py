@@ -65,7 +65,7 @@ from companion.pages.shown import (
     figures_folder,
     show_tables,
 )
-from companion.pages.summaries import summary_row, support_row
+from companion.pages.measured import summary_row, support_row
 from lib.papers import PAPERS
 from lib.evaluation.scores import score_systems
 from lib.system.files import trained_folder, work_folder, write_json

@@ -45,7 +45,7 @@ import torch
 
 from lib.data.batch import EncodedDocument, make_batch, rows_of
 from lib.data.corpora import anthology_year, load_corpus
-from companion.tasks.town_clusters import (
+from companion.tasks.towns import (
     FACT_PLACES,
     TOWN_PIECES,
     same_town,
@@ -65,7 +65,7 @@ from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
 from companion.pages.checks import Checks, gradients
 from companion.pages.diagrams import show_model
 from companion.pages.figures import lines, word_maps
-from companion.pages.measured import lost_table, task_results
+from companion.pages.measured import lost_table, task_table
 from companion.pages.choice import choose, compare_means
 from companion.pages.runs import (
     loss_figure, nll_by_text, run_facts, train_or_load,
@@ -73,9 +73,9 @@ from companion.pages.runs import (
 from companion.pages.shown import (
     PageFigures, Passages, clip, figures_folder, show_tables,
 )  # fmt: skip
-from companion.pages.summaries import summary_table
+from companion.pages.measured import summary_table
 from companion.pages.towns import (
-    cuts_table, graph_density, hops_table, shares, town_frames, town_graphs, towns_table,
+    cuts_table, hops_table, town_frames, town_graphs, towns_table,
 )  # fmt: skip
 from lib.papers import open_run, resolve
 from lib.papers.hierarchical_transformer.graphs import (
@@ -151,7 +151,7 @@ with 262,855 parameters and **without copying**.
 
 ## Global layers know which town is meant
 
-Each row of the table is a model from which one thing is taken, trained like HT: batches of 32 new clusters, Adam at 0.001, 1,000 steps, three seeds (`python -m companion.solve towns`). The facts are those of 200 unseen clusters. A wrong one is *the other town's*, *a minority's* of the snippets about the right town, or stands *nowhere*.
+Each row of the table is a model from which one thing is taken, trained like HT: batches of 32 new clusters, Adam at 0.001, 1,000 steps, three seeds (`python -m companion.solve towns`). The facts are those of 200 unseen clusters. A wrong one is *the other town's*, *a minority's* of the snippets about the right town, or stands *nowhere*. *Flat* models read all pieces in one row, with `<P>` between paragraphs if they have *separators*. *Graph of towns*: one head has a graph, (24), which is 1 for the same town.
 
 <details><summary>Predict: how many facts are right without global layers, without local ones, with all paragraphs in one flat row, or with one pooling head? What is written in place of the others?</summary>
 
@@ -161,8 +161,7 @@ HT does, and so do the models with a graph and without paragraph positions: the 
 """
 
 # %% slideshow={"slide_type": "subslide"}
-solved = task_results("towns")
-towns_table(solved)
+towns_table()
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
@@ -170,9 +169,8 @@ r"""
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-for paragraphs in (24, 48):
-    right = shares(solved["HT"][f"right, {paragraphs} paragraphs"])
-    print(f"facts right with {paragraphs} paragraphs, by seed: {right}")
+longer = {f"{n} paragraphs": f"right, {n} paragraphs" for n in (24, 48)}
+task_table("towns", longer, {"HT": "HT"}, by_seed=True)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -188,26 +186,12 @@ It depends on the seed. A cut that costs one seed half of its answers or more co
 """
 
 # %% slideshow={"slide_type": "subslide"}
-named = task_results("named")
-cuts_table(solved["HT"], named["HT"])
+cuts_table()
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** Without any look at the title, about half of the facts are right (40 to 52%). But *where* a model looks at it differs from seed to seed, so a picture of one head explains one run. What all seeds share is the decoder: from the paragraphs with the answer alone it writes most of it right, from the others it writes what those say.
 
-## Ranking can do the same before the model reads
-
-The paper's other idea is a ranker, (1) to (6). In the smaller task it can put the named paragraph first:
-"""
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-written = {row: found["right"] for row, found in named.items() if "right" in found}
-ranked = {row: shares(right) for row, right in written.items()}
-pd.DataFrame({"named: summaries right": ranked})
-
-# %% [markdown] slideshow={"slide_type": "notes"}
-r"""
-**What to see.** Without the ranker, the model without global layers guesses one of five paragraphs. With it, both models know where to look.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -729,7 +713,7 @@ A global layer is one step on the graph, so two hops take two layers. With the g
 """
 
 # %% slideshow={"slide_type": "subslide"}
-hops_table(task_results("hops"))
+hops_table()
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
@@ -1077,7 +1061,7 @@ for name, every in scores.items():
         means[name][f"L' = {n}"] = longest_common_recall(best, wanted).mean()
 panel = {
     "series": {name: [counts, list(row.values())] for name, row in means.items()},
-    "dashed": ["by the labels"],
+    "styles": {"by the labels": "o--"},
     "xlabel": "best paragraphs, L'",
     "ylabel": "ROUGE-L recall",
     "ticks": counts,
@@ -1275,7 +1259,15 @@ r"""
 How much could a graph change? The share of the pairs of paragraphs that each graph joins:
 """
 
+
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+def graph_density(graph):
+    """The share of pairs that G joins, and a paragraph's mean weight on itself (24)."""
+    own, pairs = graph.diagonal(), len(graph) * (len(graph) - 1)
+    joined = ((graph > 0).sum() - (own > 0).sum()) / pairs
+    return joined, (own / graph.sum(1)).mean()
+
+
 densities = {}
 for kind in () if options.flat or choice.corpus.ranked else ("similarity", "discourse"):
     with_graph = replace(trained.encoder, options=replace(options, graph=kind))
@@ -1352,7 +1344,7 @@ r"""
 | Paragraph positions help | not seen | +0.61 | +0.00 [-0.43, +0.40], two epochs | all right without |
 | Several pooling heads help | not seen | +0.92 | -0.41 [-0.80, -0.05], two epochs | one head: two seeds of three |
 | A graph can stand in for a head | suggested | -0.02 | +0.08 [-0.35, +0.50]; short texts, three seeds: -0.24 [-1.10, +0.58] | all right; two hops need it |
-| The ranker is above similarity | not seen | +14.52 recall | +1.22, a hundred papers; by the labels +4.58 | *named*: first in all clusters while paragraphs are short |
+| The ranker is above similarity | not seen | +14.52 recall | +1.22, a hundred papers; by the labels +4.58 | |
 | More paragraphs at test time help | not seen | +0.71 | -1.06 [-3.16, +0.91], 20 papers | 48 for 12: 98 to 100% |
 | The model is above Lead | not seen | +2.60 | -4.73; with copying +7.87 | |
 

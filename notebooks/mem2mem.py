@@ -88,7 +88,7 @@ from companion.pages.shown import (
     figures_folder,
     show_tables,
 )
-from companion.pages.summaries import summary_table
+from companion.pages.measured import summary_table
 from companion.results.tables import TRAINED
 from companion.tasks.memory import GATES, MemoryAlone, learn_planted, unseen_documents
 

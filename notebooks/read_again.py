@@ -61,7 +61,7 @@ from companion.pages.shown import (
     show_tables,
 )
 from companion.pages.steps import Step, best_words, decoding_frames
-from companion.pages.summaries import summary_table
+from companion.pages.measured import summary_table
 from lib.papers.read_again.headlines import HeadlineOptions
 from companion.pages.dispatches import made_up_dispatches
 from companion.results.kept import kept_table

@@ -38,20 +38,14 @@ from lib.data.corpora import load_corpus
 from lib.data.vocabulary import BOS, EOS, PAD, Vocabulary
 from lib.evaluation.baselines import lexrank
 from lib.evaluation.bootstrap import interval, paired_bootstrap
-from companion.studies.links import SentenceLists
+from companion.studies.windows import SentenceLists
 from lib.evaluation.rouge import repeated_ngrams, rouge
-from companion.studies.repetition import log_prob_after
+from lib.evaluation.interventions import log_probs
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from companion.pages.checks import Checks
 from companion.pages.diagrams import show_model
-from companion.pages.figures import (
-    beam_tree,
-    dot_plots,
-    histograms,
-    number_grid,
-    word_maps,
-)
-from companion.live.pointer import LivePointer
+from companion.pages.figures import beam_tree, lines, word_maps
+from companion.live.page import LivePointer
 from companion.pages.measured import task_table
 from companion.pages.shown import (
     PageFigures,
@@ -782,11 +776,13 @@ for how, words in written.items():
         torch.tensor(repeated_share(words)), torch.tensor(repeated / count), "(13)", how
     )
     grams = list(enumerate(zip(words, words[1:], words[2:]), start=1))
-    pairs = [[i, j] for i, a in grams for j, b in grams if a == b and i != j]
+    pairs = [[i, j] for i, a in grams for j, b in grams if a == b]
     title = f"{how}\n{repeated} of {count} are repetitions ({repeated / count:.0%})"
-    panels.append({"title": title, "pairs": pairs, "length": len(grams)})
-caption = "Two summaries of one paper: a dot where two trigrams are the same."
-figures.show(dot_plots, caption, "start_repetition", panels=panels, unit="trigram")
+    series = {"equal trigrams": list(zip(*pairs))}
+    panel = {"title": title, "series": series, "styles": {"equal trigrams": "."}}
+    panels.append({**panel, "xlabel": "trigram", "ylabel": "trigram"})
+caption = "Two summaries of one paper: a dot where two trigrams are the same. On the diagonal each is compared with itself."
+figures.show(lines, caption, "start_repetition", panels=panels)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 words = written["plain beam search"]
@@ -797,21 +793,27 @@ checks.line(
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see in Figure 4.** Each pair of equal trigrams has two dots, and a repeated passage is a line beside the diagonal. On the right trigram blocking has made the plot empty, as it must. But the rule does not make the summary true, and it also bars what would rightly be said twice.
+**What to see in Figure 4.** Each pair of equal trigrams has two dots, and a repeated passage is a line beside the diagonal. On the right trigram blocking has left only the diagonal, as it must. But the rule does not make the summary true, and it also bars what would rightly be said twice.
 
 Does repetition feed itself? The first sentence of a reference is read to the model after itself, and after the second sentence:
 """
 
+
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+def log_prob(document, *sentences):
+    """log P of sentences as the beginning of a document's summary."""
+    words = np.concatenate(sentences)
+    (of_word,) = log_probs(run.model, [replace(document, target=words)])
+    return of_word * len(words)
+
+
 values = []
 for document in run.encode(papers[:15]):
     one, other, *_ = SentenceLists.of(document, lower=True).reference
-    values.append(
-        [
-            log_prob_after(run.model, document, one, before)
-            for before in ([other], [one], [one, one])
-        ]
-    )
+    values.append([
+        (log_prob(document, *before, one) - log_prob(document, *before)) / len(one)
+        for before in ([other], [one], [one, one])
+    ])  # fmt: skip
 after_other, after_itself, after_two = np.array(values).T
 change = paired_bootstrap(after_other, after_itself, seed)
 again = paired_bootstrap(after_itself, after_two, seed)
@@ -995,13 +997,14 @@ while i and j:
     else:
         i, j = (i, j - 1) if L[i][j - 1] > L[i - 1][j] else (i - 1, j)
 caption = "The longest common subsequence: L of all prefixes, and a way back from the last number; dark: a shared word."
-named = {
-    "rows": ["", *reference],
-    "columns": ["", *changed],
-    "ylabel": "reference",
-    "xlabel": "summary",
-}
-figures.show(number_grid, caption, "start_lcs", values=L, path=path, hits=hits, **named)
+shades = np.zeros((len(L), len(L[0])))
+shades[tuple(zip(*path))] = 0.25
+shades[tuple(zip(*hits))] = 0.8
+panel = {
+    "title": "", "values": L, "shades": shades, "rows": ["", *reference], "columns": ["", *changed],
+    "ylabel": "reference", "xlabel": "summary",
+}  # fmt: skip
+figures.show(word_maps, caption, "start_lcs", panels=[panel], zeros=True)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
@@ -1226,13 +1229,19 @@ drawn = {
 panels = []
 for label, values in drawn.items():
     edges = np.histogram_bin_edges(np.concatenate(list(values.values())), 50)
-    counts = {
-        name: np.histogram(means_of, edges)[0] for name, means_of in values.items()
+    middles = (edges[1:] + edges[:-1]) / 2
+    series = {
+        name: [middles, np.histogram(means_of, edges)[0]]
+        for name, means_of in values.items()
     }
-    panels.append({"edges": edges, "counts": counts, "xlabel": label})
-panels[1]["mark"] = 0
+    styles = dict.fromkeys(series, "-")
+    panels.append(
+        {"series": series, "styles": styles, "xlabel": label, "ylabel": "resamples"}
+    )
+panels[1]["series"]["no difference"] = [[0, 0], [0, 250]]
+panels[1]["styles"]["no difference"] = "k:"
 caption = "2,000 resamples: two means, and their difference."
-figures.show(histograms, caption, "start_bootstrap", panels=panels)
+figures.show(lines, caption, "start_bootstrap", panels=panels)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""

@@ -2,7 +2,6 @@
 
 import json
 import re
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -16,26 +15,26 @@ from companion.live.__main__ import main
 from companion.live.page import (
     LAYERS,
     MAX_BYTES,
+    TOWNS_SCRIPTS,
     LivePaper,
+    LivePointer,
     model_scripts,
     sample_papers,
     scripts,
     write_live_page,
 )
-from companion.live.pointer import LivePointer
-from companion.live.towns import SCRIPTS
 from companion.pages.dispatches import made_up_dispatches
-from companion.tasks.town_clusters import FACT_PLACES, TOWN_PIECES, TOWNS, VALUES, town_cluster, town_document
-from companion.tasks.towns import kind_of, open_towns, rows_about, unseen_towns, write_towns
+from companion.tasks import towns
+from companion.tasks.windows import LEFT_OUT
 from lib.data.batch import make_batch
 from lib.data.documents import Document
 from lib.data.vocabulary import SLIDE, SLIDE_SYMBOL, Vocabulary
 from lib.decoding.search import DecodeConfig
-from lib.evaluation.interventions import NOTHING, Change, changes_of, decoder_sees, without_unit
+from lib.evaluation.interventions import NOTHING, Change, changes_of, configured, decoder_sees, without_unit
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.models.read_again import ReadAgain, ReadAgainConfig
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from lib.models.windowed import Windowed, WindowedConfig, count_windows
+from lib.models.windowed import Windowed, WindowedConfig
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.read_again.headlines import HeadlineOptions
 from lib.papers.windowed.windows import ArticleOptions
@@ -50,32 +49,6 @@ HOSTILE = "</script><!--<script>\u2028\"'&amp;\\u003c [DATA] [CODE] <img src=x o
 
 
 # ------------------------------------------------------------------------------------------------------- the models
-
-
-@contextmanager
-def as_kind(model, kind, **config):
-    """The model as one of another class, with another configuration, for a while."""
-    own = type(model), model.config
-    model.__class__, model.config = kind, replace(model.config, **config)
-    try:
-        yield
-    finally:
-        model.__class__, model.config = own
-
-
-class Stays(Windowed):
-    def _windows(self, tokens, state):
-        return torch.zeros_like(tokens)
-
-
-class SeesAll(Windowed):
-    def _last_window(self, lengths):
-        return count_windows(lengths, *self.sizes) - 1
-
-
-def seeing_all(model):
-    SeesAll.sizes = model.config.window, model.config.stride
-    return as_kind(model, SeesAll, window=None, stride=None)
 
 
 def without_slot(state, _):
@@ -137,9 +110,9 @@ CASES = {
         "alpha",
         {"no copying": {"copying": False}, "first unit erased": {}},
         {
-            "stays": ({"stays": True}, MOVED(model=lambda model: as_kind(model, Stays))),
-            "static": ({"windowing": "static"}, MOVED(model=lambda m: as_kind(m, Windowed, windowing="static"))),
-            "everything in sight": ({"everything": True}, MOVED(model=seeing_all)),
+            "stays": ({"stays": True}, MOVED(model=LEFT_OUT["sliding"])),
+            "static": ({"windowing": "static"}, MOVED(model=configured(windowing="static"))),
+            "everything in sight": ({"everything": True}, MOVED(model=LEFT_OUT["window"])),
             "second unit erased": ({}, SECOND_ERASED),
         },
         {"no copying": "uncopied", "stays": "stays", "static": "static", "everything in sight": "everything"},
@@ -303,21 +276,21 @@ def test_the_shipped_run_reads_and_writes_the_same(node, name, tmp_path):
 
 
 def town_run(row="HT"):
-    return small_run(open_towns()[row], CohanOptions(), TOWN_PIECES.words[4:])
+    return small_run(towns.open_towns()[row], CohanOptions(), towns.TOWN_PIECES.words[4:])
 
 
 @needs_node
 @pytest.mark.parametrize("row", ["HT", "without global layers"])
 def test_models_of_towns_write_the_same(node, row):
     run = town_run(row)
-    documents = [town_document(cluster, str(i)) for i, cluster in enumerate(unseen_towns(3))]
+    documents = [towns.town_document(cluster, str(i)) for i, cluster in enumerate(towns.unseen_towns(3))]
     for beam in (1, 4):
         check_written(node, run, documents, DecodeConfig(beam=beam, max_length=30))
 
 
 @needs_node
 def test_cuts_between_paragraphs_are_the_librarys(node):
-    cluster, run = unseen_towns(2)[1], town_run()
+    cluster, run = towns.unseen_towns(2)[1], town_run()
     known = changes_of(run.model)
     cuts = {
         "layer 1 cut": ["itself", ""],
@@ -328,16 +301,16 @@ def test_cuts_between_paragraphs_are_the_librarys(node):
     pairs = {name: ({"cuts": kinds}, known[name]) for name, kinds in cuts.items()}
     pairs["no paragraph positions"] = {"positions": False}, known["no paragraph positions"]
     for own in (True, False):
-        rows = rows_about([cluster], own)
+        rows = towns.rows_about([cluster], own)
         pairs[f"sees {own}"] = ({"seen": rows[0].tolist()}, decoder_sees(rows))
-    check_changed(node, run, [town_document(cluster)], {"nothing": ({}, NOTHING), **pairs})
+    check_changed(node, run, [towns.town_document(cluster)], {"nothing": ({}, NOTHING), **pairs})
 
 
 @needs_node
 def test_facts_of_towns_are_judged_the_same(node):
-    clusters, random, model = unseen_towns(3), np.random.default_rng(0), open_towns()["HT"]
-    summaries = write_towns(model, clusters, change=changes_of(model)["layers cut"])
-    others = [town_cluster(random).summary.split() for _ in clusters]
+    clusters, random, model = towns.unseen_towns(3), np.random.default_rng(0), towns.open_towns()["HT"]
+    summaries = towns.write_towns(model, clusters, change=changes_of(model)["layers cut"])
+    others = [towns.town_cluster(random).summary.split() for _ in clusters]
     cases = list(zip(clusters * 3, [*summaries, *others, *[["a"]] * 3]))
     body = """
 const facts = new TownFacts(data);
@@ -347,9 +320,11 @@ return data.cases.map(({ title, paragraphs, summary }) =>
         {"title": c.title, "paragraphs": [p.text.split() for p in c.paragraphs], "summary": summary}
         for c, summary in cases
     ]
-    found = node(scripts(*SCRIPTS), body, towns=TOWNS, values=VALUES, places=FACT_PLACES, cases=texts)
+    found = node(
+        scripts(*TOWNS_SCRIPTS), body, towns=towns.TOWNS, values=towns.VALUES, places=towns.FACT_PLACES, cases=texts
+    )
     expected = [
-        [kind_of(c, fact, "".join(summary[place : place + 1])) for fact, place in enumerate(FACT_PLACES)]
+        [towns.kind_of(c, fact, "".join(summary[place : place + 1])) for fact, place in enumerate(towns.FACT_PLACES)]
         for c, summary in cases
     ]
     assert found == expected and len({kind for kinds in expected for kind in kinds}) >= 3

@@ -11,8 +11,7 @@ import torch
 from companion.live.__main__ import main
 from companion.live.page import LivePaper, write_live_page
 from companion.pages.towns import town_writing
-from companion.tasks.town_clusters import FACT_PLACES, TOWN_PIECES, town_document
-from companion.tasks.towns import batch_of, kind_of, open_towns, unseen_towns, write_towns
+from companion.tasks import towns
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.documents import Document
 from lib.data.vocabulary import BOS, EOS, SLIDE
@@ -52,7 +51,10 @@ def pages(tmp_path_factory):
     main(["towns", str(folder / "towns.html")])
     pointer = small_pointer()
     (folder / "pointer.html").write_text(pointer.document(), encoding="utf-8")
-    return made | {"towns": (open_towns(), folder / "towns.html"), "pointer": (pointer, folder / "pointer.html")}
+    return made | {
+        "towns": (towns.open_towns(), folder / "towns.html"),
+        "pointer": (pointer, folder / "pointer.html"),
+    }
 
 
 def shown(tab, selector):
@@ -165,25 +167,25 @@ def words_of(tab, name):
 def reference(model, title, paragraphs):
     """What the library writes of a title and paragraphs, as the page has them."""
     rows = [[title, "<T>"], *(text.split() for text in paragraphs)]
-    ids, unknown = TOWN_PIECES.encode_source([word for row in rows for word in row])
+    ids, unknown = towns.TOWN_PIECES.encode_source([word for row in rows for word in row])
     document = EncodedDocument.of("", ids, [len(row) for row in rows], [EOS], unknown, [])
-    (best,) = greedy_search(model, make_batch([document], len(TOWN_PIECES)), DecodeConfig(max_length=30))
-    return [TOWN_PIECES.words[i] for i in best.ids]
+    (best,) = greedy_search(model, make_batch([document], len(towns.TOWN_PIECES)), DecodeConfig(max_length=30))
+    return [towns.TOWN_PIECES.words[i] for i in best.ids]
 
 
 def test_a_reader_looks_into_the_model_of_towns_and_cuts_it(pages):
-    (towns, page), cluster, step = pages["towns"], unseen_towns(1)[0], FACT_PLACES[1]
-    words, p, paragraphs = town_writing(towns["HT"], cluster)
-    between = towns["HT"].encode(batch_of([cluster])).between[1][0, 1]
+    (models, page), cluster, step = pages["towns"], towns.unseen_towns(1)[0], towns.FACT_PLACES[1]
+    words, p, paragraphs = town_writing(models["HT"], cluster)
+    between = models["HT"].encode(towns.batch_of([cluster])).between[1][0, 1]
     with open_page(page) as tab:
         tab.until(f"{WRITTEN} && view.other")
-        own, other = (write_towns(model, [cluster])[0] for model in towns.values())
+        own, other = (towns.write_towns(model, [cluster])[0] for model in models.values())
         assert [words_of(tab, "own"), words_of(tab, "other")] == [own, other]
         tab.run(f"look('own', {step - 1}); document.activeElement.blur()")
         tab.key("ArrowRight")
         assert shown(tab, "#place") == [f"word {step + 1} of {len(words)}"]
         best = [text.split()[0] for text in shown(tab, "#words td")[:5]]
-        assert best == [TOWN_PIECES.words[i] for i in p[step].topk(5).indices]
+        assert best == [towns.TOWN_PIECES.words[i] for i in p[step].topk(5).indices]
         bars = tab.run("view.bars.map(bar => Number(bar.title))")
         assert bars == pytest.approx(paragraphs[step].tolist(), abs=6e-4)
         tab.run(
@@ -195,19 +197,23 @@ def test_a_reader_looks_into_the_model_of_towns_and_cuts_it(pages):
         assert tab.run("document.activeElement.title") in shown(tab, "#between caption")[0], "the focus moved"
         assert shown(tab, "#equations b") == [*(f"({n})" for n in range(7, 24)), "y", "P"]
         act(tab, f"{move('cut0=0')}; {move('cut1=0')}")
-        cut, values = changes_of(towns["HT"])["layers cut"], json.loads(tab.run("$('effect').dataset.values"))
-        document = replace(town_document(cluster), target=np.array([*map(TOWN_PIECES.words.index, own), EOS]))
-        assert values["changed"] == pytest.approx(log_probs(towns["HT"], [document], cut)[0], abs=1e-4)
-        (changed,) = write_towns(towns["HT"], [cluster], change=cut)
-        right = sum(kind_of(cluster, fact, changed[place]) == "right" for fact, place in enumerate(FACT_PLACES))
+        cut, values = changes_of(models["HT"])["layers cut"], json.loads(tab.run("$('effect').dataset.values"))
+        document = replace(
+            towns.town_document(cluster), target=np.array([*map(towns.TOWN_PIECES.words.index, own), EOS])
+        )
+        assert values["changed"] == pytest.approx(log_probs(models["HT"], [document], cut)[0], abs=1e-4)
+        (changed,) = towns.write_towns(models["HT"], [cluster], change=cut)
+        right = sum(
+            towns.kind_of(cluster, fact, changed[place]) == "right" for fact, place in enumerate(towns.FACT_PLACES)
+        )
         assert words_of(tab, "changed") == changed
         assert f"with the change: {right} of 4" in shown(tab, "#facts th")[2]
         assert tab.complaints == []
 
 
 def test_a_reader_changes_the_paragraphs(pages):
-    towns, page = pages["towns"]
-    paragraphs = [paragraph.text for paragraph in unseen_towns(1)[0].paragraphs]
+    models, page = pages["towns"]
+    paragraphs = [paragraph.text for paragraph in towns.unseen_towns(1)[0].paragraphs]
     typed = "</script><script>alert(1)</script> <img src=x onerror=alert(1)> [EOS] 我们 osvia lies on the tisza ."
     with open_page(page) as tab:
         tab.until(f"{WRITTEN} && view.other")
@@ -216,15 +222,15 @@ def test_a_reader_changes_the_paragraphs(pages):
             field.dispatchEvent(new KeyboardEvent('keydown', {{ key: 'Enter' }}));"""
         act(tab, edit)
         paragraphs[3] = " ".join(re.findall(r"\w+|[^\w\s]", typed.lower()))  # "[EOS]" is three
-        assert words_of(tab, "changed") == reference(towns["HT"], "osvia", paragraphs)
+        assert words_of(tab, "changed") == reference(models["HT"], "osvia", paragraphs)
         assert tab.run("document.querySelectorAll('#text img').length") == 0
         velholm = move(f"title={tab.run('DATA.towns.indexOf(`velholm`)')}")
         act(tab, velholm)
-        assert words_of(tab, "changed") == reference(towns["HT"], "velholm", paragraphs)
+        assert words_of(tab, "changed") == reference(models["HT"], "velholm", paragraphs)
         act(tab, "document.querySelector('[data-tool=\"Drop 0\"]').click()")
-        assert words_of(tab, "changed") == reference(towns["HT"], "velholm", paragraphs[1:])
+        assert words_of(tab, "changed") == reference(models["HT"], "velholm", paragraphs[1:])
         assert words_of(tab, "own") == reference(
-            towns["HT"], "osvia", [p.text for p in unseen_towns(1)[0].paragraphs]
+            models["HT"], "osvia", [p.text for p in towns.unseen_towns(1)[0].paragraphs]
         )
         act(tab, "take([], '')")
         act(tab, move("sees=0"))

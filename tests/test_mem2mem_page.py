@@ -3,11 +3,14 @@
 import re
 from dataclasses import replace
 
+import numpy as np
 import torch
 
-from companion.pages.mem2mem import greedy_words, paper_weights, planted_steps, planted_words
+from companion.pages.mem2mem import paper_weights, planted_steps, planted_words
 from companion.tasks.synthetic import planted_sentences
+from companion.tasks.task import greedy_words
 from lib.data.batch import make_batch
+from lib.data.vocabulary import BOS, EOS, PAD, UNK
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 
 
@@ -26,17 +29,19 @@ def small_document():
 
 def test_greedy_words_are_the_most_probable_ones():
     model, document = small_model(), small_document()
-    words = greedy_words(model, document, 4)
-    batch = make_batch([replace(document, target=words)], 20)
+    (words,) = greedy_words(model, [document], 4, 4)
+    batch = make_batch([replace(document, target=np.array(words))], 20)
     output, state = model.decode(batch.target_input, model.encode(batch))
     ranks = [model.log_prob(output, torch.full_like(batch.target, word), state) for word in range(20)]
-    assert torch.stack(ranks).argmax(0)[0].tolist() == words.tolist()
+    allowed = torch.stack(ranks).index_fill(0, torch.tensor([PAD, UNK, BOS, EOS]), -torch.inf)
+    assert allowed.argmax(0)[0].tolist() == words
 
 
 def test_steps_of_a_model_that_writes():
     model, document = small_model(), small_document()
     frames = planted_steps(model, document).frames
-    words = planted_words(greedy_words(model, document, len(document.target)))
+    (ids,) = greedy_words(model, [document], 6, 6)
+    words = planted_words([*ids, EOS])
     assert len(frames) == len(document.target) == 7
     for t, html in enumerate(frames):
         written = re.search(r"written: (.*?)<b[^>]*>(.*?)</b>", html)

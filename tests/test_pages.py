@@ -13,11 +13,11 @@ from PIL import Image
 from companion.pages.checks import CheckError, Checks, gradients
 from companion.pages.figures import PLOTS, attention_maps, draw, redraw, rounded, use_style, word_maps
 from companion.pages.frames import Frames
+from companion.pages.measured import summary_table
 from companion.pages.parameters import ParameterError, check_parameters
 from companion.pages.runs import nll_by_text, run_facts, run_module, unseen_papers
 from companion.pages.shown import PageFigures, figures_folder
 from companion.pages.steps import Step, best_words, decoding_frames
-from companion.pages.summaries import summary_table
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.papers import open_run

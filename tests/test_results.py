@@ -10,9 +10,8 @@ import pytest
 import lib
 from companion import make_tables
 from companion.results import kept as kept_tables
-from companion.results.kept import kept_table
+from companion.results.kept import SCORES, kept_table, read_table_scores
 from companion.results.numbers import make_table, page_table
-from companion.results.scores_file import SCORES, read_table_scores
 from companion.results.tables import PAGE_RESULTS, SHOWN, TABLES, Row, run_arguments, run_name, run_preset, slug
 from companion.results.text import markdown, pairs_frame, setting, table_frame
 from lib import score

@@ -7,15 +7,12 @@ import pytest
 import torch
 
 from companion.studies import retrain, windows
-from companion.studies.links import MEASURES, SentenceLists, copied_from, rank_of
-from companion.studies.repetition import log_prob_after
+from companion.studies.windows import MEASURES, SentenceLists, copied_from, rank_of
 from companion.studies.word_dependence import embeddings_of, encoder_states, interaction, reach
 from lib.data.batch import EncodedDocument
 from lib.data.documents import Document
 from lib.data.vocabulary import EOS
-from lib.evaluation.interventions import log_probs
 from lib.models.read_again import ReadAgain, ReadAgainConfig
-from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from lib.system.files import trained_folder
 from tests.conftest import RAGGED, double
 from tests.test_interventions import transformer
@@ -157,7 +154,7 @@ def test_what_cannot_be_studied(message):
         study.main([*arguments, "--dataset", "pmc-sample"])
 
 
-# ------------------------------------------------------------------------------------------ states and repetition
+# ------------------------------------------------------------------------------------------ states --------------
 
 NINE = EncodedDocument.of("nine", range(4, 13), [9], [EOS])
 
@@ -193,15 +190,3 @@ def test_an_interaction_is_the_mixed_second_derivative():
         for k in range(4)
     ]
     assert interaction(model, NINE, 4, 1, 2) == pytest.approx(torch.stack(mixed).abs().max().item(), rel=1e-3)
-
-
-def test_a_sentence_is_scored_after_those_before_it():
-    torch.manual_seed(0)
-    model = Seq2Seq(Seq2SeqConfig(20, embedding=4, hidden=6, bottleneck=4)).eval()
-    document = EncodedDocument.of("a", [7, 8, 9, 7], [4], [8, 9, EOS])
-    after, both = log_prob_after(model, document, [8, 9], [[7, 7]]), log_prob_after(model, document, [7, 7, 8, 9])
-    assert both == pytest.approx((log_prob_after(model, document, [7, 7]) + after) / 2, abs=1e-5)
-    assert after != log_prob_after(model, document, [8, 9])
-    assert log_prob_after(model, document, document.target) == pytest.approx(
-        log_probs(model, [document])[0], abs=1e-5
-    )

@@ -15,8 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import lib
-from companion.live.page import LivePaper, sample_papers, write_live_page
-from companion.live.towns import write_towns_page
+from companion.live.page import LivePaper, sample_papers, write_live_page, write_towns_page
 from companion.pages.dispatches import made_up_dispatches
 from lib.decoding.run import Run
 from lib.summarize import check_page, model_name, read_texts

@@ -1,5 +1,5 @@
-"""One self-contained HTML page in which a trained model reads and writes: its weights and equations in the reader's
-browser, without a network.
+"""Self-contained HTML pages in which models read and write: their weights and equations in the reader's browser,
+without a network: a page of a trained run, of the models of the towns, and the frame of a small pointer-generator.
 
 The scripts are in `companion/live/static`: products of matrices, layers, beam search, the models, and the pages. The
 texts that a page offers are cut into sentences and words here; only a reader's own text is cut in the browser.
@@ -18,13 +18,19 @@ import numpy as np
 import torch
 
 from companion.pages.diagrams import FOLDER, read_picture
+from companion.pages.frames import TRUST
+from companion.tasks import towns
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.data.options import Options
+from lib.data.vocabulary import CLUSTER_SYMBOLS, SPECIALS, Vocabulary
 from lib.decoding.html_page import html_page
 from lib.decoding.run import Run
+from lib.decoding.search import DecodeConfig
+from lib.models.hierarchical_transformer import HierarchicalTransformer
 from lib.models.mem2mem import Mem2Mem
 from lib.models.read_again import ReadAgain
+from lib.models.seq2seq import Seq2Seq
 from lib.models.windowed import Windowed
 from lib.system.errors import InputError
 from lib.system.files import project_root, write_whole
@@ -150,3 +156,85 @@ def packed(tensors: Mapping[str, torch.Tensor], bits: int) -> dict[str, Any]:
         "rounded": numbers.itemsize == 2 and not exact,
         "data": base64.b64encode(zlib.compress(numbers.tobytes())).decode(),
     }
+
+
+# ------------------------------------------------------------------------------------------------- the towns
+
+TOWNS_MODEL = module_name(HierarchicalTransformer)
+TOWNS_SCRIPTS = (*LAYERS, "transformer", TOWNS_MODEL, "town_facts")
+TOWNS_DECODE = DecodeConfig(beam=1, max_length=30)
+TOWNS_OFFERED = 20  # clusters
+
+
+def write_towns_page(path: Path) -> Path:
+    """Write the page of the shipped models, with the first unseen clusters."""
+    code = scripts(*TOWNS_SCRIPTS, "elements", f"{TOWNS_MODEL}_page", *PAGE)
+    data = towns_data(list(towns.open_towns().values()), towns.unseen_towns(TOWNS_OFFERED))
+    return write_whole(path, live_page("page", "two towns", TOWNS_MODEL, code, data))
+
+
+def towns_data(models: Sequence[HierarchicalTransformer], clusters: Sequence[towns.TownCluster]) -> dict[str, Any]:
+    """Collect what the scripts need of two models, of which the second one has no global layers, and of clusters.
+
+    Both models are of the form "code", without dropout.
+    """
+    model, beside = ({"config": asdict(m.config), "weights": packed(m.state_dict(), 32)} for m in models)
+    return {
+        **model,
+        "beside": beside,
+        "words": towns.TOWN_PIECES.words,
+        "symbols": len(SPECIALS) + len(CLUSTER_SYMBOLS),
+        "decode": asdict(TOWNS_DECODE),
+        "towns": towns.TOWNS,
+        "values": towns.VALUES,
+        "places": towns.FACT_PLACES,
+        "papers": [
+            {"title": " and ".join(c.truth), "town": c.title, "paragraphs": [p.text for p in c.paragraphs]}
+            for c in clusters
+        ],
+    }
+
+
+# ---------------------------------------------------------------------------------------- a pointer-generator
+
+# Shown where a page's frames are removed, as GitHub and a JupyterLab that does not trust the page do.
+MISSING = (
+    "Here a text can be typed and the switch be moved, where a browser runs the page's scripts: open the page in the "
+    f"book, or {TRUST}."
+)
+
+
+@dataclass(frozen=True)
+class LivePointer:
+    """As a cell's result: a frame in which a text is typed, with the model's steps and its beam search.
+
+    model: one that copies, in any precision; its weights are rounded to 16 bits.
+    text: what the frame begins with.
+    decode: rules of its search, of which a reader changes the beam.
+    """
+
+    model: Seq2Seq
+    vocabulary: Vocabulary
+    text: str
+    decode: DecodeConfig
+
+    def document(self) -> str:
+        """The frame's own HTML, which needs nothing else."""
+        data = {
+            "config": asdict(self.model.config),
+            "weights": packed(self.model.state_dict(), 16),
+            "decode": asdict(self.decode),
+            "words": self.vocabulary.words,
+            "text": self.text,
+        }
+        code = scripts(*LAYERS, "seq2seq", "elements", "pointer_page")
+        return live_page("pointer_page", "a pointer-generator", "", code, data)
+
+    def _repr_html_(self) -> str:
+        """A frame that may run its script and nothing more; it hides the sentence that stands below it."""
+        cell, size = "grid-area: 1 / 1", "width: 100%; height: 46rem; border: 1px solid #b0b0b0"
+        return (
+            f'<div style="display: grid; grid-template-columns: minmax(0, 1fr)"><p style="{cell}">{MISSING}</p>'
+            f'<iframe title="A pointer-generator that reads what you type" sandbox="allow-scripts" loading="lazy" '
+            f'style="{cell}; {size}; background: #fff" srcdoc="{escape(self.document(), quote=True)}"></iframe></div>'
+        )

@@ -7,9 +7,8 @@ A figure NAME.png has a NAME.json beside it: the name of a function of this file
 """
 
 import io
-import itertools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ import numpy as np
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from companion.pages import alt_texts
 from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import one_of
 from lib.system.files import project_root, read_numbers, write_whole
@@ -117,6 +115,80 @@ def rounded(value: Any) -> Any:
     return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
+# --------------------------------------------------------------------------------------------- alternative texts
+
+
+def _joined(panels: Sequence[dict], describe: Callable[[dict], str]) -> str:
+    return " ".join(f"{panel.get('title', '')}: {describe(panel)}.".lstrip(": ") for panel in panels)
+
+
+def _describe_map(panel: Mapping[str, Any]) -> str:
+    """Size, names if there are any, range, and the place of the number that is furthest from 0."""
+    values = np.asarray(panel.get("values", panel.get("weights")), dtype=float)
+    sizes, places = [], []
+    for axis, count, i in zip(
+        ("rows", "columns"), values.shape, np.unravel_index(abs(values).argmax(), values.shape)
+    ):
+        if isinstance(panel.get(axis), list):
+            names = [str(name) for name in panel[axis]]
+            sizes.append(f"{count} {axis} ({', '.join(names)})")
+            places.append(names[i])
+        else:  # numbered from 1
+            sizes.append(f"{count} {axis}")
+            places.append(f"{axis[:-1]} {i + 1}")
+    ends = f"from {values.min():.2g} to {values.max():.2g}"
+    return f"{' by '.join(sizes)}, {ends}, the furthest from 0 at {', '.join(places)}"
+
+
+def describe_maps(panels: Sequence[dict], **_: Any) -> str:
+    return "Heat maps. " + _joined(panels, _describe_map)
+
+
+def _describe_line(name: str, x: Sequence[float], y: Sequence[float]) -> str:
+    return f"{name} from {y[0]:.3g} at {x[0]:g} to {y[-1]:.3g} at {x[-1]:g}"
+
+
+def describe_lines(panels: Sequence[dict], **_: Any) -> str:
+    def describe(panel: dict) -> str:
+        series = ", ".join(_describe_line(name, *points) for name, points in panel["series"].items())
+        return f"{panel['ylabel']} over {panel['xlabel']}: {series}"
+
+    return "Line plots. " + _joined(panels, describe)
+
+
+def describe_shaded_words(panels: Sequence[dict], label: str, **_: Any) -> str:
+    def describe(panel: dict) -> str:
+        ordered = sorted(zip(panel["weights"], panel["words"]))
+        ends = [f"{weight:.3g} ({word})" for weight, word in (ordered[0], ordered[-1])]
+        return f"{label} of {len(ordered)} words, from {' to '.join(ends)}"
+
+    return "Texts with shaded words. " + _joined(panels, describe)
+
+
+def describe_maximum_attention(places: Sequence[int], windows: Sequence[int], words: int, **_: Any) -> str:
+    ends = f"from word {min(places) + 1} to {max(places) + 1}"
+    return f"A point for each of {len(places)} written symbols at one of {words} source words, {ends}; " + (
+        f"in grey the window that it was written from: {len(set(windows))} windows, the last is {windows[-1] + 1}."
+    )
+
+
+def describe_interval_bars(series: Mapping[str, Mapping[str, Sequence[float]]], xlabel: str) -> str:
+    bars = [
+        f"{label}, {name} {mean:.1f} [{low:.1f}, {high:.1f}]"
+        for label, rows in series.items()
+        for name, (mean, low, high) in rows.items()
+    ]
+    return f"Means with intervals, {xlabel}. {'; '.join(bars)}."
+
+
+def describe_beam_tree(columns: Sequence[Sequence[dict]], **_: Any) -> str:
+    text = "A tree of hypotheses."
+    for step, column in enumerate(columns[1:], start=1):
+        nodes = [f"{n['word']} {n['value']:.2f}{' (in the beam)' if n['beam'] else ''}" for n in column]
+        text += f" Step {step}: {', '.join(nodes)}."
+    return text
+
+
 # ----------------------------------------------------------------------------------------------------- the plots
 
 PALEST = 0.2  # a colour bar goes at least this far: small weights are pale, not stretched to the darkest
@@ -124,7 +196,7 @@ NUMBER = {"ha": "center", "va": "center", "fontsize": SIZE - 2}
 BLUES = {"cmap": "Blues", "vmin": 0, "aspect": "auto", "interpolation": "nearest"}
 
 
-@described_by(alt_texts.describe_maps)
+@described_by(describe_maps)
 def attention_maps(
     panels: list[dict], rows: str, columns: str, across: int = 2, top: float = 0.0, size: float = 4.6,
     label: str = "weight",
@@ -158,61 +230,36 @@ def attention_maps(
     return figure
 
 
-@described_by(alt_texts.describe_losses)
-def loss_curves(metrics: list[dict], hours: float = 0.0, halved: Sequence[float] = ()) -> Figure:
-    """Every loss term over the steps, training as a line and validation, where it has the term, as points. A term
-    that falls to less than a hundredth has a logarithmic axis.
-
-    hours: that all steps took, to be shown in place of them.
-    halved: steps after which the learning rate is halved, dotted lines.
-    """
-    last = metrics[-1]["step"]
-    unit, time = ("hours", hours) if hours >= 1 else ("minutes", 60 * hours)
-    label, pace = (f"{unit} ({last:,} steps)", time / last) if hours else ("step", 1)
-    terms = alt_texts.loss_terms(metrics)
-    figure, axes = plt.subplots(1, len(terms), figsize=(max(4.4, 3.4 * len(terms)), 2.6), squeeze=False)
-    for ax, (term, splits) in zip(axes.flat, terms.items()):
-        for split, (steps, values) in splits.items():
-            style = "-" if split == "train" else "o--"
-            ax.plot([pace * step for step in steps], values, style, label=split, markersize=4)
-        for step in halved:
-            ax.axvline(pace * step, color="0.6", linestyle=":", linewidth=1)
-        ax.set(title=term, xlabel=label)
-        every = [value for _, values in splits.values() for value in values]
-        if 0 < 100 * min(every) < max(every):
-            ax.set_yscale("log")
-        elif ax.get_ylim()[0] < 0.2 * ax.get_ylim()[1]:  # nothing is lost when the axis begins at 0
-            ax.set_ylim(bottom=0)
-    axes[0, 0].legend(frameon=False)
-    return figure
-
-
-@described_by(alt_texts.describe_lines)
+@described_by(describe_lines)
 def lines(panels: list[dict], width: float = 5.0) -> Figure:
-    """Lines side by side; each panel is {"series": {name: [x, y]}, "xlabel", "ylabel"} and perhaps "xscale",
-    "yscale", "dashed" names, "ticks" of x, "zero": whether y begins there, and "spread": {name: [low, high]}, what
-    repeated measurements gave at each x."""
+    """Lines side by side; each panel is {"series": {name: [x, y]}, "xlabel", "ylabel"} and perhaps "title", "xscale",
+    "yscale", "styles": {name: matplotlib's format}, "marks" and "ticks" of x, "zero": whether y begins there, and
+    "spread": {name: [low, high]}, what repeated measurements gave at each x. A name is in the first
+    panel that has it."""
     figure, axes = plt.subplots(1, len(panels), figsize=(width * len(panels), 3.1), squeeze=False)
     for ax, panel in zip(axes.flat, panels):
         for name, (x, y) in panel["series"].items():
-            (line,) = ax.plot(x, y, "o--" if name in panel.get("dashed", ()) else "o-", label=name)
+            (line,) = ax.plot(x, y, panel.get("styles", {}).get(name, "o-"), label=name)
             if name in panel.get("spread", {}):
                 low, high = panel["spread"][name]
                 ax.vlines(x, low, high, color=line.get_color(), linewidth=5, alpha=0.35)
-        ax.set(xlabel=panel["xlabel"], ylabel=panel["ylabel"])
+        ax.set(title=panel.get("title", ""), xlabel=panel["xlabel"], ylabel=panel["ylabel"])
         ax.set(xscale=panel.get("xscale", "linear"), yscale=panel.get("yscale", "linear"))
+        for x in panel.get("marks", ()):
+            ax.axvline(x, color="0.6", linestyle=":", linewidth=1)
         if panel.get("zero"):
             ax.set_ylim(bottom=0)
         if "ticks" in panel:
             ax.set_xticks(panel["ticks"])
-    axes[0, 0].legend(frameon=False)
+        if panel is panels[0] or not panel["series"].keys() <= panels[0]["series"].keys():
+            ax.legend(frameon=False)
     return figure
 
 
 LETTER = 0.602 * SIZE / 72  # inches of a letter of the monospaced font
 
 
-@described_by(alt_texts.describe_shaded_words)
+@described_by(describe_shaded_words)
 def shaded_words(panels: list[dict], label: str, across: int = 84) -> Figure:
     """Texts whose words have shades, from the least weight of all to the largest; each panel is {"title", "words",
     "weights"}. across: letters of a line."""
@@ -244,12 +291,13 @@ def shaded_words(panels: list[dict], label: str, across: int = 84) -> Figure:
     return figure
 
 
-@described_by(alt_texts.describe_maps)
+@described_by(describe_maps)
 def word_maps(
     panels: list[dict], across: int = 0, top: float = 0.0, label: str = "weight", zeros: bool = False
 ) -> Figure:
     """Small matrices with a name at every row and column; each panel is {"title", "values" [rows, columns], "rows",
-    "columns"}, the last two lists of names, and perhaps "xlabel" and "ylabel".
+    "columns"}, the last two lists of names, and perhaps "xlabel", "ylabel" and "shades" [rows, columns] in place of
+    those of the values.
 
     Args:
         across: panels side by side; 0: all.
@@ -266,12 +314,14 @@ def word_maps(
     figure, axes = plt.subplots(down, across, figsize=size, squeeze=False, gridspec_kw={"width_ratios": widths})
     for ax, panel in zip(axes.flat, panels):
         values = np.asarray(panel["values"])
-        largest = top or np.abs(values).max()
-        signed = {"cmap": "RdBu", "vmin": -largest} if values.min() < 0 else {}
-        image = ax.imshow(values, vmax=largest, **{**BLUES, **signed})
+        shades = np.asarray(panel.get("shades", values))
+        largest = top or np.abs(shades).max()
+        signed = {"cmap": "RdBu", "vmin": -largest} if shades.min() < 0 else {}
+        image = ax.imshow(shades, vmax=largest, **{**BLUES, **signed})
+        digits = "d" if values.dtype.kind == "i" else ".2f"
         for (i, j), value in np.ndenumerate([] if top else values):
-            number = f"{value:.2f}".replace("0.", ".") if value or zeros else ""
-            ax.text(j, i, number, color="white" if abs(value) > 0.6 * largest else "black", **NUMBER)
+            number = f"{value:{digits}}".replace("0.", ".") if value or zeros else ""
+            ax.text(j, i, number, color="white" if abs(shades[i, j]) > 0.6 * largest else "black", **NUMBER)
         ax.set_xticks(range(len(panel["columns"])), panel["columns"], rotation=90)
         ax.set_yticks(range(len(panel["rows"])), panel["rows"])
         ax.set(title=panel["title"], xlabel=panel.get("xlabel", ""), ylabel=panel.get("ylabel", ""))
@@ -280,7 +330,7 @@ def word_maps(
     return figure
 
 
-@described_by(alt_texts.describe_maximum_attention)
+@described_by(describe_maximum_attention)
 def maximum_attention(
     places: list[int], weights: list[float], windows: list[int], words: int, window: int, stride: int
 ) -> Figure:
@@ -303,7 +353,7 @@ def maximum_attention(
     return figure
 
 
-@described_by(alt_texts.describe_interval_bars)
+@described_by(describe_interval_bars)
 def interval_bars(series: dict[str, dict[str, list[float]]], xlabel: str) -> Figure:
     """Means with their intervals, {series: {row: [mean, low, high]}}: a colour for each series, the first row on top,
     and beside each other in a row what several series have there."""
@@ -322,49 +372,19 @@ def interval_bars(series: dict[str, dict[str, list[float]]], xlabel: str) -> Fig
     return figure
 
 
-@described_by(alt_texts.describe_histograms)
-def histograms(panels: list[dict]) -> Figure:
-    """Outlines of histograms side by side; each panel is {"edges", "counts": {name: of each bin}, "xlabel"} and
-    perhaps "mark", where a line stands."""
-    figure, axes = plt.subplots(1, len(panels), figsize=(4.6 * len(panels), 3.1), squeeze=False)
-    for ax, panel in zip(axes.flat, panels):
-        for name, counts in panel["counts"].items():
-            ax.stairs(counts, panel["edges"], label=name, fill=True, alpha=0.45)
-        if "mark" in panel:
-            ax.axvline(panel["mark"], color="black", linewidth=0.8)
-        ax.set(xlabel=panel["xlabel"])
-        ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(0, 1.22), ncols=2)
-    axes[0, 0].set_ylabel("resamples")
-    return figure
-
-
-@described_by(alt_texts.describe_dot_plots)
-def dot_plots(panels: list[dict], unit: str) -> Figure:
-    """Two places of a text that are equal as a dot; each panel is {"title", "pairs", "length"}: [first, second] from
-    1 on, in a text of `length` units."""
-    figure, axes = plt.subplots(1, len(panels), figsize=(4.2 * len(panels), 4), squeeze=False)
-    for ax, panel in zip(axes.flat, panels):
-        ax.plot([1, panel["length"]], [1, panel["length"]], color="0.8", linewidth=0.8)
-        ax.plot(*zip(*panel["pairs"]), ".", color="tab:blue", markersize=3) if panel["pairs"] else None
-        ax.set(title=panel["title"], xlabel=unit, xlim=(0, panel["length"] + 1), ylim=(panel["length"] + 1, 0))
-        ax.set_aspect("equal")
-    axes[0, 0].set_ylabel(f"same {unit}")
-    return figure
-
-
 CHOSEN, PALE = "#cfe3f2", "#909090"  # the fill of what is chosen; the lines and letters of what is not
 
 
-@described_by(alt_texts.describe_beam_tree)
+@described_by(describe_beam_tree)
 def beam_tree(columns: list[list[dict]], steps: str = "step") -> Figure:
     """Hypotheses of a beam search, a column for each step, the first one for the empty hypothesis.
 
     columns: of nodes {"word", "value"}, with "parent", the place of the node before it in its column, and "beam":
         whether the search goes on with it, which is drawn dark.
     """
-    rows = _tree_rows(columns)
-    size = 2.0 * len(columns), 0.5 + 0.55 * max(map(max, rows))
-    figure, ax = plt.subplots(figsize=(size[0], size[1] + 0.7))
+    height = max(map(len, columns))
+    rows = [[(n + 0.5) * height / len(column) for n in range(len(column))] for column in columns]
+    figure, ax = plt.subplots(figsize=(2.0 * len(columns), 0.7 + 0.55 * height))
     for x, column in enumerate(columns):
         for node, y in zip(column, rows[x], strict=True):
             dark = node["beam"]
@@ -375,45 +395,9 @@ def beam_tree(columns: list[list[dict]], steps: str = "step") -> Figure:
             look |= {"edgecolor": "tab:blue" if dark else PALE, "linestyle": "solid" if dark else "dashed"}
             text = f"{node['word']}  {node['value']:.2f}"
             ax.text(x, y, text, ha="center", va="center", bbox=look, color="black" if dark else "#5f5f5f", zorder=2)
-    ax.set(xlim=(-0.5, len(columns) - 0.5), ylim=(max(map(max, rows)) + 0.6, -0.6), xlabel=steps, yticks=[])
+    ax.set(xlim=(-0.5, len(columns) - 0.5), ylim=(height, 0), xlabel=steps, yticks=[])
     ax.set_xticks(range(len(columns)))
     ax.spines["left"].set_visible(False)
-    return figure
-
-
-def _tree_rows(columns: list[list[dict]]) -> list[list[float]]:
-    """Row of each node: a leaf has the next free one, another node stands in the middle of what follows from it."""
-    rows, free = [[0.0] * len(column) for column in columns], itertools.count()
-
-    def place(x: int, n: int) -> float:
-        following = columns[x + 1] if x + 1 < len(columns) else []
-        below = [place(x + 1, m) for m, node in enumerate(following) if node["parent"] == n]
-        rows[x][n] = float((below[0] + below[-1]) / 2 if below else next(free))
-        return rows[x][n]
-
-    for n in range(len(columns[0])):
-        place(0, n)
-    return rows
-
-
-@described_by(alt_texts.describe_number_grid)
-def number_grid(
-    values: list[list[int]], rows: list[str], columns: list[str], path: list[list[int]], hits: list[list[int]],
-    xlabel: str, ylabel: str,
-) -> Figure:  # fmt: skip
-    """Whole numbers in a grid with a name at every row and column; cells of a path through it are shaded, and hits
-    among them dark. path, hits: [row, column] from 0 on."""
-    figure, ax = plt.subplots(figsize=(1.4 + 0.62 * len(columns), 1.0 + 0.4 * len(rows)))
-    shades = np.zeros((len(rows), len(columns)))
-    for cells, shade in ((path, 0.25), (hits, 0.8)):
-        for i, j in cells:
-            shades[i, j] = shade
-    ax.imshow(shades, vmax=1, **BLUES)
-    for (i, j), shade in np.ndenumerate(shades):
-        ax.text(j, i, str(values[i][j]), color="white" if shade > 0.5 else "black", ha="center", va="center")
-    ax.set_xticks(range(len(columns)), columns)
-    ax.set_yticks(range(len(rows)), rows)
-    ax.set(xlabel=xlabel, ylabel=ylabel)
     return figure
 
 

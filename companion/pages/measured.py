@@ -1,5 +1,5 @@
-"""Tables of what commands measured and the project keeps in `figures`: small models on made-up tasks over several
-seeds, and the windowed run on papers."""
+"""Tables of a page: of what commands measured and the project keeps in `figures` (small models on synthetic tasks
+over several seeds, the windowed run on papers), and of systems' summaries."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,6 +7,11 @@ import numpy as np
 import pandas as pd
 
 from companion.tasks.task import by_row
+from lib.data.documents import Document
+from lib.data.options import Options
+from lib.evaluation.bootstrap import interval
+from lib.evaluation.measures import METRICS
+from lib.evaluation.scores import intervals, score_systems
 from lib.system.files import project_root, read_numbers
 
 
@@ -16,19 +21,26 @@ def task_results(name: str) -> dict[str, dict[str, list]]:
     return by_row(read_numbers(path, "results of a task", ("task", "results"))["results"])
 
 
-def task_table(name: str, columns: Mapping[str, str], rows: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """Tabulate results of `companion.solve NAME`: the mean over seeds of each measure, with its range.
+def task_table(
+    name: str, columns: Mapping[str, str], rows: Mapping[str, str] | None = None, by_seed: bool = False
+) -> pd.DataFrame:
+    """Tabulate results of `companion.solve NAME`: the mean over seeds of each measure, with its range; or its shares
+    by seed.
 
     columns, rows: {name in the table: measure or row}; by default all rows. A cell is empty where a row does not have
     the measure.
     """
-    table = task_results(name)
+    table, write = task_results(name), shares if by_seed else over_seeds
     cells = {
-        label: {column: over_seeds(table[row].get(measure, [])) for column, measure in columns.items()}
+        label: {column: write(table[row].get(measure, [])) for column, measure in columns.items()}
         for label, row in (rows or dict(zip(table, table))).items()
-        if row in table
     }
     return pd.DataFrame.from_dict(cells, orient="index")
+
+
+def shares(values: Sequence[float]) -> str:
+    """Percentages of several seeds: "100 / 99 / 100%"."""
+    return " / ".join(f"{100 * value:.0f}" for value in values) + "%" * bool(values)
 
 
 def over_seeds(values: Sequence[float]) -> str:
@@ -71,3 +83,34 @@ def papers_table(part: str, columns: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame.from_dict(
         {name: {column: row[column] for column in columns} for name, row in rows.items()}, orient="index"
     )
+
+
+def summary_row(part: dict, seed: int) -> dict[str, str]:
+    """A system's row of a table, of its part of `score_systems`: ROUGE with intervals, mean words, the share of
+    trigrams said before, and of 5-grams copied."""
+    repeated, copied = np.sum(part["repeated"], axis=0), np.sum(part["copied"]["5"], axis=0)
+    return {
+        **{m: str(interval(values, seed)) for m, values in zip(METRICS, np.array(part["rouge"]).T)},
+        "words": f"{part['words']:.0f}",
+        "repeated": f"{repeated[0] / max(1, repeated[1]):.0%}",
+        "copied": f"{copied[0] / max(1, copied[1]):.0%}",
+    }
+
+
+def support_row(part: dict) -> dict[str, str]:
+    """A system's row of a table of what is not in the text (`lib.evaluation.support`), in percent with intervals."""
+    return {column: str(share) for column, share in intervals("support", part).items()}
+
+
+def summary_table(
+    systems: Mapping[str, Sequence[list[str]]],
+    documents: Sequence[Document],
+    options: Options,
+    words: int | None,
+    seed: int,
+) -> tuple[pd.DataFrame, dict[str, dict]]:
+    """Make a table of systems' summaries (sentences of each): a `summary_row` each, cut to `words` or whole;
+    and return each one's part of `score_systems`."""
+    parts = score_systems(systems, documents, options, words)
+    rows = {name: summary_row(part, seed) for name, part in parts.items()}
+    return pd.DataFrame.from_dict(rows, orient="index"), parts

@@ -1,6 +1,5 @@
 """What the Mem2Mem page shows of a model that has learned the task of planted sentences, and of a run on papers."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +13,9 @@ from companion.pages.steps import decoding_frames, pointer_steps
 from companion.studies.slots import slots_left
 from companion.tasks.memory import COMP_WEIGHTS, GRID, READ_WEIGHTS
 from companion.tasks.synthetic import MARK, PLAIN
+from companion.tasks.task import greedy_words
 from lib.data.batch import EncodedDocument, make_batch
-from lib.data.vocabulary import BOS, EOS
+from lib.data.vocabulary import EOS
 from lib.models.mem2mem import Mem2Mem
 
 NAMES = {MARK: "mark", PLAIN: "plain", EOS: "[EOS]"}
@@ -51,9 +51,11 @@ def paper_weights(model: Mem2Mem) -> dict[str, Any]:
 
 @torch.no_grad()
 def planted_steps(model: Mem2Mem, document: EncodedDocument) -> Frames:
-    """A frame for each word that a model writes, always the most probable one, until the document's summary is as
-    long."""
-    document = replace(document, target=greedy_words(model, document, len(document.target)))
+    """A frame for each word that a model writes, always the most probable one, and the end: as many words
+    as the document's summary has."""
+    count = len(document.target) - 1
+    (words,) = greedy_words(model, [document], count, count)
+    document = replace(document, target=np.array([*words, EOS], dtype=np.int32))
     batch = make_batch([document], model.config.vocab_size)
     state = model.encode(batch)
     output, _ = model.decode(batch.target_input, state)
@@ -70,32 +72,17 @@ def planted_steps(model: Mem2Mem, document: EncodedDocument) -> Frames:
     return decoding_frames(list(map(planted_words, sentences)), steps, [f"{j + 1}." for j in range(len(sentences))])
 
 
-@torch.no_grad()
-def greedy_words(model: Mem2Mem, document: EncodedDocument, count: int) -> np.ndarray:
-    """The first words that a model writes, the most probable one each time, whatever ends a summary: [count]."""
-    batch, words = make_batch([document], model.config.vocab_size), [BOS]
-    state = model.encode(batch)
-    for _ in range(count):
-        output, state = model.decode(torch.tensor([words[-1:]]), state)
-        words.append(int(model.distribution(output, state, 0).argmax()))
-    return np.array(words[1:], dtype=np.int32)
-
-
 def grid_panels(measures: dict[str, str]) -> tuple[list[dict], list[int]]:
-    """Panels of `word_maps`: measures of the task for all pairs of the regularisers' weights, means over the seeds
-    that every pair has; and these seeds. measures: {title: measure}."""
+    """Panels of `word_maps`: measures of the task for all pairs of the regularisers' weights, means over the first
+    seeds, those that every pair has; and these seeds. measures: {title: measure}."""
     results = task_results("memory")
-    names = {pair: name for name, pair in GRID.items()}
-    grid = [[results[f"all ways, {names[comp, read]}, plain gate"] for read in READ_WEIGHTS] for comp in COMP_WEIGHTS]
-    seeds = sorted(set.intersection(*(set(cell["seed"]) for row in grid for cell in row)))
+    cells = {pair: results[f"all ways, {name}, plain gate"] for name, pair in GRID.items()}
+    seeds = min((cell["seed"] for cell in cells.values()), key=len)
     rows, columns = ([f"{weight:g}" for weight in weights] for weights in (COMP_WEIGHTS, READ_WEIGHTS))
     axes = {"rows": rows, "columns": columns, "ylabel": "λ1", "xlabel": "λ2"}
-    panels = [
-        {"title": title, "values": [[_mean_of(cell, measure, seeds) for cell in row] for row in grid], **axes}
-        for title, measure in measures.items()
-    ]
+    panels = []
+    for title, measure in measures.items():
+        means = {pair: np.mean(cell[measure][: len(seeds)]) for pair, cell in cells.items()}
+        values = [[means[comp, read] for read in READ_WEIGHTS] for comp in COMP_WEIGHTS]
+        panels.append({"title": title, "values": np.array(values), **axes})
     return panels, seeds
-
-
-def _mean_of(cell: dict[str, list], measure: str, seeds: Sequence[int]) -> float:
-    return float(np.mean([value for seed, value in zip(cell["seed"], cell[measure]) if seed in seeds]))

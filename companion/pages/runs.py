@@ -9,7 +9,7 @@ from dataclasses import fields, replace
 import pandas as pd
 from torch import nn
 
-from companion.pages.figures import loss_curves
+from companion.pages.figures import lines
 from companion.pages.shown import PageFigures, Passages, ShownFigure
 from lib.data.corpora import Corpus, unseen
 from lib.data.documents import Document
@@ -50,16 +50,30 @@ def run_facts(run: Run, origin: str) -> Passages:
 
 
 def loss_figure(figures: PageFigures, name: str, run: Run, is_shipped: bool) -> ShownFigure:
-    """The losses of a run, over its hours if it is shipped."""
-    losses = [{key: value for key, value in m.items() if key != "seconds"} for m in run.metrics]
+    """The loss terms of a run over its steps, or over its hours if it is shipped. A term that falls to less than a
+    hundredth has a logarithmic axis."""
     caption = (
         f"Losses of {run.config['variant']} on {run.config['documents']['train']:,} training documents: of single "
         "batches (line) and on all validation documents (points)."
     )
-    if halved := _halvings(run):
-        caption += " At a dotted line the learning rate is halved."
-    hours = run.hours if is_shipped else 0.0
-    return figures.show(loss_curves, caption, name, metrics=losses, hours=hours, halved=halved)
+    halved = _halvings(run)
+    caption += " At a dotted line the learning rate is halved." if halved else ""
+    label, pace = "step", 1.0
+    if is_shipped:
+        unit, time = ("hours", run.hours) if run.hours >= 1 else ("minutes", 60 * run.hours)
+        label, pace = f"{unit} ({run.step:,} steps)", time / run.step
+    panels = []
+    for term in [key for key in run.metrics[0] if key not in ("step", "split", "seconds", "loss")]:
+        logged = {split: [m for m in run.metrics if m["split"] == split and term in m] for split in ("train", "val")}
+        series = {s: [[pace * m["step"] for m in ms], [m[term] for m in ms]] for s, ms in logged.items() if ms}
+        least, most = (f(value for _, values in series.values() for value in values) for f in (min, max))
+        falls = 0 < 100 * least < most
+        panels.append({
+            "title": term, "series": series, "styles": {"train": "-", "val": "o--"},
+            "marks": [pace * step for step in halved], "xlabel": label, "ylabel": "loss",
+            "yscale": "log" if falls else "linear", "zero": least < 0.2 * most and not falls,
+        })  # fmt: skip
+    return figures.show(lines, caption, name, panels=panels, width=max(3.4, 4.4 / len(panels)))
 
 
 def _halvings(run: Run) -> list[float]:

@@ -77,11 +77,7 @@ class Passages:
         return f'<table class="dataframe">{"".join(rows)}</table>'
 
     def __repr__(self) -> str:
-        widest = max((len(name) for name, _ in self.rows), default=0) + 2
-        return "\n".join(
-            textwrap.fill(text, 100, initial_indent=f"{name:<{widest}}", subsequent_indent=" " * widest)
-            for name, text in self.rows
-        )
+        return "\n".join(textwrap.fill(f"{name}: {text}", 100) for name, text in self.rows)
 
 
 def clip(text: str, words: int = 45) -> str:

@@ -1,80 +1,43 @@
-"""What the hierarchical transformer's page shows of its made-up tasks: a decoder's steps, tables of the numbers of
+"""What the hierarchical transformer's page shows of its synthetic tasks: a decoder's steps, tables of the numbers of
 `companion.solve`, and graphs over paragraphs that are sorted by their town."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
 import torch
 
 from companion.pages.frames import Frames
+from companion.pages.measured import task_table
 from companion.pages.steps import Step, best_words, decoding_frames
-from companion.tasks.town_clusters import FACT_PLACES, TOWN_PIECES, TownCluster, pieces_of, same_town
-from companion.tasks.towns import CUTS, KINDS, batch_of, write_towns
+from companion.tasks import towns
+from companion.tasks.towns import TownCluster
 from lib.data.vocabulary import BOS, EOS
 from lib.models.hierarchical_transformer import HierarchicalTransformer
 
-Measures = Mapping[str, Sequence[float]]
+
+def towns_table() -> pd.DataFrame:
+    """Facts right in the task `towns` on the way, whole summaries, and wrong facts by their kind."""
+    columns = {f"facts right, {steps:,} steps": f"right after {steps}" for steps in (500, 1000, 2000)}
+    columns |= {"whole summaries": "whole", **{f"wrong: {kind}": kind for kind in towns.KINDS[1:]}}
+    return task_table("towns", columns, by_seed=True)
 
 
-def shares(values: Iterable[float]) -> str:
-    """Percentages of several seeds: "100 / 99 / 100%"."""
-    return " / ".join(f"{100 * value:.0f}" for value in values) + "%"
-
-
-LACKS = {
-    "HT": "nothing",
-    "without global layers": "the way between paragraphs (four local layers)",
-    "without local layers": "what the words of a paragraph say to each other (four global layers)",
-    "flat": "paragraphs: all pieces are in one row (four layers)",
-    "flat, separators": "the same, but <P> stands between paragraphs",
-    "one pooling head": "three of a paragraph's four vectors",
-    "graph of towns": "one learned head, which has a graph (24): 1 for the same town",
-    "without paragraph positions": "the number of its paragraph in each piece",
-}
-
-
-def towns_table(results: Mapping[str, Measures]) -> pd.DataFrame:
-    """The rows of the task `towns`; a cell has the share of each seed, but for kinds of errors, which are means."""
-    rows = {}
-    for row, measures in results.items():
-        rows[row] = {"what is missing": LACKS[row], "facts right, 500 steps": shares(measures["right after 500"])}
-        if "right after 1000" in measures:  # it was trained for longer
-            early = {kind: measures[f"{kind} after 1000"] for kind in (*KINDS, "whole")}
-            rows[f"{row}, 2,000 steps"] = {"what is missing": LACKS[row], **_at_the_end(measures)}
-            rows[row] |= _at_the_end(early)
-        else:
-            rows[row] |= _at_the_end(measures)
-    return pd.DataFrame.from_dict(rows, orient="index").fillna("")
-
-
-def _at_the_end(measures: Measures) -> dict[str, str]:
-    return {
-        "1,000 steps": shares(measures["right"]),
-        "whole summaries": shares(measures["whole"]),
-        "wrong: " + ", ".join(KINDS[1:]): ", ".join(f"{100 * np.mean(measures[kind]):.0f}%" for kind in KINDS[1:]),
-    }
-
-
-def cuts_table(towns: Measures, named: Measures) -> pd.DataFrame:
-    """What is right of the tasks `towns` and `named` where a look between paragraphs is cut, and what the decoder
+def cuts_table() -> pd.DataFrame:
+    """What HT has right of the tasks `towns` and `named` where a look between paragraphs is cut, and what the decoder
     still writes when it sees the answer's paragraphs alone, or all others."""
-    keys = {"nothing is cut": ("right", "right")}
-    keys |= {words: (f"right, {cut}", f"right, {cut}") for cut, words in CUTS.items()}
-    keys["decoder: the answer's paragraphs alone"] = "right, decoder sees the title's town", "right, decoder sees it"
-    keys["decoder: all others alone"] = "right, decoder sees the other town", "right, decoder sees the rest"
-    cells = {words: [shares(towns[one]), shares(named[other])] for words, (one, other) in keys.items()}
-    return pd.DataFrame.from_dict(cells, orient="index", columns=["towns: facts right", "named: summaries right"])
-
-
-def hops_table(results: Mapping[str, Measures]) -> pd.DataFrame:
-    """Answers right of the task `hops`, by seed."""
-    named = {"right after 250": "250 steps", "right": "500 steps"}
-    rows = {
-        row: {"seeds": len(measures["seed"]), **{words: shares(measures[key]) for key, words in named.items()}}
-        for row, measures in results.items()
+    keys = {
+        "right": "nothing is cut",
+        **{f"right, {cut}": text for cut, text in (towns.CUTS | towns.DECODER_CUTS).items()},
     }
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("global layers, graph")
+    columns = {"towns: facts right": "towns", "named: summaries right": "named"}
+    tables = {column: task_table(task, dict(zip(keys, keys)), {"HT": "HT"}, True) for column, task in columns.items()}
+    return pd.DataFrame({column: table.loc["HT"] for column, table in tables.items()}).rename(keys)
+
+
+def hops_table() -> pd.DataFrame:
+    """Answers right of the task `hops`, by seed."""
+    table = task_table("hops", {"250 steps": "right after 250", "500 steps": "right"}, by_seed=True)
+    return table.rename_axis("global layers, graph")
 
 
 @torch.no_grad()
@@ -83,13 +46,13 @@ def town_writing(
 ) -> tuple[list[str], torch.Tensor, torch.Tensor]:
     """The T pieces of a summary that a model writes, its end too; the distribution of each [T, V]; and how much of
     the decoder's attention the title and each of m paragraphs get [T, 1 + m]."""
-    (words,) = write_towns(model, [cluster])
-    state = model.encode(batch_of([cluster]))
-    tokens = torch.tensor([[BOS, *pieces_of(" ".join(words))]])
+    (words,) = towns.write_towns(model, [cluster])
+    state = model.encode(towns.batch_of([cluster]))
+    tokens = torch.tensor([[BOS, *towns.pieces_of(" ".join(words))]])
     output, _ = model.decode(tokens, state)
     weight, bias = model.output_layer()
     probabilities = (output.features[0] @ weight.T + bias).softmax(-1)
-    return [*words, TOWN_PIECES.words[EOS]], probabilities, model.attention_weights(tokens, state)["units"][0]
+    return [*words, towns.TOWN_PIECES.words[EOS]], probabilities, model.attention_weights(tokens, state)["units"][0]
 
 
 def town_frames(models: Mapping[str, HierarchicalTransformer], cluster: TownCluster) -> Frames:
@@ -99,7 +62,7 @@ def town_frames(models: Mapping[str, HierarchicalTransformer], cluster: TownClus
     words, probabilities, paragraphs = town_writing(model, cluster)
     others, other_probabilities, _ = town_writing(other, cluster)
     best = {
-        label: [best_words(p, TOWN_PIECES.words) for p in of]
+        label: [best_words(p, towns.TOWN_PIECES.words) for p in of]
         for label, of in ((f"P, {name}", probabilities), (f"P, {other_name}", other_probabilities))
     }
     text = [[cluster.title], *(paragraph.text.split() for paragraph in cluster.paragraphs)]
@@ -112,16 +75,16 @@ def town_frames(models: Mapping[str, HierarchicalTransformer], cluster: TownClus
         )
         for t, (word, weights) in enumerate(zip(words, paragraphs.tolist()))
     ]
-    return decoding_frames(text, steps, names, {other_name: others}, first=1 + FACT_PLACES[1])
+    return decoding_frames(text, steps, names, {other_name: others}, first=1 + towns.FACT_PLACES[1])
 
 
 def town_graphs(model: HierarchicalTransformer, cluster: TownCluster) -> list[dict]:
     """Panels for `companion.pages.figures.word_maps`: the graph of same towns, and the head whose attention between
     paragraphs is nearest to it, rows sorted by town behind the title."""
-    given = torch.from_numpy(same_town(cluster))
+    given = torch.from_numpy(towns.same_town(cluster))
     given = given / given.sum(1, keepdim=True)
     with torch.no_grad():
-        between = torch.cat(model.encode(batch_of([cluster])).between)  # [layers, heads, P, P]
+        between = torch.cat(model.encode(towns.batch_of([cluster])).between)  # [layers, heads, P, P]
     gaps = (between[:, :, 1:, 1:] - given[1:, 1:]).abs().sum((2, 3))
     layer, head = divmod(int(gaps.argmin()), between.shape[1])
     about = [cluster.title, *(p.town for p in cluster.paragraphs)]
@@ -132,11 +95,3 @@ def town_graphs(model: HierarchicalTransformer, cluster: TownCluster) -> list[di
         {"title": title, "values": weights[order][:, order], "rows": names, "columns": names}
         for title, weights in panels.items()
     ]
-
-
-def graph_density(graph: np.ndarray) -> tuple[float, float]:
-    """Compute of a graph [P, P] with P > 1 the share of pairs of paragraphs that it joins, and the mean weight that a
-    paragraph has on itself, rows scaled to sum to 1 (equation 24)."""
-    own = graph.diagonal()
-    pairs = len(graph) * (len(graph) - 1)
-    return ((graph > 0).sum() - (own > 0).sum()) / pairs, (own / graph.sum(1)).mean()

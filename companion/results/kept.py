@@ -1,14 +1,19 @@
 """The tables that the project keeps: their numbers in figures/ and trained/, and the texts that show them."""
 
+import gzip
+import json
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from companion.results.numbers import ANY_TABLE
-from companion.results.scores_file import SCORES
+from companion.results.tables import Table
 from companion.results.text import markdown
+from lib.decoding.search import DECODINGS
 from lib.system.errors import InputError
 from lib.system.files import project_root, read_numbers, trained_folder, write_json, write_whole
 
+SCORES = ".scores.json.gz"  # the end of the name of a file beside a table, with the scores that it was made of
 _BLOCK = "<!-- table {} -->\n{}\n<!-- end -->"
 
 
@@ -80,3 +85,22 @@ def _rendered(text: str, tables: dict[str, dict]) -> str:
         block = _BLOCK.format(name, markdown(numbers))
         text = _place(name).sub(lambda _, block=block: block, text, count=1)
     return text
+
+
+def write_table_scores(path: Path, table: Table, scored: Mapping[str, Sequence[dict]]) -> Path:
+    """Write the scores of each row, by label, of all its seeds: only the parts that the row is made of."""
+    scores_by_label = {}
+    for row in table.rows:
+        parts = {row.part, *(DECODINGS if table.decodings and row.part == "summaries" else ())}
+        if row.label in scored:
+            scores_by_label[row.label] = [
+                scores | {"parts": {name: part for name, part in scores["parts"].items() if name in parts}}
+                for scores in scored[row.label]
+            ]
+    text = json.dumps(scores_by_label, ensure_ascii=False, separators=(",", ":"))
+    return write_whole(path, gzip.compress(text.encode(), mtime=0))
+
+
+def read_table_scores(path: Path) -> dict[str, list[dict]]:
+    """Read what `write_table_scores` wrote."""
+    return json.loads(gzip.decompress(path.read_bytes()))

@@ -1,14 +1,12 @@
 """The book: the pages as they were executed, the texts and the README as one static site, made by `make book`."""
 
 import os
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 from docutils import nodes
 
-sys.path.insert(0, str(Path(__file__).parent))
-from references import link_equations
+from companion.site.references import link_equations
 
 project = "Neural summarization of long texts"
 html_title = project

@@ -11,28 +11,7 @@ from pathlib import Path
 from lib.system.command_line import plain_errors
 from lib.system.files import project_root, write_whole
 
-BADGES = """\
-<!-- badges -->
-[![Binder](https://mybinder.org/badge_logo.svg)](https://mybinder.org/v2/gh/{0}/HEAD?urlpath=lab/tree/notebooks/mem2mem.ipynb)
-[![Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/{0}/blob/main/notebooks/mem2mem.ipynb)
-<!-- end -->"""
-# lib's requirements are installed, not the pages': Jupyter, matplotlib and PyTorch stay as Colab has them
-CELL = """\
-# %% jupyter={{"source_hidden": true}} slideshow={{"slide_type": "skip"}} tags=["hide-input"]
-# Colab opens a page without its project: this fetches it, and does nothing elsewhere
-import os
-import subprocess
-import sys
-
-if "google.colab" in sys.modules:
-    if not os.path.exists("project"):
-        clone = "git clone --quiet --depth 1 https://github.com/{0} project"
-        subprocess.run(clone.split(), check=True)
-        install = [sys.executable, *"-m pip install --quiet ./project".split()]
-        subprocess.run(install, check=True)
-    sys.path.insert(0, os.path.abspath("project"))
-
-"""
+FOLDER = Path(__file__).parent
 _BADGES = re.compile(r"<!-- badges -->.*?<!-- end -->", re.DOTALL)
 _CELL = re.compile(r"# %% [^\n]*\n# Colab opens a page.*?(?=# %% )", re.DOTALL)
 _PARAMETERS = re.compile(r'(?=# %% [^\n]*tags=\["parameters"\])')
@@ -45,9 +24,13 @@ def publish(repository: str, root: Path) -> None:
     """
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository):
         raise ValueError(f"{repository!r} is not owner/name, as in github.com/owner/name")
-    _rewrite(root / "README.md", lambda text: _BADGES.sub(BADGES.format(repository), text))
+    badges, cell = (
+        (FOLDER / name).read_text(encoding="utf-8").replace("OWNER/NAME", repository)
+        for name in ("badges.txt", "colab_cell.txt")
+    )
+    _rewrite(root / "README.md", lambda text: _BADGES.sub(badges.strip(), text))
     for page in (root / "notebooks").glob("*.py"):
-        _rewrite(page, lambda text: _PARAMETERS.sub(CELL.format(repository), _CELL.sub("", text), count=1))
+        _rewrite(page, lambda text: _PARAMETERS.sub(lambda _: cell, _CELL.sub("", text), count=1))
 
 
 def _rewrite(path: Path, change: Callable[[str], str]) -> None:

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from companion.tasks.task import Task, learn, share_written
+from companion.tasks.towns import small_transformer
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.data.vocabulary import EOS, SENTENCE_END, TITLE_END
-from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
 
 CHAINS = 4
 NAMES = range(SENTENCE_END + 1, SENTENCE_END + 7)
@@ -68,11 +68,8 @@ def solve(row: str, seed: int, steps: int = STEPS) -> dict[str, float]:
     at the end and on the way. One of the four answers, taken at random, is right in 0.25."""
     layers, graph = ROWS[row]
     torch.manual_seed(seed)
-    config = HierarchicalTransformerConfig(
-        VOCAB_SIZE, width=64, heads=4, inner=128, local_layers=max(1, 3 - layers), global_layers=layers, dropout=0.0,
-        smoothing=0.0,
-    )  # fmt: skip
-    model, unseen, measures = HierarchicalTransformer(config), _documents(10**6, 200, graph), {}
+    model = small_transformer(VOCAB_SIZE, local_layers=max(1, 3 - layers), global_layers=layers)
+    unseen, measures = _documents(10**6, 200, graph), {}
 
     def batches() -> Iterator[Batch]:
         for step in range(steps):

@@ -14,13 +14,13 @@ from companion.studies.slots import slots_after
 from companion.tasks.synthetic import planted_at, planted_sentences
 from companion.tasks.task import Task, learn
 from lib.data.batch import Batch, EncodedDocument, make_batch
-from lib.evaluation.interventions import MEMORY, NOTHING, WRITING, log_probs
+from lib.evaluation.interventions import MEMORY, NOTHING, log_probs
 from lib.layers.pointer import PointerGenerator
 from lib.models.hred import HREDState
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, Mem2MemState, memory_sentences
 
 VOCABULARY = 100
-LEFT_AFTER = 1, 5, 10, 15  # words
+LEFT_AFTER = 5, 15  # words
 LOSSES = {  # lambda_comp, lambda_read
     "neither": (0.0, 0.0),
     "the paper's": (1e-4, 1e-2),
@@ -81,13 +81,10 @@ def memory_scores(model: Mem2Mem, documents: list[EncodedDocument]) -> dict[str,
     state = model.encode(batch)
     output, _ = model.decode(batch.target_input, state)
     changes = {"nll": NOTHING, "nll, another": MEMORY["another memory"], "nll, averaged": MEMORY["slots averaged"]}
-    if model.config.write:
-        changes["nll, not written"] = WRITING["never written"]
     scores = {name: -float(log_probs(model, documents, change).mean()) for name, change in changes.items()}
     scores["words right"] = words_right(model, batch)
     left = slots_after(model, batch, LEFT_AFTER)["left"].tolist()
     scores |= {f"left {words}": share for words, share in zip(LEFT_AFTER, left)}
-    scores |= {f"L({name})": loss.item() for name, (_, loss) in model.regularisers(output, batch, state).items()}
     return scores | heads_scores(model.seen(output, state)["heads"], documents)
 
 

@@ -10,6 +10,7 @@ from torch import nn
 
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.decoding.search import DecodeConfig, greedy_search
+from lib.evaluation.interventions import NOTHING, Change
 from lib.system.threads import torch_threads
 
 
@@ -35,17 +36,20 @@ def learn(model: Any, batches: Iterator[Batch], learning_rate: float) -> Any:
 
 
 def greedy_words(
-    model: Any, documents: Sequence[EncodedDocument], max_length: int, min_length: int = 0
+    model: Any, documents: Sequence[EncodedDocument], max_length: int, min_length: int = 0, change: Change = NOTHING
 ) -> list[list[int]]:
-    """Write summaries, always the most probable word: ids without [EOS]."""
+    """Write summaries with a model, perhaps a changed one, always the most probable word: ids without [EOS]."""
     batch = make_batch(documents, model.config.vocab_size)
-    found = greedy_search(model.eval(), batch, DecodeConfig(min_length=min_length, max_length=max_length))
+    with change.model(model):
+        found = greedy_search(model.eval(), batch, DecodeConfig(min_length=min_length, max_length=max_length))
     return [hypothesis.ids for hypothesis in found]
 
 
-def share_written(model: Any, documents: Sequence[EncodedDocument], max_length: int) -> float:
+def share_written(
+    model: Any, documents: Sequence[EncodedDocument], max_length: int, change: Change = NOTHING
+) -> float:
     """The share of documents whose whole target a model writes."""
-    words = greedy_words(model, documents, max_length)
+    words = greedy_words(model, documents, max_length, change=change)
     return float(np.mean([ids == document.target[:-1].tolist() for ids, document in zip(words, documents)]))
 
 
@@ -53,8 +57,6 @@ def by_row(results: Iterable[Mapping]) -> dict[str, dict[str, list]]:
     """Gather results of `companion.solve`: {row: {"seed": seeds, measure: its values, in the same order}}."""
     table: dict[str, dict[str, list]] = {}
     for result in results:
-        measures = table.setdefault(result["row"], {})
-        for name, value in result.items():
-            if name != "row":
-                measures.setdefault(name, []).append(value)
+        for name in [name for name in result if name != "row"]:
+            table.setdefault(result["row"], {}).setdefault(name, []).append(result[name])
     return table

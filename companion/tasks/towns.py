@@ -1,12 +1,13 @@
-"""Towns: many snippets about two towns repeat and contradict each other, and the title says which town to summarize.
+"""Towns: many snippets about two invented towns repeat and contradict each other, and the title says which town to
+summarize. Every fact is said several times in other words, once perhaps wrongly.
 
 Every part of the hierarchical transformer has a job here. Local layers bind "it" and a fact to the town of their
 paragraph, global layers say whether that town is the title's, and the decoder takes what most mentions say.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,153 @@ from safetensors.torch import save
 from torch import Tensor
 
 from companion.tasks.task import Task, greedy_words, learn
-from companion.tasks.town_clusters import FACT_PLACES, TOWN_PIECES, TownCluster, town_cluster, town_document
 from lib.data.batch import Batch, EncodedDocument, make_batch
+from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, PARAGRAPH_END, TITLE_END, Vocabulary
 from lib.evaluation.interventions import NOTHING, Change, changes_of, decoder_sees
 from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
 from lib.system.files import project_root, write_whole
 from lib.training.folder import load_tensors, under
+
+_BEGINNINGS = ("zor", "bel", "quin", "tar", "mel", "os", "vel", "lun", "kar", "dra")
+TOWNS = [begin + end for begin in _BEGINNINGS for end in ("via", "mont", "stad", "holm")]
+# What a fact can be: founded in, river, product, mayor; and how it is said.
+VALUES = [
+    line.split()
+    for line in (
+        " ".join(str(year) for year in range(1100, 1900, 40)),
+        "arno bresk colva drune elt fenna garr hylde istra jarn korb lenn mura narew oder prut quelle ruhr saale "
+        "tisza",
+        "amber barley cheese cider clocks copper glass honey lace lamps linen paper pears salt silk soap timber "
+        "tiles wine wool",
+        "abel brandt conti dahl eriksen fabre greco haas ivers jansen keller lund moreau novak olsen petrov quist "
+        "rossi sand toth",
+    )
+]
+PHRASES = (
+    ("was founded in {}", "dates from {}", "was first settled in {}"),
+    ("lies on the {}", "stands on the banks of the {}", "is crossed by the {}"),
+    ("is known for its {}", "exports {}", "has a market for {}"),
+    ("has a mayor called {}", "elected {} as its mayor", "is governed by {}"),
+)
+FACTS = len(VALUES)
+_SUMMARY = "{} , founded in {} , lies on the {} . it is known for its {} . its mayor is {} ."
+_MENTIONS = 3  # of a fact in each group of paragraphs
+_PARAGRAPHS = _MENTIONS * FACTS // 2  # of a group: each says two facts
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    town: str
+    facts: tuple[int, int]  # which of the four
+    values: tuple[str, str]
+    text: str
+
+
+@dataclass(frozen=True)
+class TownCluster:
+    """Paragraphs about several towns; `truth` has the four facts of each, the title's town first."""
+
+    truth: dict[str, list[str]]
+    paragraphs: list[Paragraph]
+
+    @property
+    def title(self) -> str:
+        return next(iter(self.truth))
+
+    @property
+    def summary(self) -> str:
+        return _SUMMARY.format(self.title, *self.truth[self.title])
+
+
+def town_cluster(random: np.random.Generator, towns: int = 2, groups: int = 1) -> TownCluster:
+    """A cluster with `groups` times six paragraphs about each town, in any order.
+
+    A paragraph says two facts, the second of "it". Each fact of a town is said three times a group; with probability
+    1/2, one of its mentions in the cluster is wrong.
+    """
+    names = [TOWNS[i] for i in random.permutation(len(TOWNS))[:towns]]
+    truth = {name: [_any(random, values) for values in VALUES] for name in names}
+    paragraphs = [p for name in names for p in _about(random, name, truth[name], groups)]
+    return TownCluster(truth, [paragraphs[i] for i in random.permutation(len(paragraphs))])
+
+
+def _any(random: np.random.Generator, choices: Sequence[str]) -> str:
+    return choices[int(random.integers(len(choices)))]
+
+
+def _about(random: np.random.Generator, town: str, truth: list[str], groups: int) -> list[Paragraph]:
+    facts = np.concatenate([_pairs(random) for _ in range(groups)])
+    values = [[truth[f] for f in pair] for pair in facts]
+    for f in range(FACTS):
+        if random.random() < 0.5:
+            places = np.argwhere(facts == f)
+            i, j = places[random.integers(len(places))]
+            values[i][j] = _any(random, [value for value in VALUES[f] if value != truth[f]])
+    return [_paragraph(random, town, pair, said) for pair, said in zip(facts.tolist(), values)]
+
+
+def _pairs(random: np.random.Generator) -> np.ndarray:
+    """The facts of each paragraph of a group, two different ones: [paragraphs, 2]."""
+    while True:
+        pairs = random.permutation(np.arange(FACTS).repeat(_MENTIONS)).reshape(_PARAGRAPHS, 2)
+        if (pairs[:, 0] != pairs[:, 1]).all():
+            return pairs
+
+
+def _paragraph(random: np.random.Generator, town: str, facts: list[int], values: list[str]) -> Paragraph:
+    first, second = (_any(random, PHRASES[f]).format(value) for f, value in zip(facts, values))
+    subject = _any(random, (town, f"the town of {town}"))
+    one, other = facts
+    return Paragraph(town, (one, other), (values[0], values[1]), f"{subject} {first} . it {second} .")
+
+
+# ------------------------------------------------------------------------------------------------------- pieces
+
+
+def _words() -> list[str]:
+    phrases = [*(phrase for fact in PHRASES for phrase in fact), _SUMMARY, "the town of it . ,"]
+    frame = {word for phrase in phrases for word in phrase.split() if word != "{}"}
+    return [*CLUSTER_SYMBOLS, *sorted(frame), *TOWNS, *(value for values in VALUES for value in values)]
+
+
+TOWN_PIECES = Vocabulary(_words())
+
+
+_IDS = {word: i for i, word in enumerate(TOWN_PIECES.words)}
+
+
+def pieces_of(text: str) -> list[int]:
+    return [_IDS[word] for word in text.split()]
+
+
+# Where the facts stand in a summary, in pieces.
+FACT_PLACES = [i for i, word in enumerate(_SUMMARY.split()) if word == "{}"][1:]
+
+
+def town_document(
+    cluster: TownCluster, name: str = "", flat: bool = False, separator: bool = False, graph: bool = False
+) -> EncodedDocument:
+    """A row for the title, ended by `<T>`, and one for each paragraph.
+
+    flat: all in one row, with `<P>` between paragraphs if separator is set. graph: the weight of two paragraphs is 1
+    if they are about the same town, the title's row being about its own, and else 0.
+    """
+    rows = [[*pieces_of(cluster.title), TITLE_END], *(pieces_of(p.text) for p in cluster.paragraphs)]
+    if separator:
+        rows[1:-1] = [[*row, PARAGRAPH_END] for row in rows[1:-1]]
+    source = [piece for row in rows for piece in row]
+    lengths = [len(source)] if flat else [len(row) for row in rows]
+    document = EncodedDocument.of(name, source, lengths, [*pieces_of(cluster.summary), EOS])
+    return replace(document, graph=same_town(cluster).ravel()) if graph else document
+
+
+def same_town(cluster: TownCluster) -> np.ndarray:
+    """1 where two rows, of which the title is the first, are about the same town: [rows, rows]."""
+    about = np.array([cluster.title, *(p.town for p in cluster.paragraphs)])
+    return (about[:, None] == about).astype(np.float32)
+
+
+# ---------------------------------------------------------------------------------------------------- models
 
 STEPS = 1000
 BATCH = 32
@@ -52,10 +194,15 @@ ROWS = {
 }
 
 
+def small_transformer(vocab_size: int, **sizes) -> HierarchicalTransformer:
+    """A model with random weights, of width 64 where nothing else is said."""
+    sizes = {"width": 64, "heads": 4, "inner": 128, "dropout": 0.0, "smoothing": 0.0, **sizes}
+    return HierarchicalTransformer(HierarchicalTransformerConfig(vocab_size, **sizes))
+
+
 def town_model(row: str = "HT") -> HierarchicalTransformer:
-    sizes = {"width": 64, "heads": 4, "inner": 256, "local_layers": 2, "global_layers": 2, **ROWS[row].sizes}
-    config = HierarchicalTransformerConfig(len(TOWN_PIECES), dropout=0.0, smoothing=0.0, **sizes)
-    return HierarchicalTransformer(config)
+    sizes = {"inner": 256, "local_layers": 2, "global_layers": 2, **ROWS[row].sizes}
+    return small_transformer(len(TOWN_PIECES), **sizes)
 
 
 def unseen_towns(count: int = TESTED, towns: int = 2, groups: int = 1) -> list[TownCluster]:
@@ -65,20 +212,18 @@ def unseen_towns(count: int = TESTED, towns: int = 2, groups: int = 1) -> list[T
 
 
 def train_towns(row: str, seed: int, steps: int = 0) -> tuple[HierarchicalTransformer, dict[str, float]]:
-    """A trained model of a row, by default after as many steps as the row says; and what was measured on the way: the
-    share of facts right every 500 steps, and all else of `facts_written` after 1,000."""
+    """A trained model of a row, by default after as many steps as the row says; and the share of facts right after
+    every 500 steps."""
     torch.manual_seed(seed)
     model, on_the_way = town_model(row), {}
 
     def batches() -> Iterator[Batch]:
-        for step in range(steps or ROWS[row].steps):
-            if step and step % (STEPS // 2) == 0:
-                shares = facts_written(model, row)
-                model.train()
-                kinds = shares if step == STEPS else ["right"]
-                on_the_way.update({f"{kind} after {step}": shares[kind] for kind in kinds})
-            random = np.random.default_rng([seed, step])
+        for step in range(1, 1 + (steps or ROWS[row].steps)):
+            random = np.random.default_rng([seed, step - 1])
             yield batch_of([town_cluster(random) for _ in range(BATCH)], row)
+            if step % (STEPS // 2) == 0:
+                on_the_way[f"right after {step}"] = facts_written(model, row)["right"]
+                model.train()
 
     return learn(model, batches(), 1e-3).eval(), on_the_way
 
@@ -95,8 +240,7 @@ def write_towns(
     model: HierarchicalTransformer, clusters: list[TownCluster], row: str = "HT", change: Change = NOTHING
 ) -> list[list[str]]:
     """Write summaries, always the most probable word."""
-    with change.model(model):
-        summaries = greedy_words(model, documents_of(clusters, row), _LONGEST)
+    summaries = greedy_words(model, documents_of(clusters, row), _LONGEST, change=change)
     return [[TOWN_PIECES.words[i] for i in ids] for ids in summaries]
 
 
@@ -140,34 +284,34 @@ CUTS = {  # of `lib.evaluation.interventions`, where the first paragraph is the 
     "layer 2 cut": "layer 2: each paragraph sees itself alone",
     "layers cut": "both layers: each sees itself alone",
 }
-SEEN = {"the title's town": True, "the other town": False}
+DECODER_CUTS = {
+    "decoder sees the answer": "decoder: the answer's paragraphs alone",
+    "decoder sees the rest": "decoder: all others alone",
+}
+
+
+def right_under_cuts(
+    model: HierarchicalTransformer, answer: Tensor, others: Tensor, share_right: Callable[[Change], float]
+) -> dict[str, float]:
+    """What is right under each of `CUTS`, and where the decoder sees only the answer's paragraphs or the others:
+    masks [clusters, rows]."""
+    changes = changes_of(model) | dict(zip(DECODER_CUTS, (decoder_sees(answer), decoder_sees(others))))
+    return {f"right, {name}": share_right(changes[name]) for name in (*CUTS, *DECODER_CUTS)}
+
+
+@torch.no_grad()
+def towns_under_cuts(model: HierarchicalTransformer) -> dict[str, float]:
+    """Facts right with longer inputs, and under cuts."""
+    answer, others = (rows_about(unseen_towns(), own) for own in (True, False))
+    found = {f"right, {12 * groups} paragraphs": facts_written(model, groups=groups)["right"] for groups in (2, 4)}
+    return found | right_under_cuts(
+        model, answer, others, lambda change: facts_written(model, change=change)["right"]
+    )
 
 
 def rows_about(clusters: list[TownCluster], own: bool) -> Tensor:
     """Which rows are paragraphs about the title's town, or about the others: [clusters, rows]."""
     return torch.tensor([[False, *((p.town == c.title) == own for p in c.paragraphs)] for c in clusters])
-
-
-@torch.no_grad()
-def towns_under_cuts(model: HierarchicalTransformer) -> dict[str, float]:
-    """Facts right with longer inputs, under each of `CUTS`, and by what the decoder sees; and the decoder's weights
-    on the title and on paragraphs of its town where it writes a fact."""
-    clusters = unseen_towns()
-    found = {f"right, {12 * groups} paragraphs": facts_written(model, groups=groups)["right"] for groups in (2, 4)}
-    known = changes_of(model)
-    changes = {name: known[name] for name in CUTS}
-    changes |= {f"decoder sees {name}": decoder_sees(rows_about(clusters, own)) for name, own in SEEN.items()}
-    for name, change in changes.items():
-        kinds = facts_written(model, change=change)
-        found |= {f"{kind}, {name}": kinds[kind] for kind in KINDS[:2]}
-    batch = batch_of(clusters)
-    attention = model.eval().attention_weights(batch.target_input, model.encode(batch))
-    weights = attention["units"][:, FACT_PLACES]  # [clusters, facts, rows]
-    town = rows_about(clusters, own=True)[:, None]
-    return found | {
-        "decoder's weight on the title": weights[..., 0].mean().item(),
-        "decoder's weight on its town": (weights * town).sum(-1).mean().item(),
-    }
 
 
 def solve(row: str, seed: int) -> dict[str, float]:

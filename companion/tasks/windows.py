@@ -16,7 +16,7 @@ from companion.tasks.task import Task, learn
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.data.vocabulary import EOS, SLIDE
 from lib.decoding.search import DecodeConfig, beam_search
-from lib.evaluation.interventions import hooks
+from lib.evaluation.interventions import configured, hooks
 from lib.models.windowed import Windowed, WindowedConfig, count_windows
 
 VOCABULARY, WINDOW, STRIDE, WORDS = 60, 20, 16, 4  # ids; words of a window, from one to the next, of a fact
@@ -72,25 +72,14 @@ def _unmarked(document: EncodedDocument) -> EncodedDocument:
 
 
 def _by_length(mode: str, seed: int) -> dict[str, float]:
-    """Facts that are written in their place, at each length; precision and recall of the symbols."""
+    """Facts that are written in their place, at each length."""
     model, measures = learn_facts(mode, seed), {}
     for windows, count in TESTED.items():
         documents = planted_facts(count, 1, windows)
         texts, targets = written_for(model, documents, 6 * windows), [d.target[:-1] for d in documents]
         facts = [facts_in_place(ids, symbols=mode != "standard") for ids in texts]
         measures[f"facts of {windows}"] = share_in_place(facts, list(map(facts_in_place, targets)))
-        if mode != "standard":
-            ours, true = list(map(_moves, texts)), list(map(_moves, targets))
-            right = sum(len(a & b) for a, b in zip(ours, true))
-            measures[f"precision of {windows}"] = right / max(1, sum(map(len, ours)))
-            measures[f"recall of {windows}"] = right / sum(map(len, true))
     return measures
-
-
-def _moves(ids: Sequence[int] | np.ndarray) -> set[int]:
-    """After how many words each symbol is written."""
-    places = np.flatnonzero(np.array(ids) == SLIDE).tolist()
-    return {place - number for number, place in enumerate(places)}
 
 
 # ---------------------------------------------------------------------------------------------- parts left out
@@ -99,9 +88,9 @@ def _moves(ids: Sequence[int] | np.ndarray) -> set[int]:
 @contextmanager
 def _attend_to_all(model: Windowed) -> Iterator[None]:
     """Attention to the whole text. Windows are counted, so that symbols can be written."""
-    config = replace(model.config, window=None, stride=None)
-    last_window = lambda lengths: count_windows(lengths, WINDOW, STRIDE) - 1  # noqa: E731
-    with patch.object(model, "config", config), patch.object(model, "_last_window", last_window):
+    sizes = model.config.window, model.config.stride
+    last_window = lambda lengths: count_windows(lengths, *sizes) - 1  # noqa: E731
+    with configured(window=None, stride=None)(model), patch.object(model, "_last_window", last_window):
         yield
 
 
@@ -216,23 +205,21 @@ def _learned(reading: str, seed: int) -> Windowed:
 
 def _read(reading: str, seed: int) -> dict[str, float]:
     """Of new texts of 4 and of 12 windows: the share of the facts that are written; of what is written, the share
-    that is no fact of the text, and the share that was written before."""
+    that was written before."""
     model, measures = _learned(reading, seed), {}
     for windows in (4, 12):
         texts = _texts(1, 100, windows)
         parts = [READINGS[reading](text) for text in texts]
         words = iter(written_for(model, [part for of_text in parts for part in of_text], 6 * windows))
-        facts, foreign, repeated, written = 0, 0, 0, 0
+        facts, repeated, written = 0, 0, 0
         for text, of_text in zip(texts, parts):
             ours = [tuple(f) for _ in of_text for f in facts_in_place(next(words), reading == "windows") if f]
             true = set(map(tuple, text.facts))
             facts += len(set(ours) & true)
-            foreign += sum(fact not in true for fact in ours)
             repeated += len(ours) - len(set(ours))
             written += len(ours)
         measures |= {
             f"facts of {windows}": facts / sum(len(text.facts) for text in texts),
-            f"no facts of {windows}": foreign / max(1, written),
             f"twice of {windows}": repeated / max(1, written),
         }
     return measures

