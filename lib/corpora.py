@@ -48,12 +48,10 @@ def contents(dataset: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    if len(arguments) > 1 or arguments[:1] in (["-h"], ["--help"]):
-        print(__doc__)
-        return int(len(arguments) > 1)
+    asks_for_help = len(arguments) > 1 or arguments[:1] in (["-h"], ["--help"])
     with plain_errors():
-        print(contents(arguments[0]) if arguments else table())
-    return 0
+        print(__doc__ if asks_for_help else contents(arguments[0]) if arguments else table())
+    return int(len(arguments) > 1)
 
 
 if __name__ == "__main__":
