@@ -232,7 +232,7 @@ class _Loop:
     def _check_same(self, stored: dict) -> None:
         """A stored run may be continued to more steps, with its corpus in another place; all else must be equal."""
         now, before = determining(self.record), determining(stored)
-        free = {"train.steps", "train.epochs", "train.save_every", "corpus", "data"}
+        free = {"train.steps", "train.epochs", "train.save_every", "corpus", "data", "model.vocab_size"}
         differing = [
             f"{key} is {before.get(key)!r} there and {now.get(key)!r} now"
             for key in sorted((before.keys() | now.keys()) - free)
@@ -305,7 +305,7 @@ class _Loop:
             _signals(self.process) as signals,
         ):
             bar = tqdm(
-                updates, "training", self.total, initial=self.step, mininterval=5, delay=5, ncols=80, file=sys.stdout,
+                updates, "training", self.total, initial=self.step, mininterval=5, ncols=80, file=sys.stdout,
                 disable=not self.progress,
             )  # fmt: skip
             for parts in bar:
