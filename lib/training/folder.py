@@ -92,10 +92,9 @@ def read_metrics(folder: str | Path) -> list[dict]:
 
 def document_numbers(corpus) -> dict[str, list[int]]:
     """Hash every document of a prepared corpus by its words, whose ids do not count, and its reference."""
-    known = corpus.vocabulary.words
 
     def number(document: Any) -> int:
-        words = [*known, *document.unknown]
+        words = [*corpus.vocabulary.words, *document.unknown]
         return crc32("\n".join([*(words[i] for i in document.source), *document.reference]).encode())
 
     return {name: [number(document) for document in split] for name, split in corpus.splits.items()}

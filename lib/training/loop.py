@@ -300,10 +300,8 @@ class _Loop:
         shown = {}  # losses, in the bar
         ahead = batches_ahead(self.device)
         make_update = partial(self._update, made=ahead > 0)
-        with (
-            closing(made_ahead(make_update, range(self.step, self.total), ahead)) as updates,
-            _signals(self.process) as signals,
-        ):
+        steps = range(self.step, self.total)
+        with closing(made_ahead(make_update, steps, ahead)) as updates, _signals(self.process) as signals:
             bar = tqdm(
                 updates, "training", self.total, initial=self.step, mininterval=5, ncols=80, file=sys.stdout,
                 disable=not self.progress,
