@@ -384,7 +384,7 @@ def with_train(corpus, documents, words=None):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda c: with_train(c, [*c["train"][1:], c["val"][0]]), "1 of 20 in train. "),
+        (lambda c: with_train(c, [*c["train"][1:], replace(c["train"][0], source=c["val"][0].source)]), "1 of 20 in"),
         (lambda c: with_train(c, [*c["train"], *c["val"][:2]]), "2 of 22 in train. "),
         (lambda c: with_train(c, c["train"][:17]), "3 of 20 in train. "),
         (lambda c: with_train(c, c["train"][::-1]), "another order"),
