@@ -7,6 +7,8 @@ import ast
 import re
 from pathlib import Path
 
+from lib.system.command_line import plain_errors
+
 
 def main() -> None:
     """Print the first sentence of each command's docstring. None is imported."""
@@ -19,4 +21,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with plain_errors():
+        main()

@@ -53,10 +53,11 @@ def contents(dataset: str) -> tuple[str, bool]:
 
 
 def main(arguments: list[str]) -> int:
-    if len(arguments) > 1 or arguments[:1] in (["-h"], ["--help"]):
-        print(__doc__)
-        return int(len(arguments) > 1)
+    asks_for_help = len(arguments) > 1 or arguments[:1] in (["-h"], ["--help"])
     with plain_errors():
+        if asks_for_help:
+            print(__doc__)
+            return int(len(arguments) > 1)
         text, is_read = contents(arguments[0]) if arguments else (table(), True)
         print(text)
     return int(not is_read)

@@ -26,11 +26,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import pandas as pd
 
 import lib
 from lib.data.corpora import check_unpublished, learned_from, unseen
 from lib.data.options import Options
+from lib.evaluation.bootstrap import no_interval
+from lib.evaluation.measures import SUPPORT
 from lib.evaluation.scores import intervals, score_run, score_systems, setting
 from lib.evaluation.summaries import read_summary_sentences, write_summaries
 from lib.papers import PAPERS, resolve
@@ -82,13 +84,19 @@ def main(arguments: list[str] | None = None) -> None:
         if process.rank:
             return
         write_whole(output, json.dumps(scores, ensure_ascii=False) + "\n")
-        for name, part in scores["parts"].items():
-            means = " / ".join(f"{x:.2f}" for x in np.mean(part["rouge"], 0))
-            print(f"{output}: {name}, ROUGE {means} ({len(scores['ids'])} documents)")
-            shares = (f"{column} {share}" for column, share in intervals("support", part).items())
-            print(f"{output}: {name}, in percent:", "; ".join(shares))
-        if "letters" in scores:
-            print(f"{output}: the references are not in ASCII, so ROUGE's words are of {scores['letters']}")
+        print(f"{tables(scores)}\n\nAll scores: {output}")
+
+
+def tables(scores: dict) -> str:
+    """Write the scores of each system: ROUGE, and what its summaries have and their texts do not."""
+    count, letters = len(scores["ids"]), scores.get("letters", "ASCII letters")
+    lines = [f"{count} {scores['split']} documents of {scores['corpus']}; {no_interval(count) or '95% intervals'}"]
+    lacking = "What the text does not have, in percent; carried: sentences that one of its sentences carries"
+    for measure, heading in {"rouge": f"ROUGE (F1) of words of {letters}", "support": lacking}.items():
+        columns = {name: intervals(measure, part) for name, part in scores["parts"].items()}
+        table = pd.DataFrame(columns).T.rename(columns={long: short for short, long in SUPPORT.items()})
+        lines += [heading, table.map(lambda value: str(value).partition(" (")[0]).to_string()]
+    return "\n\n".join(lines)
 
 
 def _folder_of_scores(run: Path) -> Path:

@@ -78,6 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _summarize(args: Namespace, process: Process) -> None:
+    if args.run.is_file():
+        raise InputError(f"{args.run} is a file, not a run: python -m lib.summarize trained/mem2mem {args.run}")
     if args.html:
         check_page("--html", args.html, args.files)
     named = list(read_texts(args.files))

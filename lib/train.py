@@ -1,19 +1,20 @@
 """Train a model of a paper, and keep all that is needed to use it in a folder.
 
     python -m lib.train mem2mem --dataset aclsum --preset demo --output runs/demo
-    python -m lib.train mem2mem --dataset arxiv --variant +transfer --learning-rate 1e-3 --output runs/arxiv
+    python -m lib.train mem2mem --dataset arxiv --preset paper --variant +transfer --output runs/arxiv
     python -m lib.train mem2mem --preset demo --model.hidden 128 --options.section-tokens 150 --output runs/wider
-    torchrun --standalone --nproc-per-node 4 -m lib.train mem2mem --dataset pubmed --output runs/pubmed
+    torchrun --standalone --nproc-per-node 4 -m lib.train mem2mem --dataset pubmed --preset paper --output runs/pubmed
     python -m lib.train ... --resume       # goes on where the run stopped, to the same weights
 
-`python -m lib.train PAPER --preset PRESET --help` shows every field of training, decoding, preprocessing and model
-with the preset's value.
+`python -m lib.train PAPER` lists the presets, and `python -m lib.train PAPER --preset PRESET --help` every field of
+training, decoding, preprocessing and model with the preset's value.
 """
 
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict, make_dataclass, replace
+from shlex import quote
 
 import tyro
 from tyro.conf import OmitArgPrefixes
@@ -21,9 +22,10 @@ from tyro.conf import OmitArgPrefixes
 from lib.decoding.run import Run
 from lib.decoding.search import DecodeConfig
 from lib.papers import PAPERS, resolve
-from lib.papers.paper import Setup
+from lib.papers.paper import Paper, Setup
 from lib.system.command_line import command_parser, count, plain_errors
-from lib.system.errors import InputError
+from lib.system.errors import InputError, one_of
+from lib.system.files import trained_folder
 from lib.training.config import TrainConfig
 from lib.training.devices import default_device, device_named, rank_device
 from lib.training.loop import check_output, train
@@ -38,7 +40,7 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[Namespace, Setup]:
     """Read the command in two steps: names of paper, preset and variant give the defaults of all other fields."""
     first = command_parser("lib.train", __doc__, add_help=False)
     first.add_argument("paper", choices=PAPERS, help="whose model is trained")
-    first.add_argument("--preset", default="paper", help="sizes, training and decoding; other arguments change them")
+    first.add_argument("--preset", help="sizes, training and decoding; other arguments change them; none: list them")
     first.add_argument("--variant", help="a row of the paper's tables; by default the preset's")
     first.add_argument("--output", help="the run's folder")
     first.add_argument("--dataset", help=DATASET)
@@ -51,9 +53,13 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[Namespace, Setup]:
         first.print_help()
         sys.exit()
     command, others = first.parse_known_args(arguments)
-    setup = resolve(command.paper, command.preset, command.variant)
+    if command.preset is None and not {"-h", "--help"} & {*others}:
+        first.exit(2, describe_presets(PAPERS[command.paper], command.variant))
+    setup = resolve(command.paper, command.preset or "paper", command.variant)
     command.dataset = command.dataset or setup.paper.dataset
     given = {argument.partition("=")[0] for argument in others}
+    if wrong := next((name for name in sorted(given) if name.startswith(("--train.", "--decode."))), None):
+        raise InputError(f"unknown option {wrong}, did you mean --{wrong.partition('.')[2]}?")
     if "--epochs" in given and "--steps" not in given:  # the preset's steps would override the epochs
         setup = replace(setup, train=replace(setup.train, steps=None))
     model = setup.model_config()
@@ -83,7 +89,49 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with default_device(device_named(command.device)):
             run = _train(command, setup)
         if rank_device() == 0:
-            print(f"{run.folder}: {run.step} steps; {run.metrics[-1]}")
+            draw_losses(run)
+            print(report(run, command.dataset))
+
+
+def describe_presets(paper: Paper, variant: str | None) -> str:
+    """List the presets of a paper's variant, with the documents and the length of training."""
+    own = paper.variants[one_of(variant or paper.usual, paper.variants, "variant")].presets
+    lines = [f"--preset chooses the sizes and the training of {paper.title}:"]
+    for name, preset in (own or paper.presets).items():
+        documents = f"at most {preset.documents:,}" if preset.documents else "all"
+        steps = f"{preset.train.steps:,} steps" if preset.train.steps else f"{preset.train.epochs} epoch(s)"
+        lines.append(f"  {name:<14} {documents} documents, {steps}")
+    hours = Run(trained_folder(paper.name), {}, None, None).hours  # type: ignore[arg-type]
+    lines.append(
+        f"The shipped run, a medium one, took {hours:.1f} hours. docs/gpu.md has those of the paper's sizes.\n"
+    )
+    return "\n".join(lines)
+
+
+def report(run: Run, dataset: str) -> str:
+    """Say what a run has learned, where it is and which commands use it."""
+    folder, losses = quote(str(run.folder)), [m["loss"] for m in run.metrics if m["split"] == "val"]
+    learned = f"; validation loss {losses[0]:.3f} at first, {losses[-1]:.3f} at the end" if losses else ""
+    return (
+        f"{run.folder}: {run.step:,} steps in {60 * run.hours:.1f} minutes{learned}. Next:\n"
+        f"  python -m lib.score run {folder} --dataset {quote(dataset)}\n  python -m lib.summarize {folder} FILE"
+    )
+
+
+def draw_losses(run: Run) -> None:
+    """Draw the losses into curve.png beside metrics.jsonl, where matplotlib is installed."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return
+    figure = Figure(layout="constrained")
+    axes = figure.subplots()
+    for split in ("train", "val"):
+        logged = [m for m in run.metrics if m["split"] == split]
+        axes.plot([m["step"] for m in logged], [m["loss"] for m in logged], ".-", label=split)
+    axes.set(xlabel="step", ylabel="loss")
+    axes.legend()
+    figure.savefig(run.folder / "curve.png")
 
 
 def _train(command: Namespace, setup: Setup) -> Run:

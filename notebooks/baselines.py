@@ -393,7 +393,7 @@ checks.line(
 r"""
 **What to see.** Nothing keeps Sent-CLF from taking two sentences that say the same. Sent-PTR knows what it has taken, and decides on the length itself.
 
-**In the papers.** Mem2Mem's heads choose sentences as well, without labels. Sent-CLF is best in R-1 in the paper's table (45.0; Sent-PTR 43.3) and here (45.4; 27.5). `python -m lib.train mem2mem --variant Sent-CLF` (or Sent-PTR) trains one.
+**In the papers.** Mem2Mem's heads choose sentences as well, without labels. Sent-CLF is best in R-1 in the paper's table (45.0; Sent-PTR 43.3) and here (45.4; 27.5). `python -m lib.train mem2mem --preset demo --variant Sent-CLF` (or Sent-PTR) trains one.
 """
 
 # %% [markdown]

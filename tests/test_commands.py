@@ -1,5 +1,6 @@
 """Commands: what a user can mend is one line, and a bug keeps its traceback."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 from lib import corpora, score, summarize, train
 from lib.__main__ import main as list_commands
 from lib.models.mem2mem import Mem2Mem
+from lib.papers import PAPERS
 from lib.papers.paper import Setup
 from lib.system.command_line import plain_errors
 from lib.system.errors import InputError, RunError
@@ -59,6 +61,7 @@ def test_files_that_cannot_be_read_or_written(tmp_path):
     refused(score.main, [*baselines, tmp_path / "other.json"], "would replace")
     refused(score.main, ["run", tmp_path / "none", "--dataset", "aclsum"], f"{tmp_path / 'none'} holds no run")
     refused(summarize.main, [tmp_path / "gone", tmp_path / "a.txt"], "a.txt: No such file or directory")
+    refused(summarize.main, [tmp_path / "other.json"], "python -m lib.summarize trained/mem2mem")
     refused(corpora.main, ["nowhere/at/all"], "no corpus or folder")
     with pytest.raises(SystemExit) as stopped:
         score.main([*map(str, baselines), str(tmp_path / "s.json"), "--documents", "0"])
@@ -96,6 +99,28 @@ def test_light_commands_import_nothing_heavy():
         "import sys, lib.__main__, lib.corpora; sys.exit({'torch', 'numba', 'pandas'} & sys.modules.keys() or None)"
     )
     subprocess.run([sys.executable, "-c", code], cwd=project_root(), check=True)
+
+
+@pytest.mark.parametrize("command", ["lib", "lib.corpora", "lib.train mem2mem --preset demo --help"])
+def test_a_closed_pipe_ends_in_silence(command):
+    read, write = os.pipe()
+    os.close(read)
+    ended = subprocess.run(
+        [sys.executable, "-m", *command.split()], stdout=write, stderr=subprocess.PIPE, cwd=project_root(), text=True
+    )
+    os.close(write)
+    assert (ended.returncode, ended.stderr) == (1, "")
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_without_a_preset_the_presets_are_listed(name, capsys, monkeypatch):
+    monkeypatch.setattr(Setup, "open_corpus", lambda *_, **__: pytest.fail("a training began"))
+    with pytest.raises(SystemExit) as stopped:
+        train.main([name, "--output", "run"])
+    lines = capsys.readouterr().err.splitlines()
+    assert stopped.value.code == 2
+    assert [line[2:16].strip() for line in lines[1:-1]] == list(PAPERS[name].presets)
+    assert any(line.startswith("  demo ") and ("100 documents" in line or "500 steps" in line) for line in lines)
 
 
 def test_ctrl_c_leaves_a_run_that_is_resumed(tmp_path):

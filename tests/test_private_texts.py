@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from companion import show_runs
+from companion import draw_samples
 from companion.human.sheets import write_sheets
 from companion.results.tables import SHOWN
 from lib import score
@@ -82,9 +82,9 @@ def test_forms(checkout, private):
 
 
 def test_figures_whose_panels_are_texts(checkout, private, monkeypatch):
-    monkeypatch.setattr(show_runs.lib, "load", lambda *_, **__: pytest.fail("it works before it says so"))
+    monkeypatch.setattr(draw_samples.lib, "load", lambda *_, **__: pytest.fail("it works before it says so"))
     (label,) = (row.label for row in SHOWN["read_again_figure4"].rows)
     run = ["read_again_figure4", f"{label}={trained_folder('read_again')}", "--dataset", str(private)]
     with pytest.raises(SystemExit, match=r"f\.json: texts of newsroom may not be published"):
-        show_runs.main([*run, "--output", str(checkout / "f.png")])
+        draw_samples.main([*run, "--output", str(checkout / "f.png")])
     assert left_in(checkout) == [".gitignore"]

@@ -176,6 +176,7 @@ def asked(monkeypatch):
 
     monkeypatch.setattr(score, "score_run", scores)
     monkeypatch.setattr(score, "write_summaries", lambda *_: None)
+    monkeypatch.setattr(score, "tables", lambda _: "")
     return found
 
 

@@ -187,9 +187,12 @@ def write_lines(path, records):
 def test_summaries_of_any_system_are_scored(corpus, tmp_path, capsys):
     output = tmp_path / "scores.json"
     score.main(["summaries", str(tmp_path / "theirs.jsonl"), "--dataset", str(corpus), "--output", str(output)])
-    lines = capsys.readouterr().out.splitlines()
-    assert any("summaries, in percent: numbers not in the text 50.00 [" in line for line in lines)
-    assert any("reference, in percent: numbers not in the text 0.00;" in line for line in lines)
+    out = capsys.readouterr().out
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert out.startswith("12 test documents of ") and "R-1 R-2 R-Lsum" in lines
+    assert "numbers names words pairs carried" in lines and f"All scores: {output}" in lines
+    assert any(line.startswith("summaries 50.00 [") for line in lines)
+    assert any(line.startswith("reference 100.00 100.00 100.00") for line in lines)
     scores = json.loads(output.read_text(encoding="utf-8"))
     assert scores["parts"]["summaries"]["support"]["numbers"] == [[i % 2 == 0, 1] for i in range(12)]
     assert scores["parts"]["summaries"]["support"]["carried"] == [[2, 2]] * 12

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -15,7 +16,7 @@ import torch
 
 from lib.data.batch import make_batch
 from lib.data.split import Split
-from lib.data.vocabulary import EOS
+from lib.data.vocabulary import EOS, Vocabulary
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.models.read_again import ReadAgain, ReadAgainConfig
 from lib.models.windowed import Windowed, WindowedConfig
@@ -89,7 +90,7 @@ def test_training_learns_and_leaves_a_run(planted_corpus, tmp_path):
     assert config["train"]["learning_rate"] == 1e-2 and config["data"] == planted_corpus.fingerprint
     assert config["made_with"]["torch"] == torch.__version__
     assert {p.name for p in (tmp_path / "run").iterdir()} - {".lock"} == {
-        "best.safetensors", "config.json", "last.safetensors", "metrics.jsonl", "vocabulary.txt",
+        "best.safetensors", "config.json", "documents.json", "last.safetensors", "metrics.jsonl", "vocabulary.txt",
     }  # fmt: skip
     assert same(load_weights(model(3), tmp_path / "run", "last"), run.model)
 
@@ -361,6 +362,49 @@ def test_a_resumed_run_is_the_uninterrupted_one(planted_corpus, tmp_path, monkey
     assert next(without_time) == next(without_time)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_told_to_stop_is_saved_first(planted_corpus, tmp_path, monkeypatch, number):
+    config = replace(CONFIG, save_every=100, validate_every=100)
+    whole = trained(planted_corpus, tmp_path / "whole", config)
+    handler, step = signal.getsignal(number), training._Loop._step
+
+    def stop(self, *given):
+        if self.step == 4:
+            os.kill(os.getpid(), number)
+        return step(self, *given)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(training._Loop, "_step", stop)
+        trained(planted_corpus, tmp_path / "cut", config)
+    assert read_meta(tmp_path / "cut" / "last.safetensors")["step"] == 5 and signal.getsignal(number) is handler
+    assert same(whole.model, trained(planted_corpus, tmp_path / "cut", config, model(9), resume=True).model)
+
+
+def with_train(corpus, documents, words=None):
+    """The corpus with other training documents, and perhaps another vocabulary."""
+    encoder = replace(corpus.encoder, vocabulary=Vocabulary(words)) if words else corpus.encoder
+    return replace(corpus, encoder=encoder, splits={**corpus.splits, "train": Split.of(documents)})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: with_train(c, [*c["train"][1:], replace(c["train"][0], source=c["val"][0].source)]), "1 of 20 in"),
+        (lambda c: with_train(c, [*c["train"], *c["val"][:2]]), "2 of 22 in train. "),
+        (lambda c: with_train(c, c["train"][:17]), "3 of 20 in train. "),
+        (lambda c: with_train(c, c["train"][::-1]), "another order"),
+        (lambda c: with_train(c, [*c["train"]], [*c.vocabulary.words[4:], "more"]), "another vocabulary"),
+    ],
+)  # fmt: skip
+def test_what_has_changed_in_a_corpus(planted_corpus, tmp_path, change, message):
+    trained(planted_corpus, tmp_path, replace(CONFIG, steps=1))
+    with pytest.raises(RunError, match=message):
+        trained(change(planted_corpus), tmp_path, replace(CONFIG, steps=1), resume=True)
+    (tmp_path / "documents.json").unlink()  # as earlier versions left a run
+    with pytest.raises(RunError, match="the corpus has other documents"):
+        trained(change(planted_corpus), tmp_path, replace(CONFIG, steps=1), resume=True)
+
+
 def test_a_finished_run_is_loaded_and_can_be_continued(planted_corpus, tmp_path, monkeypatch):
     run = trained(planted_corpus, tmp_path / "r")
     with monkeypatch.context() as patch:
@@ -377,12 +421,12 @@ def test_a_finished_run_is_loaded_and_can_be_continued(planted_corpus, tmp_path,
 def test_another_run_is_not_overwritten(planted_corpus, tmp_path):
     trained(planted_corpus, tmp_path)
     before = (tmp_path / "last.safetensors").read_bytes()
-    with pytest.raises(RunError, match="holds a run already"):
+    with pytest.raises(RunError, match="holds a run already: --resume continues it"):
         trained(planted_corpus, tmp_path)
     with pytest.raises(RunError, match=r"train\.seed is 5 there and 6 now"):
         trained(planted_corpus, tmp_path, replace(CONFIG, seed=6), resume=True)
     other = replace(planted_corpus, splits={**planted_corpus.splits, "train": planted_corpus["val"]})
-    with pytest.raises(RunError, match="data is "):
+    with pytest.raises(RunError, match="documents of the corpus have changed: 20 of 20 in train"):
         trained(other, tmp_path, resume=True)
     (tmp_path / "config.json").unlink()
     with pytest.raises(RunError, match="no config"):
@@ -540,7 +584,10 @@ def test_the_command_trains_and_resumes(tmp_path, capsys):
     )  # fmt: skip
     assert first.returncode == 0, first.stderr
     main([*arguments, "--steps", "3", "--resume"])
-    assert "3 steps" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "step 3: training loss" in out and "3 steps in" in out and "; validation loss" in out
+    assert f"python -m lib.score run {tmp_path / 'r'} --dataset aclsum" in out
+    assert (tmp_path / "r" / "curve.png").stat().st_size > 5000
     assert json.loads((tmp_path / "r" / "config.json").read_text(encoding="utf-8"))["model"]["lambda_read"] == 0
 
 
@@ -562,6 +609,8 @@ def test_one_value_for_what_options_and_model_share():
     ("arguments", "message"),
     [
         (["mem2mem", "--beem", "3"], "--beam"),
+        (["mem2mem", "--train.batch-size", "3"], "did you mean --batch-size?"),
+        (["mem2mem", "--hidden", "3"], "--model.hidden"),
         (["mem2mem", "--beam", "three"], "three"),
         (["mem2mem", "--model.hidden", "7"], "hidden"),
         (["mem2mem", "--model.vocab-size", "7"], "give --options.vocab-size"),
@@ -573,7 +622,7 @@ def test_one_value_for_what_options_and_model_share():
 )
 def test_a_wrong_command_stops_with_a_message(tmp_path, capsys, arguments, message):
     with pytest.raises(SystemExit) as stopped:
-        main([*arguments, "--output", str(tmp_path / "run"), "--steps", "1"])
+        main([*arguments[:1], "--preset", "paper", *arguments[1:], "--output", str(tmp_path / "run"), "--steps", "1"])
     assert stopped.value.code not in (0, None)
     shown = "".join(x.strip("│╭╰─╮╯\n") for x in capsys.readouterr().err.splitlines())
     assert message in " ".join(f"{stopped.value.code} {shown}".split())

@@ -76,7 +76,7 @@ class Shown:
     title: str
     rows: tuple[Row, ...]  # runs; or baselines, of which there is "lead-3"
     documents: int = 1
-    attention: str = ""  # of `companion.show_runs.MAPS`; empty: the summaries themselves
+    attention: str = ""  # of `companion.draw_samples.MAPS`; empty: the summaries themselves
 
 
 @dataclass(frozen=True)

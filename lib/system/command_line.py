@@ -1,6 +1,7 @@
 """What the commands share: help from their docstring, and errors of a user in one line."""
 
 import io
+import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Iterator
@@ -32,13 +33,17 @@ def plain_errors(stopped: str = "") -> Iterator[None]:
     """Print an error that a user can mend in one line, and end with status 1; a bug keeps its traceback.
 
     Such errors are the project's (`CompanionError`), the system's and a full GPU. Ctrl-C ends with status 130;
-    `stopped` says what it leaves.
+    `stopped` says what it leaves. Nothing is said where whoever reads the output has closed the pipe, as `head` does.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a summary may have characters that the system's encoding lacks
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes the output once more at its end
+        sys.exit(1)
     except OSError as error:
         sys.exit(f"error: {of_the_system(error)}")
     except CompanionError as error:

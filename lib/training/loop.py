@@ -3,11 +3,13 @@
 import json
 import math
 import platform
+import signal
 import sys
+import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -43,8 +45,10 @@ from lib.training.devices import (
 )
 from lib.training.folder import (
     Recipe,
+    changes_of_corpus,
     checkpoints,
     determining,
+    document_numbers,
     kept_checkpoints,
     load_tensors,
     load_weights,
@@ -138,7 +142,7 @@ def check_output(folder: str | Path, resume: bool) -> None:
     """Make a run's folder. Raises RunError where a run would be overwritten."""
     Path(folder).mkdir(parents=True, exist_ok=True)
     if not resume and checkpoints(folder):
-        raise RunError(f"{folder} holds a run already: resume it, or choose another output folder")
+        raise RunError(f"{folder} holds a run already: --resume continues it; or choose another --output")
 
 
 def _optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
@@ -218,6 +222,8 @@ class _Loop:
             write_json(self.folder / "config.json", self.record)
             metrics = [m for m in read_metrics(self.folder) if m["step"] <= self.step]
             write_whole(self.folder / "metrics.jsonl", "".join(json.dumps(m) + "\n" for m in metrics))
+            if not self.step and sum(map(len, self.corpus.splits.values())) <= 100_000:  # some seconds
+                write_whole(self.folder / "documents.json", json.dumps(document_numbers(self.corpus)))
         if not self.step:
             self._save("last")
         self.process.wait()
@@ -226,12 +232,14 @@ class _Loop:
     def _check_same(self, stored: dict) -> None:
         """A stored run may be continued to more steps, with its corpus in another place; all else must be equal."""
         now, before = determining(self.record), determining(stored)
-        free = {"train.steps", "train.epochs", "train.save_every", "corpus"}  # "data" stands for the documents
+        free = {"train.steps", "train.epochs", "train.save_every", "corpus", "data", "model.vocab_size"}
         differing = [
             f"{key} is {before.get(key)!r} there and {now.get(key)!r} now"
             for key in sorted((before.keys() | now.keys()) - free)
             if before.get(key) != now.get(key)
         ]
+        if not differing and before["data"] != now["data"]:
+            differing = [changes_of_corpus(self.folder, self.corpus)]
         if differing:
             raise RunError(f"{self.folder} holds another run: {'; '.join(differing)}. Choose another output folder.")
 
@@ -289,11 +297,13 @@ class _Loop:
             ids = [self.device.index] if self.device.type == "cuda" else None
             model = DistributedDataParallel(model, device_ids=ids)
         started = time.perf_counter()
+        shown = {}  # losses, in the bar
         ahead = batches_ahead(self.device)
         make_update = partial(self._update, made=ahead > 0)
-        with closing(made_ahead(make_update, range(self.step, self.total), ahead)) as updates:
+        steps = range(self.step, self.total)
+        with closing(made_ahead(make_update, steps, ahead)) as updates, _signals(self.process) as signals:
             bar = tqdm(
-                updates, "training", self.total, initial=self.step, mininterval=5, delay=5, ncols=80, file=sys.stdout,
+                updates, "training", self.total, initial=self.step, mininterval=5, ncols=80, file=sys.stdout,
                 disable=not self.progress,
             )  # fmt: skip
             for parts in bar:
@@ -302,17 +312,25 @@ class _Loop:
                     self.step == self.total or self.step % every == 0
                     for every in (self.config.log_every, self.validate_every, self.config.save_every)
                 )
-                if logs or validates or saves:
+                stopped = bool(signals)
+                if logs or validates or saves or stopped:
                     self._check_unchecked()
                 if logs:
                     values = self._mean(losses)
-                    bar.set_postfix_str(f"loss {values['loss']:.3f}", refresh=False)
+                    shown["loss"] = values["loss"]
+                    bar.set_postfix(shown, refresh=False)
                     seconds = round(time.perf_counter() - started, 3)
                     self._log({"step": self.step, "split": "train", **values, "seconds": seconds})
                 if validates and len(self.corpus["val"]):
-                    self._validate()
-                if validates or saves:
+                    shown["val"] = self._validate()
+                    bar.set_postfix(shown, refresh=False)
+                    if self.progress:
+                        losses_text = f"training loss {losses['loss'].item():.3f}, validation loss {shown['val']:.3f}"
+                        bar.write(f"step {self.step:,}: {losses_text}")
+                if validates or saves or stopped:
                     self._save("last")
+                if stopped:
+                    raise KeyboardInterrupt
 
     def _update(self, step: int, made: bool = False) -> list[_Part]:
         """Choose what this process computes of an update, with its batches where they are to be `made`."""
@@ -421,7 +439,7 @@ class _Loop:
 
     # ------------------------------------------------------------------------------- validation and the folder
 
-    def _validate(self) -> None:
+    def _validate(self) -> float:
         """Log the validation loss and keep the best weights. Batches are as large as a part of one in training."""
         rows = -(-self.config.batch_size // self.parts)
         tokens = self.config.batch_tokens and self.config.batch_tokens // self.parts
@@ -438,6 +456,7 @@ class _Loop:
                     (self.folder / f"{name}.safetensors").unlink()
         self.process.wait()
         self.rises = self._count_rises()
+        return losses["loss"]
 
     def _count_rises(self) -> int:
         """Count validations whose loss was higher than the previous one's, which lower the rate (`anneal`).
@@ -466,6 +485,29 @@ class _Loop:
         tensors = {name: value.cpu().contiguous() for name, value in tensors.items()}
         meta = {"step": self.step, "best": self.best, "loss": loss}
         write_whole(self.folder / f"{which}.safetensors", save(tensors, {"meta": json.dumps(meta)}))
+
+
+@contextmanager
+def _signals(process: Process) -> Iterator[list[int]]:
+    """Collect Ctrl-C and SIGTERM, so that a run ends after an update and is saved. A second one ends it at once.
+
+    One of several processes ends at once: the others would wait for it.
+    """
+    received: list[int] = []
+
+    def receive(number: int, _: Any) -> None:
+        received.append(number)
+        signal.signal(number, signal.default_int_handler)
+
+    handled = process.world == 1 and threading.current_thread() is threading.main_thread()
+    numbers = (signal.SIGINT, signal.SIGTERM) if handled else ()
+    # a command in the background ignores Ctrl-C
+    before = {n: signal.signal(n, receive) for n in numbers if signal.getsignal(n) is not signal.SIG_IGN}
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def parts_that_fit(peak: int, rest: int, parts: int, memory: int) -> int:

@@ -1,7 +1,7 @@
-"""Show what trained runs write and look at: the papers' tables of samples, and their pictures of attention.
+"""Draw samples of what trained runs write and look at: the papers' tables of summaries and pictures of attention.
 
-    python -m companion.show_runs mem2mem_table6 --dataset pmc-sample --output T.json Mem2Mem=trained/mem2mem
-    python -m companion.show_runs mem2mem_figure3 --dataset aclsum --output F.png Mem2Mem=trained/mem2mem
+    python -m companion.draw_samples mem2mem_table6 --dataset pmc-sample --output T.json Mem2Mem=trained/mem2mem
+    python -m companion.draw_samples mem2mem_figure3 --dataset aclsum --output F.png Mem2Mem=trained/mem2mem
 
 `workflow/Snakefile` makes the runs and calls these. Of a corpus whose texts may not be published, samples
 have the number of the document instead of its title, its text and its reference.
@@ -136,7 +136,7 @@ MAPS = {  # by `Shown.attention`: a plot and its numbers
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = command_parser("companion.show_runs", __doc__)
+    parser = command_parser("companion.draw_samples", __doc__)
     parser.add_argument("name", help="of the paper's table of samples, or figure of attention")
     parser.add_argument("runs", nargs="+", metavar="LABEL=FOLDER", help="the run of each row")
     parser.add_argument("--dataset", required=True)

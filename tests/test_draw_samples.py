@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from companion import show_runs
-from companion.show_runs import samples, samples_text
+from companion import draw_samples
+from companion import runs as list_runs
+from companion.draw_samples import samples, samples_text
 from lib.data.corpora import load_corpus
 from lib.data.registry import CORPORA, is_private
 from lib.train import main as train_main
@@ -32,8 +33,20 @@ def runs(tmp_path_factory):
 
 
 def shown(*arguments, output):
-    show_runs.main([*map(str, arguments), "--dataset", "aclsum", "--output", str(output)])
+    draw_samples.main([*map(str, arguments), "--dataset", "aclsum", "--output", str(output)])
     return json.loads(output.with_suffix(".json").read_text(encoding="utf-8"))
+
+
+def test_a_list_of_runs(runs, tmp_path, capsys):
+    scores = {"parts": {"summaries": {"rouge": [[10, 1, 9], [20.5, 1, 9]]}}}
+    (runs / "gru" / "scores.json").write_text(json.dumps(scores), encoding="utf-8")
+    list_runs.main([str(runs)])
+    (runs / "gru" / "scores.json").unlink()
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert len(lines) == 7 and lines[1][:5] == [str(runs / "read"), "mem2mem", "+read", "3", "2"]
+    assert lines[6][-1] == "15.25" and all(float(line[5]) > 0 for line in lines[1:4])
+    with pytest.raises(SystemExit, match="there are no runs"):
+        list_runs.main([str(tmp_path)])
 
 
 def test_samples(runs, tmp_path, capsys):
@@ -47,7 +60,7 @@ def test_samples(runs, tmp_path, capsys):
         assert document["title"] == text.title and document["text"] == " ".join(text.sentences[:3])
         assert list(document["summaries"]) == labels and all(document["summaries"].values())
     first = found["documents"][0]["summaries"]
-    run = show_runs.lib.load(runs / "read", device="cpu")
+    run = draw_samples.lib.load(runs / "read", device="cpu")
     assert first["Mem2Mem, trigram blocking"] == str(run.summarize(texts[:1])[0]), "the preset's own rule"
     assert first["Mem2Mem, plain beam search"] != first["Mem2Mem, trigram blocking"]
     told = (tmp_path / "t.md").read_text(encoding="utf-8")
@@ -58,7 +71,7 @@ def test_samples(runs, tmp_path, capsys):
 def test_texts_that_may_not_be_published(runs):
     """What stands for the document is its number."""
     texts = list(load_corpus("aclsum").split("test", 1))
-    run = show_runs.lib.load(runs / "standard", device="cpu")
+    run = draw_samples.lib.load(runs / "standard", device="cpu")
     for corpus in ("sumpubmed", "reuters", "newsroom:abstractive", "gigaword", "duc2004"):
         made = samples("windowed_text", {"standard": run}, texts, corpus)
         assert set(made["documents"][0]) == {"number", "summaries"}
@@ -74,7 +87,7 @@ def test_the_memory_of_runs(runs, tmp_path, name, kind):
     assert (tmp_path / "f.png").stat().st_size > 1000 and found["plot"] == "attention_maps"
     titles = [f"{label}, paper {n}" for label in ("Mem2Mem", *(["no L(read)"] if other else [])) for n in (1, 2)]
     assert [panel["title"] for panel in found["panels"]] == titles
-    run = show_runs.lib.load(runs / "read", device="cpu")
+    run = draw_samples.lib.load(runs / "read", device="cpu")
     texts = list(load_corpus("aclsum").split("test", 2))
     for panel, summary in zip(found["panels"], run.summarize(texts, attention=True)):
         weights = summary.attention[kind] if kind == "heads" else summary.attention[kind].T
@@ -87,7 +100,7 @@ def test_the_memory_of_runs(runs, tmp_path, name, kind):
 @pytest.mark.parametrize(("name", "label"), [("windowed_figure1", "standard"), ("windowed_figure2", "windows")])
 def test_the_largest_weights(runs, tmp_path, name, label):
     found = shown(name, f"{label}={runs / label}", output=tmp_path / "f.png")
-    run = show_runs.lib.load(runs / label, device="cpu")
+    run = draw_samples.lib.load(runs / label, device="cpu")
     (summary,) = run.summarize(load_corpus("aclsum").split("test", 1), attention=True)
     words = summary.attention["words"]
     assert found["places"] == words.argmax(1).tolist() and found["words"] == words.shape[1]
@@ -102,7 +115,7 @@ def test_the_importance_of_words(runs, tmp_path):
     """Above each text what is written of it."""
     given = [f"Read-Again GRU + copy={runs / 'gru'}", "--documents", 2]
     found = shown("read_again_figure4", *given, output=tmp_path / "f.png")
-    run = show_runs.lib.load(runs / "gru", device="cpu")
+    run = draw_samples.lib.load(runs / "gru", device="cpu")
     summaries = run.summarize(load_corpus("aclsum").split("test", 2), attention=True)
     for panel, summary in zip(found["panels"], summaries, strict=True):
         words = [word.strip() for sentence in summary.source for word in sentence]
@@ -120,5 +133,5 @@ def test_what_cannot_be_shown(runs, tmp_path):
     }
     for given, message in cases.items():
         with pytest.raises(SystemExit, match=message):
-            show_runs.main([*given, *where])
+            draw_samples.main([*given, *where])
     assert not (tmp_path / "x.png").exists()
