@@ -17,6 +17,7 @@ MODEL = module_name(HierarchicalTransformer)
 SCRIPTS = (*LAYERS, "transformer", MODEL, "town_facts")
 DECODE = DecodeConfig(beam=1, max_length=30)
 OFFERED = 20  # clusters
+CAUTION = "The models were trained on invented clusters about two towns. They know nothing else, and err there too."
 
 
 def write_towns_page(path: Path) -> Path:
@@ -34,6 +35,7 @@ def towns_data(models: Sequence[HierarchicalTransformer], clusters: Sequence[Tow
     model, beside = ({"config": asdict(m.config), "weights": packed(m.state_dict(), 32)} for m in models)
     return {
         **model,
+        "caution": CAUTION,
         "beside": beside,
         "words": TOWN_PIECES.words,
         "symbols": len(SPECIALS) + len(CLUSTER_SYMBOLS),
