@@ -55,7 +55,7 @@ from lib.system.files import check_writable
 from lib.training.devices import Process, processes
 
 AT_ONCE = 64  # documents: where a model looked takes megabytes for each
-STRANGE = 0.25  # share of words that a model does not know, for a run whose field was not measured (docs/training.md)
+STRANGE = 0.25  # share of words that a model does not know, in another language, say (docs/training.md)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -195,7 +195,7 @@ def remarks(run: Run, summary: Summary, left_out: int = 0) -> list[str]:
         lines.append(f"{length} {unit} read are fewer than a summary has ({shortest}): this one has at most as many")
     if run.field and run.field.is_unlike(summary.source):
         lines.append(run.field.warning)
-    elif not run.field and summary.reading.unknown > STRANGE:
+    elif summary.reading.unknown > STRANGE:
         lines.append(
             f"{summary.reading.unknown:.0%} of the words read are unknown to the model: the text is unlike those of "
             f"{run.config['corpus']}, and its summary cannot be trusted"
