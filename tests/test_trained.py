@@ -22,8 +22,8 @@ FIELDS = {
     "measured after three days. The prevalence of infection was lower in children who slept under treated nets.",
     "dispatch": "Norbalt Mining Corp said it agreed to acquire the shares of Tessera Copper Co that it does not "
     "already own for about 42 mln dlrs in cash. The company said the board had approved the offer.",
-    "history": "In the summer of 1858 the Thames stank so badly that Parliament soaked its curtains in lime. The city "
-    "had poured its waste into the river for centuries. An engineer was asked to build sewers, and he did.",
+    "history": "In the summer of 1858 the Thames stank so badly that Parliament soaked its curtains in lime. The "
+    "city had poured its waste into the river for centuries. An engineer was asked to build sewers, and he did.",
     "readme": "This package parses version strings. Install it with pip and import the function from the module. It "
     "returns an object that can be compared. Run the tests before you open a pull request on the repository.",
 }
