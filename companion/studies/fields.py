@@ -102,7 +102,8 @@ def _read(run: Run, documents: Iterable[Document]) -> Texts:
 
 
 def _descriptions(paragraphs: bool) -> list[Document]:
-    texts = {d.name: d.metadata.get_payload() or d.metadata.get("Description") or "" for d in distributions()}
+    about: dict[str, Any] = {d.name: d.metadata for d in distributions()}
+    texts = {name: m.get_payload() or m.get("Description") or "" for name, m in about.items()}
     return [parse_text(text, name, paragraphs=paragraphs) for name, text in texts.items() if len(text) > 1000]
 
 
