@@ -4,9 +4,10 @@
     python -m lib.score baselines mem2mem --preset demo --dataset aclsum --output runs/baselines.json
     python -m lib.score summaries theirs.jsonl --dataset aclsum --output runs/theirs.json
 
-Tables are made from the scores (`companion.make_tables`). A run's summaries are written beside them, for people to
-judge (`companion.human`): beside scores-200.json in summaries-200.jsonl, beside x.json in x.summaries.jsonl. Such a
-file of any system, JSON lines of {id, summary}, is scored by `summaries`.
+Tables are made from the scores (`companion.make_tables`). A run's summaries are written beside them: beside
+scores-200.json in summaries-200.jsonl, beside x.json in x.summaries.jsonl. `summary` has the model's own words, which
+scores are of; `readable` is for people to judge (`companion.human`). Such a file of any system, JSON lines of
+{id, summary}, is scored by `summaries`.
 
 Besides ROUGE there is what a summary has and its text does not (`lib.evaluation.support`): numbers, names, words and
 word pairs, and how many sentences one source sentence carries, for the references as well.
@@ -127,7 +128,7 @@ def _run(args: Namespace, output: Path, process: Process) -> dict:
     documents = unseen(texts, args.split, [run.config["corpus"]], min(limits, default=None))
     scores, summaries = score_run(run, documents, args.split, corpus.name, args.batch_size, args.numbers, process)
     if not process.rank:
-        write_summaries(beside, documents, summaries, corpus.name)
+        write_summaries(beside, documents, summaries, corpus.name, run)
     return scores
 
 

@@ -13,8 +13,8 @@ its sentence; numbers, names and words that the text does not have are marked (`
 
 Summaries are written for people: each word in the form that the text has, [number] for <dig>, without a last sentence
 that is cut. --json has these sentences ("readable") beside the model's own words ("sentences"), which scores are of.
-On standard error there is a line for each text: how much of it was read, and whether it is too short or too strange
-for the model.
+On standard error there is a line on what the model was trained on and how far it is to be trusted, and one for each
+text: how much of it was read, and whether it is too short for the model, or of another field than its corpus.
 
 --words and --min-words bound the length of a summary, in words and marks or in pieces of words, as the model counts.
 The summary of a text that is shorter than the shortest summary is at most as long as the text.
@@ -55,7 +55,7 @@ from lib.system.files import check_writable
 from lib.training.devices import Process, processes
 
 AT_ONCE = 64  # documents: where a model looked takes megabytes for each
-STRANGE = 0.25  # share of words that a model does not know; of a text of its corpus it is far less (docs/training.md)
+STRANGE = 0.25  # share of words that a model does not know, in another language, say (docs/training.md)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -95,6 +95,7 @@ def _summarize(args: Namespace, process: Process) -> None:
     if process.rank:  # the first process writes what all have made
         deque(summaries, 0)
         return
+    print(printable(run.caution), file=sys.stderr)
     known_names = names_of(documents)
     shown = []
     for number, ((name, text), document, summary) in enumerate(zip(named, documents, summaries)):
@@ -111,7 +112,7 @@ def _summarize(args: Namespace, process: Process) -> None:
         if args.html:
             shown.append(_shown(run, document, name, summary, notes, known_names))
     if args.html:
-        page = write_page(args.html, model_name(run), shown)
+        page = write_page(args.html, model_name(run), shown, run.caution)
         print(f"{page}: {len(shown)} summaries, and where the model looked", file=sys.stderr)
 
 
@@ -194,7 +195,9 @@ def remarks(run: Run, summary: Summary, left_out: int = 0) -> list[str]:
     if length < shortest and not isinstance(run.model, Extractor):
         unit = "pieces" if run.in_pieces else "words and marks"
         lines.append(f"{length} {unit} read are fewer than a summary has ({shortest}): this one has at most as many")
-    if summary.reading.unknown > STRANGE:
+    if run.field and run.field.is_unlike(summary.source):
+        lines.append(run.field.warning)
+    elif summary.reading.unknown > STRANGE:
         lines.append(
             f"{summary.reading.unknown:.0%} of the words read are unknown to the model: the text is unlike those of "
             f"{run.config['corpus']}, and its summary cannot be trusted"

@@ -23,7 +23,7 @@ from companion.human.ratings import (
 )
 from companion.human.sheets import CRITERIA
 from lib.data.documents import Document
-from lib.evaluation.summaries import write_summaries
+from lib.evaluation.summaries import read_summaries, read_summary_sentences, write_summaries
 from lib.system.errors import InputError
 
 IDS = [f"d{i}" for i in range(6)]
@@ -104,6 +104,16 @@ def test_a_form_is_blinded_and_complete(tmp_path):
     assert not re.search(r"""(src|href)\s*=\s*["']|https?:|@import|url\(""", page), "it loads nothing"
     main(["sheet", str(tmp_path / "s"), "--documents", "4", "--seed", "1", *arguments])
     assert content(tmp_path / "s" / "form.html")["digest"] != form["digest"]
+
+
+def test_people_read_text_and_scores_are_of_the_models_words(tmp_path):
+    """`lib.score run` writes both; a line of `lib.summarize --json` has only the readable text and `sentences`."""
+    own, shown = ["l . in <dig> cities .", "it ends ."], ["L. in [number] cities.", "It ends."]
+    both = {"id": "a", "summary": own, "readable": shown}
+    for line, scored in ((both, own), ({"name": "a", "readable": shown, "sentences": own}, shown)):
+        (tmp_path / "s.jsonl").write_text(json.dumps(line), encoding="utf-8")
+        assert read_summaries(tmp_path / "s.jsonl")["a"]["summary"] == " ".join(shown)
+        assert read_summary_sentences(tmp_path / "s.jsonl") == {"a": scored}
 
 
 def test_two_people_who_agree(folder, capsys):

@@ -29,6 +29,7 @@ from companion.tasks.windows import LEFT_OUT
 from lib.data.batch import make_batch
 from lib.data.documents import Document
 from lib.data.vocabulary import SLIDE, SLIDE_SYMBOL, Vocabulary
+from lib.decoding.field import Field
 from lib.decoding.search import DecodeConfig
 from lib.evaluation.interventions import NOTHING, Change, changes_of, configured, decoder_sees, without_unit
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
@@ -254,6 +255,7 @@ def test_the_shipped_run_reads_and_writes_the_same(node, name, tmp_path):
     """Its page's papers are read as the library reads them, with its own options and with others."""
     main([str(TRAINED / name), str(tmp_path / "page.html")])
     papers = data_of(tmp_path / "page.html")["papers"]
+    assert "It is not to be trusted" in data_of(tmp_path / "page.html")["caution"]
     assert all(paper["source"] for paper in papers) and (tmp_path / "page.html").stat().st_size < MAX_BYTES
     run = lib.load(TRAINED / name, device="cpu")
     offered = [p.document for p in sample_papers()] if name != "read_again" else made_up_dispatches()
@@ -328,6 +330,18 @@ return data.cases.map(({ title, paragraphs, summary }) =>
         for c, summary in cases
     ]
     assert found == expected and len({kind for kinds in expected for kind in kinds}) >= 3
+
+
+@needs_node
+def test_a_text_of_another_field_is_recognised_the_same(node):
+    field = Field("papers", {"gene": 2.0, "the": -1.5}, least=0.4, warned=0.0, missed=0.0)
+    texts = ["the Gene gene .", "the gene 5 - 6 7 .", "the gene was", "the", "3 .", "naïve gene x2", "Änderung gene"]
+    data = {**asdict(field), "warning": field.warning}
+    found = node(
+        scripts(*LAYERS), "return data.texts.map(t => warningOf(t.split(' '), data.field));", texts=texts, field=data
+    )
+    assert found == [field.warning if field.is_unlike([[text]]) else "" for text in texts]
+    assert 0 < found.count("") < len(texts)
 
 
 # ------------------------------------------------------------------------------------------------- what is written

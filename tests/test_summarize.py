@@ -24,6 +24,7 @@ We study how to read *long* texts. Neural models read them word by word.
 
 A memory helps.
 """
+CAUTION = "The model was trained on 8 documents of records. It is not to be trusted: what it states is often wrong."
 RECORDS = [
     {
         "id": f"d{i}",
@@ -154,7 +155,9 @@ def said(run, capsys, tmp_path, text, *options):
     (tmp_path / "a.md").write_text(text, encoding="utf-8")
     main([str(run), str(tmp_path / "a.md"), "--json", *options])
     out, err = capsys.readouterr()
-    return err.splitlines(), json.loads(out)
+    caution, *lines = err.splitlines()
+    assert caution == CAUTION
+    return lines, json.loads(out)
 
 
 def test_what_was_read_is_said(run, tmp_path, capsys):

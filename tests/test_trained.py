@@ -11,10 +11,22 @@ from safetensors.torch import load_file
 import lib
 from companion import trained
 from companion.results.tables import TRAINED, TrainedRun
+from lib.decoding.field import read_field
 from lib.papers import PAPERS
 from lib.system.files import project_root
 from lib.train import main as train_main
 
+FIELDS = {
+    "paper": "Malaria is transmitted by mosquitoes of the genus Anopheles. We collected larvae in three villages and "
+    "identified the species by PCR. Infected patients were treated with artemisinin, and parasite density was "
+    "measured after three days. The prevalence of infection was lower in children who slept under treated nets.",
+    "dispatch": "Norbalt Mining Corp said it agreed to acquire the shares of Tessera Copper Co that it does not "
+    "already own for about 42 mln dlrs in cash. The company said the board had approved the offer.",
+    "history": "In the summer of 1858 the Thames stank so badly that Parliament soaked its curtains in lime. The "
+    "city had poured its waste into the river for centuries. An engineer was asked to build sewers, and he did.",
+    "readme": "This package parses version strings. Install it with pip and import the function from the module. It "
+    "returns an object that can be compared. Run the tests before you open a pull request on the repository.",
+}
 KEPT = sorted(path.parent for path in (project_root() / "trained").glob("*/config.json"))
 
 
@@ -86,6 +98,8 @@ def test_a_run_of_the_project(folder):
     assert run.config["preset"] == "medium"
     assert sum(p.stat().st_size for p in folder.iterdir()) < 13_500_000
     assert (folder / "best.safetensors").stat().st_size <= 12_000_000
+    said = r"The model was trained on \d\d,\d{3} (?:\w+ ){2}\(\w+\)\. It is not to be trusted"
+    assert re.match(said, run.caution)
     losses = [m["nll"] for m in run.metrics if m["split"] == "val"]
     assert losses[-1] < 0.9 * losses[0] and np.isfinite(losses).all()
     card = (folder / "README.md").read_text(encoding="utf-8")
@@ -97,3 +111,15 @@ def test_a_run_of_the_project(folder):
     table = json.loads((folder / "table.json").read_text(encoding="utf-8"))
     own = next(row for row in table["rows"] if row["label"].endswith("trigram blocking"))
     assert own["steps"] == run.step and own["scores"]["distinct"]["mean"] > 93
+
+
+@pytest.mark.parametrize("folder", KEPT, ids=lambda path: path.name)
+def test_a_text_of_another_field_is_recognised(folder):
+    """The texts are our own; error rates on corpora are in field.json."""
+    field = read_field(folder)
+    found = {name: field.is_unlike([[text]]) for name, text in FIELDS.items()}
+    own = "dispatch" if folder.name == "read_again" else "paper"
+    missed = {"history"} if folder.name == "read_again" else set()  # written in a newspaper's words
+    assert {name for name, unlike in found.items() if unlike} == FIELDS.keys() - {own} - missed
+    assert field.warned < 0.05 and field.missed < 0.1
+    assert all(name in field.warning for name in (field.texts, f"{field.warned:.0%}", f"{field.missed:.0%}"))

@@ -133,6 +133,8 @@ def live_data(run: Run, bits: int = 32) -> dict[str, Any]:
         "options": asdict(run.options),
         "decode": asdict(run.decode),
         "words": run.vocabulary.words,
+        "caution": run.caution,
+        "field": run.field and {**asdict(run.field), "warning": run.field.warning},
         "source_words": source.words if (source := run.encoder.source_vocabulary) else None,
         "weights": packed(own_weights(run.model), bits),
     }

@@ -19,6 +19,7 @@ from lib.data.plain_text import parse_text
 from lib.data.prepared import TextEncoder
 from lib.data.tokenize import is_word
 from lib.data.vocabulary import BOS, SPECIALS, UNK
+from lib.decoding.field import Field, read_field
 from lib.decoding.readable import Forms, Readable, Reading, readable, reading_of
 from lib.decoding.search import DecodeConfig, Hypothesis, choose_sentences, search_split, source_sentences
 from lib.models.summarizer import Extractor
@@ -27,6 +28,7 @@ from lib.training.devices import ALONE, Process, default_device
 from lib.training.folder import read_metrics
 
 FAMILIAR = 2  # pieces of a word that the model knows, at most
+_CAUTION = re.compile(r"\*\*It is not to be trusted.*")  # a line of a card
 PER_DOCUMENT = ("heads", "importance", "windows")  # attention that is not of a word of the summary
 
 
@@ -77,6 +79,20 @@ class Run:
     def metrics(self) -> list[dict]:
         """Logged values: training losses (`split` "train") and validation losses ("val"), by step."""
         return read_metrics(self.folder)
+
+    @cached_property
+    def field(self) -> Field | None:
+        return read_field(self.folder)
+
+    @cached_property
+    def caution(self) -> str:
+        """Return a line on what the model was trained on, and on its errors, as the run's card has it."""
+        card = self.folder / "README.md"
+        found = _CAUTION.search(card.read_text(encoding="utf-8")) if card.exists() else None
+        says = found[0].replace("**", "") if found else "It is not to be trusted: what it states is often wrong."
+        corpus = Path(self.config["corpus"]).name
+        texts = f"{self.field.texts} ({corpus})" if self.field else f"documents of {corpus}"
+        return f"The model was trained on {self.config['documents'].get('train', 0):,} {texts}. {says}"
 
     @property
     def step(self) -> int:

@@ -89,13 +89,16 @@ class ShownDocument:
     carriers: list[list[tuple[int, float]]] = field(default_factory=list)
 
 
-def write_page(path: str | Path, model: str, documents: Sequence[ShownDocument]) -> Path:
-    """Write the page; `model` is a line such as "Mem2Mem, +read". It loads nothing, so it opens from a file.
+def write_page(path: str | Path, model: str, documents: Sequence[ShownDocument], caution: str = "") -> Path:
+    """Write the page; `model` is a line such as "Mem2Mem, +read", `caution` the run's (`Run.caution`).
+
+    The page loads nothing, so it opens from a file.
 
     Of each row of words, units and heads only the largest weights are written, those that hold 98% of the row and at
     most 60; the rest show as 0. All numbers are rounded to 3 digits.
     """
-    data = {"model": model, "alone": SourceText.ALONE, "documents": [_record(d) for d in documents]}
+    shown = [_record(d) for d in documents]
+    data = {"model": model, "caution": caution, "alone": SourceText.ALONE, "documents": shown}
     return write_whole(path, html_page(Path(__file__).with_name("summary_page.html"), data))
 
 

@@ -1,4 +1,4 @@
-"""Files of summaries: JSON lines of {id, corpus, title, summary, reference, source}."""
+"""Files of summaries: JSON lines of {id, corpus, title, summary, readable, reference, source}."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -12,6 +12,7 @@ from pydantic.dataclasses import dataclass
 from lib.data.corpora import check_unpublished
 from lib.data.documents import Document
 from lib.data.markers import report_marks, split_summary
+from lib.decoding.run import Run
 from lib.system.errors import InputError
 from lib.system.fields import describe
 from lib.system.files import write_whole
@@ -24,7 +25,8 @@ class SummaryLine:
     """A line of a file of summaries, or one that `lib.summarize --json` wrote (with name and readable)."""
 
     id: Annotated[int | str, Field(validation_alias=AliasChoices("id", "name"))]
-    summary: Annotated[Text, Field(validation_alias=AliasChoices("readable", "summary"))]
+    summary: Annotated[Text, Field(validation_alias=AliasChoices("summary", "readable"))]  # which scores are of
+    readable: Text = ""  # the same for people
     corpus: str = ""
     title: str = ""
     reference: Text = ""
@@ -32,10 +34,15 @@ class SummaryLine:
 
 
 def write_summaries(
-    path: str | Path, documents: Sequence[Document], summaries: Sequence[list[str]], corpus: str
+    path: str | Path,
+    documents: Sequence[Document],
+    summaries: Sequence[list[str]],
+    corpus: str,
+    run: Run | None = None,
 ) -> Path:
     """Write a system's summaries for people to judge (`companion.human`).
 
+    run: the run that wrote them, in its model's words; they are stored as people write, too.
     Raises CorpusError where texts that may not be published would be (`check_unpublished`).
     """
     check_unpublished(path, corpus)
@@ -46,6 +53,7 @@ def write_summaries(
             "corpus": Path(corpus).name,
             "title": document.title,
             "summary": summary,
+            "readable": run.readable(document, summary) if run else summary,
             "reference": document.summary,
             "source": [" ".join(section) for section in document.sections],
         }
@@ -54,10 +62,10 @@ def write_summaries(
 
 
 def read_summaries(path: str | Path) -> dict[str, dict[str, str]]:
-    """Read the lines of a file of summaries, by id, as texts. Raises InputError with file and line."""
+    """Read the lines of a file of summaries, by id, as texts for people. Raises InputError with file and line."""
     rows = {}
     for name, line in _read_lines(path):
-        row = {**asdict(line), "id": name}
+        row = {**asdict(line), "id": name, "summary": line.readable or line.summary}
         for field, text in row.items():
             if not isinstance(text, str):
                 row[field] = ("\n" if field == "source" else " ").join(text)

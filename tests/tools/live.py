@@ -63,7 +63,14 @@ def small_run(model, options, words: Sequence[str], source_words: Sequence[str] 
     vocabulary, decode, folder = Vocabulary(words), DecodeConfig(max_length=9), Path("run")
     encoder = TextEncoder(options, vocabulary, Vocabulary(source_words) if source_words else None)
     return SimpleNamespace(
-        model=model, vocabulary=vocabulary, options=options, encoder=encoder, decode=decode, folder=folder
+        model=model,
+        vocabulary=vocabulary,
+        options=options,
+        encoder=encoder,
+        decode=decode,
+        folder=folder,
+        caution="",
+        field=None,
     )
 
 

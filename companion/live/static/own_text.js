@@ -37,6 +37,12 @@ function parseText(text, { lower, digits }) {
   return read;
 }
 
+/** A line for a text of another field than the model's corpus, otherwise an empty one (`lib.decoding.field`). */
+function warningOf(words, { weights, least, warning }) {
+  const letters = words.filter(word => /^\p{L}+$/u.test(word)).map(word => weights[word.toLowerCase()] ?? 0);
+  return letters.reduce((sum, weight) => sum + weight, 0) < least * Math.max(1, letters.length) ? warning : "";
+}
+
 // ------------------------------------------------------------------------------------------------ what a model reads
 
 const named = ({ name, sentences }) => sentences.map(sentence => ({ ...sentence, name }));

@@ -110,6 +110,7 @@ async function read(job, raw, number = null) {
   const text = textOf(raw);
   Object.assign(view, { read: text, own: null, changed: null, other: null, looked: "own", step: 0, follows: true, document: null });
   clearChanges();
+  $("unlike").textContent = DATA.field ? warningOf(text.words, DATA.field) : "";
   await work(job, drawText(text));
   for (const control of controls()) if (control.gap || control.text) fillList(control);
   drawSummaries();
@@ -298,6 +299,7 @@ function fillControls() {
   for (const [id, value] of [["beam", decode.beam], ["least", decode.min_length], ["most", decode.max_length]])
     $(id).value = $(id).defaultValue = Math.min(value, Number($(id).max));
   const millions = Object.values(model.weights).reduce((sum, w) => sum + w.data.length, 0) / 1e6;
+  $("caution").textContent = DATA.caution;
   $("about").textContent = `${PAGE.about ?? "The trained model is in this page, which needs no network: what you paste stays in your browser."} `
     + `${millions.toFixed(1)} million weights${rounded ? ", rounded to 16 bits: numbers differ from the library's in the fourth digit" : ""}.`;
 }

@@ -1,0 +1,146 @@
+"""How well a text of another field than a run's corpus is recognised by its words, and the weights for it.
+
+    python -m companion.studies.fields trained/mem2mem "biomedical papers" --like pmc-sample \
+        --unlike aclsum docstrings reuters data/specs
+
+Three measures of a text are compared, each a mean over the words that the model reads of it: whether the word is
+among the most frequent ones of the corpus, its log P in the corpus, and log P in the corpus - log P in other texts
+("two classes"). The limit of each is the 2% quantile of the validation documents. Texts of a corpus `--unlike`
+it are judged by weights that were made without that corpus; from the descriptions of the installed Python packages no
+weight is made. `field.json` in the run's folder gets the weights of the last measure and the errors of all three.
+"""
+
+import json
+import math
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from importlib.metadata import distributions
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import binomtest
+
+import lib
+from lib.data.corpora import load_corpus, unseen
+from lib.data.documents import Document
+from lib.data.plain_text import parse_text
+from lib.decoding.field import FILE, mean_weight, words_of_field
+from lib.decoding.run import Run
+from lib.decoding.search import source_sentences
+from lib.system.command_line import command_parser, plain_errors
+from lib.system.files import check_writable, write_whole
+
+WORDS = 3000  # that get a weight
+KNOWN = 15_000  # words that a vocabulary has
+LEARNED_FROM, JUDGED = 4000, 200  # documents of a corpus, at most
+COUNTED = 1500  # words of a document, at most
+QUANTILE = 0.02
+SMALL = 1e-6  # probability of a word that a corpus does not have
+DESCRIPTIONS = "descriptions of packages"
+TWO_CLASSES = "two classes"
+
+Weights = dict[str, float]
+Texts = list[list[list[str]]]  # of each text the sentences that a model reads, each a list of one text
+
+
+def count_words(documents: Iterable[Document]) -> Counter[str]:
+    """Count the words of the beginning of each document."""
+    rows = ([f" {sentence}" for sentence in document.sentences] for document in documents)
+    return Counter(word for row in rows for word in islice(words_of_field([row]), COUNTED))
+
+
+def log_ratios(own: Counter[str], others: list[Counter[str]]) -> Weights:
+    """Compute log P in a corpus - log P in others, which count equally, for the most frequent words."""
+    inside, outside = _probabilities([own]), _probabilities(others)
+    frequent = (Counter(inside) + Counter(outside)).most_common(WORDS)
+    pairs = ((word, inside.get(word, 0.0) + SMALL, outside.get(word, 0.0) + SMALL) for word, _ in frequent)
+    return {word: round(math.log(p / q), 2) for word, p, q in pairs}
+
+
+def _probabilities(corpora: list[Counter[str]]) -> Weights:
+    totals = [counts.total() * len(corpora) for counts in corpora]
+    words = set().union(*corpora)
+    return {w: sum(counts[w] / total for counts, total in zip(corpora, totals)) for w in sorted(words)}
+
+
+def measure(run: Run, like: list[str], unlike: list[str]) -> tuple[Weights, float, dict[str, Any]]:
+    """Return the weights of a run's corpus, the limit, and the errors of each measure in each group of texts."""
+    name, others = run.config["corpus"], {Path(place).name: load_corpus(place, "skip") for place in unlike}
+    own = count_words(load_corpus(name).split("train", LEARNED_FROM))
+    counts = {other: count_words(corpus.split("train", LEARNED_FROM)) for other, corpus in others.items()}
+    validation = _read(run, load_corpus(name).split("val", JUDGED * 2))
+    inside = {Path(n).name: _read(run, unseen(load_corpus(n), "test", [name], JUDGED)) for n in (name, *like)}
+    outside = {other: _read(run, corpus.split("test", JUDGED)) for other, corpus in others.items()}
+    outside[DESCRIPTIONS] = _read(run, _descriptions(run.options.of_paragraphs))
+
+    weights = log_ratios(own, list(counts.values()))
+    known = {word: 1.0 for word, _ in own.most_common(KNOWN)}
+    log_p = {word: math.log(count + 1) for word, count in own.items()}  # + a constant
+    errors, limit = {}, 0.0
+    for title, common in {"unknown words": known, "log P": log_p, TWO_CLASSES: weights}.items():
+        limit = float(np.quantile([mean_weight(rows, common) for rows in validation], QUANTILE))
+        warned = {group: _rate(texts, common, limit, below=True) for group, texts in inside.items()}
+        missed = {}
+        for group, texts in outside.items():
+            used, bound = common, limit
+            if title == TWO_CLASSES and group in counts:
+                used = log_ratios(own, [c for other, c in counts.items() if other != group])
+                bound = float(np.quantile([mean_weight(rows, used) for rows in validation], QUANTILE))
+            missed[group] = _rate(texts, used, bound, below=False)
+        errors[title] = {"warned": warned, "missed": missed}
+    return weights, limit, errors
+
+
+def _read(run: Run, documents: Iterable[Document]) -> Texts:
+    """Return the sentences that a run reads of each document that has a sentence of some words."""
+    encoded = run.encode([d for d in documents if sum(len(s.split()) for s in d.sentences) >= 20])
+    return [[[f" {sentence}" for sentence in source_sentences(d, run.vocabulary)]] for d in encoded]
+
+
+def _descriptions(paragraphs: bool) -> list[Document]:
+    about: dict[str, Any] = {d.name: d.metadata for d in distributions()}
+    texts = {name: m.get_payload() or m.get("Description") or "" for name, m in about.items()}
+    return [parse_text(text, name, paragraphs=paragraphs) for name, text in texts.items() if len(text) > 1000]
+
+
+def _rate(texts: Texts, weights: Weights, limit: float, below: bool) -> dict[str, float | int]:
+    """Return in percent how many texts are below the limit, or are not, with a 95% interval (Wilson)."""
+    count = sum((mean_weight(rows, weights) < limit) == below for rows in texts)
+    low, high = binomtest(count, len(texts)).proportion_ci(method="wilson")
+    return {"percent": round(100 * count / len(texts), 1), "low": round(100 * low, 1), "high": round(100 * high, 1),
+            "texts": len(texts)}  # fmt: skip
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = command_parser("companion.studies.fields", __doc__)
+    parser.add_argument("run", type=Path, help="the folder of a run")
+    parser.add_argument("texts", help='what its corpus has, for people: "biomedical papers"')
+    parser.add_argument("--like", nargs="*", default=[], help="other corpora of the same field")
+    parser.add_argument("--unlike", nargs="+", required=True, help="corpora of other fields")
+    args = parser.parse_args(arguments)
+    with plain_errors():
+        output = args.run / FILE
+        check_writable(output)
+        weights, limit, errors = measure(lib.load(args.run, device="cpu"), args.like, args.unlike)
+        mean = {
+            part: np.mean([r["percent"] for r in errors[TWO_CLASSES][part].values()]) / 100
+            for part in ("warned", "missed")
+        }
+        field = {"texts": args.texts, "least": round(limit, 3), **{k: round(float(v), 3) for k, v in mean.items()}}
+        command = shlex.join(["python", "-m", "companion.studies.fields", *(arguments or sys.argv[1:])])
+        lines = {"command": command, "errors": errors, "field": {**field, "weights": weights}}
+        write_whole(output, json.dumps(lines, ensure_ascii=False) + "\n")
+        for title, parts in errors.items():
+            for part, groups in parts.items():
+                shown = ", ".join(
+                    f"{g} {r['percent']}% [{r['low']}, {r['high']}] of {r['texts']}" for g, r in groups.items()
+                )
+                print(f"{title}, {part}: {shown}")
+
+
+if __name__ == "__main__":
+    main()
