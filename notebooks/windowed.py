@@ -904,7 +904,7 @@ for window in range(1, n + 1):
     if window > 1:
         _, running = streamed.decode(torch.tensor([[SLIDE]]), running)
     naive_states = streamed_states(x, window, ws, ss, *encoders)
-    held = running.held.states[0, : len(naive_states)]
+    held = running.held[0][0, : len(naive_states)]
     checks.close(naive_states, held, "streamed", f"states of window {window}")
     change = (
         naive_states - whole_text[(window - 1) * ss : (window - 1) * ss + ws]
@@ -918,7 +918,7 @@ def held_numbers(model, windows):
     """Numbers that a model holds between steps, without the ids of the text, and the words of the text."""
     documents = planted_facts(1, seed=5, windows=windows, vocab_size=VOCABULARY)
     state = model.encode(make_batch(documents, VOCABULARY))
-    values = {**vars(state), **(vars(state.held) if state.held else {})}
+    values = {**vars(state), **dict(enumerate(state.held or ()))}
     ids = {"source", "lengths", "last_window"}
     return sum(
         v.numel() for k, v in values.items() if k not in ids and torch.is_tensor(v)

@@ -81,7 +81,7 @@ def seeing_all(model):
 def without_slot(state, _):
     memory = state.memory.clone()
     memory[:, 2] = 0
-    return replace(state, memory=memory)
+    return state.replace(memory=memory)
 
 
 MOVED = partial(Change, "", only_known=True)  # a word of the text may be out of sight

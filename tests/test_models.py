@@ -2,7 +2,7 @@
 `PAPERS`. What a model has of its own is tested in its own file: equations, numbers by hand, limits."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,8 @@ from torch import Tensor
 
 from lib.data.vocabulary import BOS, EOS, SLIDE, UNK
 from lib.decoding.search import DecodeConfig, beam_search, greedy_search
-from lib.models.copying_transformer import CopyingTransformer
-from lib.models.decoder_state import _hypotheses
 from lib.models.discourse_aware import DiscourseAware
-from lib.models.hierarchical_transformer import HierarchicalTransformer
+from lib.models.hierarchical_transformer import CopyingTransformer, HierarchicalTransformer
 from lib.models.hred import HRED
 from lib.models.mem2mem import Mem2Mem
 from lib.models.ras import RAS
@@ -149,8 +147,8 @@ def same(ours: Tensor, expected: Tensor, what: Any, tolerance: float = 1e-12) ->
 
 def same_state(state, expected) -> None:
     """What two states hold of their hypotheses is the same."""
-    assert _hypotheses(type(expected))
-    for name in _hypotheses(type(expected)):
+    assert expected.hypotheses
+    for name in expected.hypotheses:
         for a, b in zip(leaves(getattr(state, name)), leaves(getattr(expected, name)), strict=True):
             same(a, b, name)
 
@@ -326,7 +324,7 @@ def test_hypotheses_share_their_document(writer):
     model, documents = writer.model(), writer.documents
     state = model.encode(batch_of(*documents))
     hypotheses = state.reorder(ROWS)
-    for name in {f.name for f in fields(state)} - _hypotheses(type(state)):
+    for name in vars(state).keys() - state.hypotheses:
         assert getattr(hypotheses, name) is getattr(state, name), name
     found, after = read(model, WRITTEN, hypotheses)
     expected, expected_after = read(model, WRITTEN, model.encode(batch_of(*[documents[i] for i in ROWS])))

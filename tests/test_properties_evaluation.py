@@ -280,7 +280,7 @@ def in_the_padding(word: int) -> Change:
 
 
 def slots_in_order(order) -> Change:
-    return Change("slots in another order", state=lambda state, _: replace(state, memory=state.memory[:, order]))
+    return Change("slots in another order", state=lambda state, _: state.replace(memory=state.memory[:, order]))
 
 
 _MODELS = {name: make() for name, make in MODELS.items()}

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.data.documents import Document
 from lib.data.vocabulary import UNK
-from lib.layers.coverage import CoverageAttention
+from lib.layers.attention import CoverageAttention
 from lib.models.hierarchical_transformer import HierarchicalTransformer
 from lib.models.mem2mem import Mem2Mem
 from lib.models.read_again import LOWEST, ReadAgain
@@ -198,13 +198,13 @@ def configured(**changes: Any) -> Callable[[Any], AbstractContextManager]:
 
 def _memory(change: Callable[[Tensor], Tensor]) -> Callable[[Any, Any], Any]:
     """Change M_D [B, r, d] before the first word."""
-    return lambda state, following: replace(state, memory=change(state.memory).contiguous())
+    return lambda state, following: state.replace(memory=change(state.memory).contiguous())
 
 
 MEMORY = {
     "another memory": Change(
         "the memory of the document that follows",
-        state=lambda state, following: replace(state, memory=following()[1].memory),
+        state=lambda state, following: state.replace(memory=following()[1].memory),
     ),
     "slots averaged": Change(
         "every slot is the mean of all", state=_memory(lambda m: m.mean(1, keepdim=True).expand_as(m))
@@ -229,7 +229,7 @@ def _log_p_beside(model: Mem2Mem, batch: Batch, state: Any, text: Any, words: Ba
     memories, log_p = torch.stack(written, 1), []  # [B, T', r, d]
     with _unwritten(model):
         for t in range(batch.target.shape[1]):
-            state = replace(state, memory=memories[rows, last.clamp(max=t)])
+            state = state.replace(memory=memories[rows, last.clamp(max=t)])
             output, state = model.decode(batch.target_input[:, t : t + 1], state)
             log_p.append(model.log_prob(output, batch.target[:, t : t + 1], state))
     return torch.cat(log_p, 1)
@@ -341,7 +341,7 @@ def decoder_sees(paragraphs: Tensor) -> Change:
     """Let the decoder attend only to the words of some paragraphs: [B, P] of one batch, true where it may."""
 
     def hide(state: Any) -> Any:
-        return replace(state, mask=state.mask & paragraphs.gather(1, state.paragraph_of))
+        return state.replace(mask=state.mask & paragraphs.gather(1, state.paragraph_of))
 
     return Change(
         "the decoder attends to the words of some paragraphs alone",

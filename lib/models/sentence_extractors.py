@@ -10,7 +10,7 @@ from lib.data.batch import Batch, pack, put
 from lib.data.vocabulary import PAD
 from lib.layers.attention import full_precision
 from lib.layers.dropout import Dropout
-from lib.layers.sequences import LSTM, run_packed
+from lib.layers.recurrent import LSTM, run_packed
 from lib.models.summarizer import Extractor
 from lib.system.fields import Count, Even, Layers, Share, checked
 

@@ -2,7 +2,6 @@
 an introduction, extracted sentences and the summary as one sequence. The equations are numbered as in
 docs/papers/mem2mem.md."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,7 @@ from lib.data.batch import Batch, in_vocabulary, put, word_places
 from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
 from lib.layers.transformer import MultiHeadAttention, attend_both, causal_mask, check_heads, extended
-from lib.models.decoder_state import CachedState, per_hypothesis
-from lib.models.summarizer import SoftmaxModel
+from lib.models.summarizer import CachedState, SoftmaxModel, per_hypothesis
 from lib.system.errors import InputError
 from lib.system.fields import Count, Layers, Share, checked
 
@@ -76,14 +74,6 @@ class CausalLayer(nn.Module):
         return x + self.dropout(found), (keys, values)
 
 
-@dataclass(frozen=True, kw_only=True)
-class TLMState(CachedState):
-    """`source` are keys and values [B, heads, N, s] of each layer, `past` [R, heads, written, s]."""
-
-    mask: Tensor  # [B, N] true where there is a piece of the source
-    features: Tensor | None  # [B, N, d] of the source, for training
-
-
 class TLM(SoftmaxModel):
     """The first row of a document (`lib.papers.mem2mem.extracts.encode_sequence`), [BOS] and the summary are one
     sequence; each further row, of the rest of the paper, is one too. In training it learns to predict all of them,
@@ -117,12 +107,14 @@ class TLM(SoftmaxModel):
     def output_layer(self) -> tuple[Tensor, Tensor]:
         return self.output.weight, self.no_bias
 
-    def encode(self, batch: Batch) -> TLMState:
+    def encode(self, batch: Batch) -> CachedState:
+        # `source`: keys and values [B, heads, N, s] of each layer, `past` [R, heads, written, s]; in training there
+        # are `features` [B, N, d] of the source.
         ids, mask, *_ = _rows(batch, first=True)
         features, source = self._read(ids)
-        return TLMState(source=tuple(source), mask=mask, features=features if self.training else None)
+        return CachedState(source=tuple(source), mask=mask, features=features if self.training else None)
 
-    def decode(self, tokens: Tensor, state: TLMState) -> tuple[DecoderOutput, TLMState]:
+    def decode(self, tokens: Tensor, state: CachedState) -> tuple[DecoderOutput, CachedState]:
         """Read T target pieces at once: tokens [R, T] ids -> features [R, T, d]."""
         begin = per_hypothesis(state.mask.sum(1), len(tokens))[:, None] + state.written
         places = begin + torch.arange(tokens.shape[1], device=tokens.device)

@@ -9,8 +9,7 @@ from lib.data.documents import Document
 from lib.data.prepared import PreparedCorpus
 from lib.decoding.search import source_sentences
 from lib.evaluation.baselines import counted_in, lexrank
-from lib.models.copying_transformer import CopyingTransformer
-from lib.models.hierarchical_transformer import HierarchicalTransformer
+from lib.models.hierarchical_transformer import CopyingTransformer, HierarchicalTransformer
 from lib.models.t_dmca import TDMCA, TDMCAConfig
 from lib.papers.hierarchical_transformer.ranking import ClusterOptions
 from lib.papers.paper import Paper, Variant, read_presets
