@@ -6,8 +6,8 @@ import torch
 from lib.data.batch import in_vocabulary
 from lib.data.corpora import load_corpus
 from lib.data.vocabulary import UNK
-from lib.models.discourse_aware import DiscourseAware, DiscourseAwareConfig
-from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
+from lib.models.discourse_aware import DiscourseAware
+from lib.models.seq2seq import RecurrentConfig, Seq2Seq, Seq2SeqConfig
 from lib.papers.mem2mem.sections import CohanOptions
 from tests.conftest import RAGGED, VOCAB, double, log_prob, same_gradients
 
@@ -15,8 +15,7 @@ SIZES = {"vocab_size": VOCAB, "embedding": 5, "hidden": 6, "bottleneck": 4}
 MODELS = {
     "attn-seq2seq": (Seq2Seq, Seq2SeqConfig(**SIZES, copy=False)),
     "ptr-gen-seq2seq": (Seq2Seq, Seq2SeqConfig(**SIZES)),
-    "discourse-aware": (DiscourseAware, DiscourseAwareConfig(**SIZES)),
-    "discourse-aware, no coverage": (DiscourseAware, DiscourseAwareConfig(**SIZES, coverage=False)),
+    "discourse-aware": (DiscourseAware, RecurrentConfig(**SIZES)),
 }
 
 

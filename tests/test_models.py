@@ -49,8 +49,6 @@ LONGEST = 2_050  # words, where a model has so many positions
 CHOICES = [  # of configs, which no variant makes: paper, variant, changes
     ("mem2mem", "+read", {"score": "general"}),
     ("mem2mem", "+read", {"score": "dot"}),
-    ("mem2mem", "discourse-aware", {"coverage": False}),
-    ("mem2mem", "TLM", {"tied": True}),
     ("hierarchical_transformer", "T-DMCA", {"block": 3, "stride": 2}),
     ("hierarchical_transformer", "T-DMCA", {"block": 1, "stride": 1}),
     ("hierarchical_transformer", "T-DMCA", {"block": 16, "stride": 5}),
@@ -411,7 +409,7 @@ PARAMETERS = [  # of the papers' hyper-parameters
     (DiscourseAware, {}, 14_612_433),  # the paper gives 14.3M; papers.md says why ours differs
     (SentenceClassifier, {}, 21_214_445),
     (SentencePointer, {}, 26_726_124),
-    (TLM, {"tied": False}, 219_740_160),  # the paper's 220M: 20 layers of 768, pieces with two vectors each
+    (TLM, {}, 219_740_160),  # the paper's 220M: 20 layers of 768, pieces with two vectors each
     (TLM, {"tied": True}, 181_142_784),
     (Windowed, {}, 18_539_881),  # the author's 18.54M, 15.0M of them the one table of embeddings
     (RAS, {"decoder": "elman"}, RAS_SHARED + 512 * (3 * 512 + 1)),

@@ -8,7 +8,7 @@ A picture of weights shows what a model attends to; a change shows what the part
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -27,10 +27,8 @@ from lib.models.mem2mem import Mem2Mem
 from lib.models.read_again import LOWEST, ReadAgain
 from lib.models.summarizer import PointerModel, Summarizer, mean_over_words
 from lib.system.errors import InputError
+from lib.system.threads import restored
 from lib.training.devices import ALONE, Process
-
-NEVER = 1e4  # score of a switch that always generates: its sigmoid is 1 in all precisions
-
 
 # makes a batch of the documents which follow those of another batch, and encodes them
 Following = Callable[[], tuple[Batch, Any]]
@@ -107,7 +105,7 @@ def changes_of(model: Summarizer) -> dict[str, Change]:
     if any(isinstance(module, CoverageAttention) for module in model.modules()):
         changes["no coverage"] = Change("coverage has no weight in the attention to words", model=_without_coverage)
     if isinstance(model, PointerModel) and getattr(model.config, "copy", True):
-        changes["no copying"] = Change("every word is generated", model=_generate_only, only_known=True)
+        changes["no copying"] = Change("every word is generated", model=GENERATE, only_known=True)
     if isinstance(model, ReadAgain):
         changes |= _of_read_again(model)
     if isinstance(model, HierarchicalTransformer):
@@ -143,14 +141,6 @@ def without_unit(document: EncodedDocument, unit: int = 0) -> EncodedDocument:
     return with_units(document, others) if others else document
 
 
-def reverse_paragraphs(document: EncodedDocument) -> EncodedDocument:
-    """Reverse the paragraphs after the first one, the title.
-
-    Unlike reversed sections, which are cut afterwards, they are the same paragraphs.
-    """
-    return with_units(document, [0, *range(len(document.sentence_lengths) - 1, 0, -1)])
-
-
 TEXTS = {
     "last section first": Change(
         "the last section comes first", text=lambda d: _reorder_sections(d, range(-1, len(d.sections) - 1)),
@@ -168,22 +158,21 @@ TEXTS = {
 # ---------------------------------------------------------------------------------------- changes of a model
 
 
-def hooks(
-    modules: Callable[[Any], Sequence[nn.Module]], change: Callable[..., Tensor]
-) -> Callable[[Any], AbstractContextManager]:
-    """Return a change of a model: what some of its modules return becomes `change(output, *other inputs)`."""
+def hooks(change: Callable[..., Tensor], *names: str) -> Callable[[Any], AbstractContextManager]:
+    """Return a change of a model: what its modules with these names (or names that end in a dot and one of them)
+    return becomes `change(output, *other inputs)`."""
+
+    def hook(_: nn.Module, inputs: tuple, output: Tensor) -> Tensor:
+        return change(output, *inputs[1:])
 
     @contextmanager
     def hooked(model: nn.Module) -> Iterator[None]:
-        handles = [
-            module.register_forward_hook(lambda _, inputs, output: change(output, *inputs[1:]))
-            for module in modules(model)
-        ]
-        try:
+        ends = tuple(f".{name}" for name in names)
+        with ExitStack() as stack:
+            for path, module in model.named_modules():
+                if f".{path}".endswith(ends):
+                    stack.enter_context(module.register_forward_hook(hook))
             yield
-        finally:
-            for handle in handles:
-                handle.remove()
 
     return hooked
 
@@ -249,36 +238,28 @@ WRITING = {
 
 # ------------------------------------------------------------------------------------------ attention and copying
 
-
-def _generate_only(model: Any) -> AbstractContextManager:
-    layers = [layer for name, layer in model.named_modules() if name.split(".")[-1] == "switch"]
-    return hooks(lambda _: layers, lambda switch: torch.full_like(switch, NEVER))(model)
+GENERATE = hooks(lambda switch: torch.full_like(switch, 1e4), "switch")  # its sigmoid is 1 in all precisions
 
 
-@contextmanager
-def _without_coverage(model: nn.Module) -> Iterator[None]:
+def _without_coverage(model: nn.Module) -> AbstractContextManager:
     (layer,) = (module for module in model.modules() if isinstance(module, CoverageAttention))
-    weights = layer.coverage.data.clone()
-    layer.coverage.data.zero_()
-    try:
-        yield
-    finally:
-        layer.coverage.data.copy_(weights)
+    put = partial(setattr, layer.coverage, "data")
+    return restored(lambda: layer.coverage.data, put, torch.zeros_like(layer.coverage))
 
 
 def _of_read_again(model: ReadAgain) -> dict[str, Change]:
     changes = {}
     if model.config.copy:
-        no_copies = hooks(lambda model: [model.copy_scores], lambda scores: torch.full_like(scores, LOWEST))
+        no_copies = hooks(lambda scores: torch.full_like(scores, LOWEST), "copy_scores")
         changes["no copying"] = Change("every word is generated", model=no_copies, only_known=True)
         unknown = model.target_embedding.weight[UNK]
-        read_unknown = hooks(lambda model: [model.copied_word], lambda words: unknown.to(words).expand_as(words))
+        read_unknown = hooks(lambda words: unknown.to(words).expand_as(words), "copied_word")
         changes["[UNK] fed back"] = Change("a copied word is read as [UNK], not by its context", model=read_unknown)
     if model.config.encoder in ("read-again gru", "read-again lstm"):
-        no_text = hooks(lambda model: [model.text], torch.zeros_like)
+        no_text = hooks(torch.zeros_like, "text")
         changes["text not told"] = Change("the second read gets zeros for the text's vector", model=no_text)
     if model.config.encoder == "read-again gru":
-        average = hooks(lambda model: [model.alpha], _average_importance)
+        average = hooks(_average_importance, "alpha")
         changes["importance averaged"] = Change("α of each word is the text's mean", model=average)
     return changes
 
@@ -298,16 +279,17 @@ def _between_paragraphs(model: HierarchicalTransformer) -> dict[str, Change]:
     others = "no paragraph attends to the first but itself"
     every = range(len(model.global_layers))
     for i in every:
-        where = f"layer {i + 1}"
-        changes[f"{where} cut"] = Change(f"in global {where} {itself}", model=_cut([i], _see_itself))
-        changes[f"first paragraph cut in {where}"] = Change(
-            f"in global {where} {others}", model=_cut([i], _see_all_but_the_first)
-        )
+        layer = f"layer {i + 1}"
+        changes[f"{layer} cut"] = Change(f"in global {layer} {itself}", model=_cut([i], _see_itself))
+        first = _cut([i], _see_all_but_the_first)
+        changes[f"first paragraph cut in {layer}"] = Change(f"in global {layer} {others}", model=first)
     if every:
         changes["layers cut"] = Change(itself, model=_cut(every, _see_itself))
         changes["first paragraph cut"] = Change(others, model=_cut(every, _see_all_but_the_first))
+    # Unlike reversed sections, which are cut afterwards, they are the same paragraphs.
     changes["paragraphs backwards"] = Change(
-        "the paragraphs that are read in the opposite order, the first at its place", document=reverse_paragraphs
+        "the paragraphs that are read in the opposite order, the first at its place",
+        document=lambda document: with_units(document, [0, *range(len(document.sentence_lengths) - 1, 0, -1)]),
     )
     if model.config.paragraph_positions:
         without = configured(paragraph_positions=False)
@@ -334,7 +316,7 @@ def _cut(layers: Sequence[int], sees: Callable[[int], Tensor]) -> Callable[[Any]
         itself = _see_itself(count).to(device) & ~present.transpose(1, 2)
         return present & sees(count).to(device) | itself
 
-    return hooks(lambda model: [model.global_layers[i].reachable for i in layers], reachable)
+    return hooks(reachable, *(f"global_layers.{i}.reachable" for i in layers))
 
 
 def decoder_sees(paragraphs: Tensor) -> Change:

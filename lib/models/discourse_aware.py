@@ -18,14 +18,6 @@ from lib.layers.pointer import PointerGenerator
 from lib.layers.recurrent import LSTM, run_packed
 from lib.models.seq2seq import RecurrentConfig
 from lib.models.summarizer import DecoderState, HierarchicalOutput, PointerModel, per_document, per_hypothesis
-from lib.system.fields import checked
-
-
-@checked
-class DiscourseAwareConfig(RecurrentConfig):
-    """Sizes as for the other models of Mem2Mem's tables."""
-
-    coverage: bool = True  # in the attention; the released script leaves it out
 
 
 class DiscourseAware(PointerModel):
@@ -34,9 +26,9 @@ class DiscourseAware(PointerModel):
     B documents, K hypotheses of each, R = B * K rows, T target words, N source words, S sections, d = H = `hidden`.
     """
 
-    Config = DiscourseAwareConfig
+    Config = RecurrentConfig
 
-    def __init__(self, config: DiscourseAwareConfig):
+    def __init__(self, config: RecurrentConfig):
         super().__init__()
         self.config = config
         c, d, half = config, config.hidden, config.hidden // 2
@@ -51,7 +43,7 @@ class DiscourseAware(PointerModel):
         self.word_key = nn.Linear(d, d, bias=False)  # W_h
         self.word_query = nn.Linear(2 * d, d)  # W_s, b
         self.word_v = nn.Linear(d, 1, bias=False)  # v
-        self.word_coverage = nn.Linear(1, d, bias=False) if c.coverage else None  # w_cov
+        self.word_coverage = nn.Linear(1, d, bias=False)  # w_cov; the released script leaves it out
         self.input = nn.Linear(c.embedding + d, c.embedding)  # W, b
         self.cell = nn.LSTMCell(c.embedding, d)
         self.pointer = PointerGenerator(2 * d, 3 * d + c.embedding, c.bottleneck, c.vocab_size)
@@ -141,7 +133,6 @@ class DiscourseAware(PointerModel):
     def _scores(self, queries: Tensor, keys: Tensor, coverage: Tensor) -> Tensor:
         """Score words of keys [B, N, d] for queries [B, K, d], with coverage [B, K, N]: [B, K, N]."""
         # e_tji = v^T tanh(W_h h_ji + W_s q_t + w_cov cov_tji + b)   (C5)
-        hidden = keys[:, None] + queries[:, :, None]
-        if self.word_coverage is not None:
-            hidden = hidden + self.word_coverage(coverage[..., None].to(keys.dtype))
+        from_coverage = self.word_coverage(coverage[..., None].to(keys.dtype))
+        hidden = keys[:, None] + queries[:, :, None] + from_coverage
         return full_precision(self.word_v(torch.tanh(hidden)).squeeze(-1))[0]

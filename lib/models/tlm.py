@@ -29,7 +29,6 @@ class TLMConfig:
     layers: Layers = 20
     window: Count = 1024  # pieces of a sequence: so many positions are learned
     dropout: Share = 0.1  # GPT-2's; not stated
-    tied: bool = False  # whether pieces are scored by their embeddings; the 220M parameters are without
 
     def __post_init__(self):
         check_heads(self.width, self.heads)
@@ -101,8 +100,6 @@ class TLM(SoftmaxModel):
                 nn.init.normal_(parameter, std=0.02)
             elif name.endswith("bias"):
                 nn.init.zeros_(parameter)
-        if c.tied:
-            self.output.weight = self.embedding.weight
 
     def output_layer(self) -> tuple[Tensor, Tensor]:
         return self.output.weight, self.no_bias
