@@ -79,9 +79,7 @@ def naive_discourse_aware(model, item):
         beta = torch.cat(beta).softmax(0)  # (4)
         scores = []
         for h_i, seen in zip(h, coverage):
-            inside = model.word_key(h_i) + model.word_query(query)
-            if model.config.coverage:
-                inside = inside + model.word_coverage.weight[:, 0] * seen
+            inside = model.word_key(h_i) + model.word_query(query) + model.word_coverage.weight[:, 0] * seen
             scores.append(model.word_v(torch.tanh(inside))[0])  # (5)
         alpha = torch.stack([beta[j] * e for j, e in zip(owner, scores)]).softmax(0)  # (6)
         context, coverage = alpha @ h, coverage + alpha

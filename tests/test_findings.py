@@ -143,9 +143,6 @@ def hierarchical_lines():
     for row, both in retrain.differences(retrained).items():
         for found in both.values() if row != retrain.UNCHANGED else ():
             yield f"[{-found.high:.3f}, {-found.low:.3f}]".replace("-0.000", "0.000")
-    mean, last = numbers("hierarchical_ranker_pooling")["minus max"].values()
-    yield f"{-mean['mean']:.2f} points less"
-    yield f"[{last['low']:.2f}, {last['high']:.2f}]"
     towns, named = task_results("towns"), task_results("named")
     for frame in (towns_table(towns), cuts_table(towns["HT"], named["HT"]), hops_table(task_results("hops"))):
         yield from frame_lines(frame)

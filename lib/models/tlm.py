@@ -149,7 +149,11 @@ class TLM(SoftmaxModel):
         if not self.training:
             return super().loss(batch)
         # -mean of log P(x_i | x_1 ... x_{i-1}), over i > 1 of [source; BOS; summary] and of the rest   (S8)
-        state, divisors = self.encode(batch), _divisors(batch)
+        state, rows = self.encode(batch), batch.sentences
+        # by what a document's pieces are divided in the mean over documents of their means; the first of a row is not
+        # predicted
+        pieces = batch.target_mask.sum(1).index_add(0, rows.owner, rows.mask.sum(1) - 1)
+        divisors = pieces * len(batch)  # [B]
         output, _ = self.decode(batch.target_input, state)
         with torch.no_grad():
             nll = self.nll(output, batch, state)
@@ -187,12 +191,3 @@ def _rows(batch: Batch, first: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     places = put(word_places(lengths - 1, max(0, longest - 1)), device)
     ids = batch.source.flatten()[rows.place[index, :longest]]
     return ids, rows.mask[index, :longest], rows.owner[index], places
-
-
-def _divisors(batch: Batch) -> Tensor:
-    """Compute by what a document's predicted pieces are divided in the mean over documents of their means: [B].
-
-    The first piece of a row is not predicted.
-    """
-    rows, pieces = batch.sentences, batch.target_mask.sum(1)
-    return pieces.index_add(0, rows.owner, rows.mask.sum(1) - 1) * len(batch)
