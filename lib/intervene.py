@@ -12,7 +12,7 @@ changes after which a word could not be copied any more, only words of the vocab
 the log-probabilities of two rows are not always of the same words, and the differences are what to compare.
 
 --attention asks instead whether attention says which sentences or paragraphs a text rests on: how far its ranks agree
-with those by erasing each, and by the gradient (`lib.evaluation.importance`).
+with those by erasing each, and by the gradient (`lib.evaluation.interventions`).
 
 Several GPUs share the documents, and give what one would:
 
@@ -37,8 +37,7 @@ from lib.data.vocabulary import EOS, SLIDE_SYMBOL, UNK
 from lib.decoding.run import Run
 from lib.decoding.search import search_split
 from lib.evaluation.bootstrap import interval, paired_bootstrap
-from lib.evaluation.importance import MEASURES, rank_agreement
-from lib.evaluation.interventions import NOTHING, Change, changes_of, log_probs
+from lib.evaluation.interventions import MEASURES, NOTHING, Change, changes_of, log_probs, rank_agreement
 from lib.models.summarizer import Summarizer
 from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError, one_of

@@ -49,7 +49,7 @@ from torch.nn import functional as F
 from lib.data.batch import EncodedDocument, in_vocabulary, make_batch, rows_of
 from lib.data.vocabulary import BOS, UNK
 from lib.models.abs import ABS, ABSConfig
-from lib.models.discourse_aware import DiscourseAware, DiscourseAwareConfig
+from lib.models.discourse_aware import DiscourseAware
 from lib.models.hierarchical_transformer import (
     HierarchicalTransformer,
     HierarchicalTransformerConfig,
@@ -57,11 +57,10 @@ from lib.models.hierarchical_transformer import (
 from lib.models.ras import RAS, RASConfig
 from lib.models.sentence_extractors import (
     SentenceClassifier,
-    SentenceClassifierConfig,
+    SentenceExtractorConfig,
     SentencePointer,
-    SentencePointerConfig,
 )
-from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
+from lib.models.seq2seq import RecurrentConfig, Seq2Seq, Seq2SeqConfig
 from lib.models.t_dmca import TDMCA, CompressedLayer, TDMCAConfig
 from lib.models.tlm import TLM, TLMConfig
 from lib.models.words_lvt import WordsLVT, WordsLVTConfig
@@ -279,7 +278,7 @@ def discourse_aware(model):
     return torch.stack(found)
 
 
-model = built(DiscourseAware, DiscourseAwareConfig(V, 5, 6, 4))
+model = built(DiscourseAware, RecurrentConfig(V, 5, 6, 4))
 log_p = discourse_aware(model)
 compare(model, log_p, "(C1)-(C7)")
 checks.line(f"P of the summary's first word: {log_p[0].exp():.3f}")
@@ -371,8 +370,8 @@ def s4_s5_pointer(model, chosen):
 
 # %%
 sizes = {"embedding": 5, "hidden": 6, "layers": 2, "dropout": 0.0}
-classifier = built(SentenceClassifier, SentenceClassifierConfig(V, **sizes))
-pointer = built(SentencePointer, SentencePointerConfig(V, **sizes))
+classifier = built(SentenceClassifier, SentenceExtractorConfig(V, **sizes))
+pointer = built(SentencePointer, SentenceExtractorConfig(V, **sizes))
 scores = s3_classifier(classifier)
 naive = s4_s5_pointer(pointer, [2, 0])
 
@@ -448,7 +447,7 @@ def tlm(model, sequence):
 # %%
 introduction = rows_of(document)[0].tolist()  # the first row; the others are windows
 sizes = {"width": 8, "heads": 2, "inner": 10, "layers": 2, "window": 20}
-model = built(TLM, TLMConfig(14, **sizes, dropout=0.0, tied=False))
+model = built(TLM, TLMConfig(14, **sizes, dropout=0.0))
 pieces = make_batch([document], 14)
 log_p = tlm(model, [*introduction, *inputs])[len(introduction) :]
 naive = log_p[range(len(target)), target]

@@ -1090,7 +1090,7 @@ $$\gamma_i=\mathrm{softmax}_i\Bigl(\tfrac{f^\top W h_i}{\sqrt d}\Bigr)\tag{C1}$$
 
 $$P(w)=p\,P_g(w)+(1-p)\!\!\sum_{i:x_i=w}\!\!\gamma_i,\qquad p=\sigma\Bigl(w_f^\top f+w_c^\top\sum_i\gamma_i h_i+b\Bigr)\tag{C2}$$
 
-`tests/test_copying_transformer.py` checks `lib.models.copying_transformer` and its gradients against naive loops.
+`tests/test_copying_transformer.py` checks `lib.models.hierarchical_transformer` and its gradients against naive loops.
 
 </details>
 """

@@ -45,7 +45,7 @@ from lib.data.prepared import TextEncoder
 from lib.data.vocabulary import BOS, EOS, UNK, Vocabulary
 from companion.studies.hidden_words import nearest
 from companion.studies.word_dependence import interaction, reach
-from lib.layers.gru import GatedGRU, gru_scan
+from lib.layers.recurrent import GatedGRU, gru_scan
 from lib.models.read_again import ENCODERS, ReadAgain, ReadAgainConfig
 from companion.pages.checks import Checks, gradients
 from companion.pages.diagrams import show_model

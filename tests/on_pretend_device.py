@@ -361,12 +361,12 @@ MISTAKES = {
     "tensors of both devices": (lambda model, batch: batch.source * torch.ones(batch.source.shape[1]), HERE),
     "an index on the CPU": (lambda model, batch: batch.source[torch.arange(len(batch))], HERE),
     "an array, such as the kernels": (lambda model, batch: batch.source.numpy(), HERE),
-    "gru: tensors of both": (lambda model, batch: model.decoder(torch.zeros(1, 1, 5)), "lib/layers/gru.py"),
+    "gru: tensors of both": (lambda model, batch: model.decoder(torch.zeros(1, 1, 5)), "lib/layers/recurrent.py"),
     "gru: first states that": (
         lambda model, batch: model.decoder(
             model.embedding(batch.source), torch.zeros(1, 6, len(batch), device=DEVICE).transpose(1, 2)
         ),
-        "lib/layers/gru.py",
+        "lib/layers/recurrent.py",
     ),
 }
 

@@ -6,8 +6,8 @@ import torch
 from lib.data.batch import in_vocabulary
 from lib.data.corpora import load_corpus
 from lib.data.vocabulary import UNK
-from lib.models.discourse_aware import DiscourseAware, DiscourseAwareConfig
-from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
+from lib.models.discourse_aware import DiscourseAware
+from lib.models.seq2seq import RecurrentConfig, Seq2Seq, Seq2SeqConfig
 from lib.papers.mem2mem.sections import CohanOptions
 from tests.conftest import RAGGED, VOCAB, double, log_prob, same_gradients
 
@@ -15,8 +15,7 @@ SIZES = {"vocab_size": VOCAB, "embedding": 5, "hidden": 6, "bottleneck": 4}
 MODELS = {
     "attn-seq2seq": (Seq2Seq, Seq2SeqConfig(**SIZES, copy=False)),
     "ptr-gen-seq2seq": (Seq2Seq, Seq2SeqConfig(**SIZES)),
-    "discourse-aware": (DiscourseAware, DiscourseAwareConfig(**SIZES)),
-    "discourse-aware, no coverage": (DiscourseAware, DiscourseAwareConfig(**SIZES, coverage=False)),
+    "discourse-aware": (DiscourseAware, RecurrentConfig(**SIZES)),
 }
 
 
@@ -80,9 +79,7 @@ def naive_discourse_aware(model, item):
         beta = torch.cat(beta).softmax(0)  # (4)
         scores = []
         for h_i, seen in zip(h, coverage):
-            inside = model.word_key(h_i) + model.word_query(query)
-            if model.config.coverage:
-                inside = inside + model.word_coverage.weight[:, 0] * seen
+            inside = model.word_key(h_i) + model.word_query(query) + model.word_coverage.weight[:, 0] * seen
             scores.append(model.word_v(torch.tanh(inside))[0])  # (5)
         alpha = torch.stack([beta[j] * e for j, e in zip(owner, scores)]).softmax(0)  # (6)
         context, coverage = alpha @ h, coverage + alpha

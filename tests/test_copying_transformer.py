@@ -6,8 +6,12 @@ import pytest
 import torch
 
 from lib.data.vocabulary import BOS, EOS
-from lib.models.copying_transformer import CopyingTransformer, CopyingTransformerConfig
-from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
+from lib.models.hierarchical_transformer import (
+    CopyingTransformer,
+    CopyingTransformerConfig,
+    HierarchicalTransformer,
+    HierarchicalTransformerConfig,
+)
 from tests.conftest import VOCAB, batch_of, document, double, same_gradients
 
 SIZES = {"width": 8, "heads": 2, "inner": 12, "local_layers": 1, "global_layers": 1}

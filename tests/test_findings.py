@@ -143,9 +143,6 @@ def hierarchical_lines():
     for row, both in retrain.differences(retrained).items():
         for found in both.values() if row != retrain.UNCHANGED else ():
             yield f"[{-found.high:.3f}, {-found.low:.3f}]".replace("-0.000", "0.000")
-    mean, last = numbers("hierarchical_ranker_pooling")["minus max"].values()
-    yield f"{-mean['mean']:.2f} points less"
-    yield f"[{last['low']:.2f}, {last['high']:.2f}]"
     for frame in (towns_table(), cuts_table(), hops_table()):
         yield from frame_lines(frame)
 

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from lib.layers import cpu_kernels
-from lib.layers.coverage import _CompiledScan
+from lib.layers.attention import _CompiledCoverage
 from lib.layers.memory import memory_scan
 from lib.system.files import project_root
 
@@ -47,7 +47,7 @@ def test_coverage_of_several_blocks(monkeypatch):
     shapes = (3, 2, 3, 24), (3, mask.shape[1], 24), (24,), (24,), (3, 2, mask.shape[1])
     inputs = [torch.randn(shape, dtype=torch.float64) for shape in shapes]
     inputs[4] = inputs[4].abs() * mask[:, None]
-    exact = with_gradients(lambda *x: _CompiledScan.apply(*x, mask), inputs)
+    exact = with_gradients(lambda *x: _CompiledCoverage.apply(*x, mask), inputs)
     ours = with_gradients(lambda *x: gpu_kernels.CoverageScan.apply(*x, mask), [x.float() for x in inputs])
     assert_close(ours, exact)
     assert not ours[0][2].any()

@@ -7,8 +7,14 @@ import pytest
 import torch
 
 from lib.data.batch import make_batch
-from lib.evaluation.importance import by_erasure, by_gradient, rank_agreement, source_embedding
-from lib.evaluation.interventions import known_words, log_probs
+from lib.evaluation.interventions import (
+    by_erasure,
+    by_gradient,
+    known_words,
+    log_probs,
+    rank_agreement,
+    source_embedding,
+)
 from lib.models.windowed import Windowed, WindowedConfig
 from tests.conftest import RAGGED, VOCAB, double, tiny_model
 from tests.test_interventions import MODELS

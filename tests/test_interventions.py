@@ -12,8 +12,12 @@ from lib.data.batch import EncodedDocument, make_batch, rows_of
 from lib.data.documents import Document
 from lib.data.vocabulary import UNK
 from lib.evaluation.interventions import TEXTS, changes_of, log_probs
-from lib.models.copying_transformer import CopyingTransformer, CopyingTransformerConfig
-from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
+from lib.models.hierarchical_transformer import (
+    CopyingTransformer,
+    CopyingTransformerConfig,
+    HierarchicalTransformer,
+    HierarchicalTransformerConfig,
+)
 from lib.models.read_again import ReadAgain, ReadAgainConfig
 from lib.system.files import trained_folder
 from tests.conftest import RAGGED, VOCAB, double, tiny_model

@@ -43,7 +43,6 @@ def t_dmca(block, stride):
 
 MODELS = {
     "TLM": tlm,
-    "TLM, tied": lambda: tlm(tied=True),
     **{f"T-DMCA {sizes}": partial(t_dmca, *sizes) for sizes in ((4, 3), (3, 2), (1, 1), (16, 5))},
 }
 

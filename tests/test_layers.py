@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from lib.layers.coverage import CoverageAttention, _CompiledScan
+from lib.layers.attention import CoverageAttention, _CompiledCoverage
 from lib.layers.cpu_kernels import _rational_tanh, for_each_document
 from lib.layers.dropout import Dropout, random_numbers
 from lib.layers.memory import memory_scan
@@ -38,7 +38,7 @@ def test_threads_change_no_bit():
     found = []
     for threads in (1, 2, 3):
         with torch_threads(threads):
-            alpha = _CompiledScan.apply(*inputs, mask)
+            alpha = _CompiledCoverage.apply(*inputs, mask)
             found.append([alpha, *torch.autograd.grad(alpha.square().sum(), inputs)])
     for values in found[1:]:
         assert all(torch.equal(a, b) for a, b in zip(values, found[0]))

@@ -55,7 +55,7 @@ HOSTILE = "</script><!--<script>\u2028\"'&amp;\\u003c [DATA] [CODE] <img src=x o
 def without_slot(state, _):
     memory = state.memory.clone()
     memory[:, 2] = 0
-    return replace(state, memory=memory)
+    return state.replace(memory=memory)
 
 
 MOVED = partial(Change, "", only_known=True)  # a word of the text may be out of sight

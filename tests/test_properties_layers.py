@@ -7,11 +7,10 @@ import torch
 from hypothesis import strategies as st
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
-from lib.layers.attention import Attention, _CompiledScores, additive_scores
-from lib.layers.coverage import _CompiledScan, coverage_scan
-from lib.layers.gru import GRU, GatedGRU
+from lib.layers.attention import Attention, _CompiledCoverage, _CompiledScores, additive_scores, coverage_scan
 from lib.layers.memory import memory_scan
 from lib.layers.pointer import PointerOutput, mixture_distribution, mixture_log_prob, target_scores
+from lib.layers.recurrent import GRU, GatedGRU
 from tests.conftest import without_kernels
 from tests.properties import holds, lengths, mask_of, near, numbers, slopes_for, with_gradients
 
@@ -64,7 +63,7 @@ def test_attention_with_coverage(numbers, counts, beams, steps, width):
     scale = (1 + v.abs().sum().item()) ** 1.5
     near(with_gradients(lambda *x: coverage_scan(*x, mask), inputs, slopes), exact, scale)
     unread = [queries, poisoned(keys, mask, 1), w, v, poisoned(inputs[-1], mask, 2)]
-    ours = with_gradients(lambda *x: _CompiledScan.apply(*x, mask), unread, slopes)
+    ours = with_gradients(lambda *x: _CompiledCoverage.apply(*x, mask), unread, slopes)
     near(ours, exact, scale)
     assert not ours[0].masked_select(~mask[:, None, None]).any()
     assert (ours[0].sum(-1) - 1).abs().max() < 1e-5

@@ -13,20 +13,12 @@ from lib.data.vocabulary import BOS, EOS, PAD, UNK
 from lib.decoding.search import DecodeConfig, beam_search, greedy_search, sample_search
 from lib.layers.attention import masked_softmax
 from lib.layers.pointer import PointerOutput
-from lib.models.decoder_state import DecoderState, PerHypothesis, per_hypothesis
-from lib.models.summarizer import PointerModel
+from lib.models.summarizer import DecoderState, PointerModel, per_hypothesis
 from lib.system.errors import InputError
 from tests.properties import Numbers, documents, holds, numbers
 
 WORDS = 7  # of the vocabulary, special symbols counted in: few, so that all may be barred
 CLOSE = 1e-9  # of numbers of about 1: sums that are nearer are equal, but for rounding
-
-
-@dataclass(frozen=True)
-class ChainState(DecoderState):
-    source: Tensor  # [B, N]
-    mask: Tensor  # [B, N]
-    before: PerHypothesis  # [R] the last word read
 
 
 class Chain(PointerModel):
@@ -43,8 +35,9 @@ class Chain(PointerModel):
         return self.table, torch.zeros(len(self.table), dtype=self.table.dtype)
 
     def encode(self, batch):
-        before = torch.full((len(batch),), BOS)
-        return ChainState(batch.source_extended, batch.source_mask, before)
+        before = torch.full((len(batch),), BOS)  # [R] the last word read
+        source, mask = batch.source_extended, batch.source_mask
+        return DecoderState(source=source, mask=mask, hypotheses={"before"}, before=before)
 
     def decode(self, tokens, state):
         size = self.config.vocab_size
@@ -53,7 +46,7 @@ class Chain(PointerModel):
         features = F.one_hot(pairs, size * size).to(self.switch.dtype)
         source, mask = (per_hypothesis(x, len(tokens)) for x in (state.source, state.mask))
         copy = masked_softmax(self.copy[known][..., : source.shape[1]], mask[:, None])
-        return PointerOutput(features, self.switch[pairs], copy, source), replace(state, before=known[:, -1])
+        return PointerOutput(features, self.switch[pairs], copy, source), state.replace(before=known[:, -1])
 
 
 @dataclass(frozen=True)

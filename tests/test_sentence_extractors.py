@@ -18,9 +18,8 @@ from lib.data.vocabulary import EOS, SENTENCE_END
 from lib.evaluation.baselines import matches
 from lib.models.sentence_extractors import (
     SentenceClassifier,
-    SentenceClassifierConfig,
+    SentenceExtractorConfig,
     SentencePointer,
-    SentencePointerConfig,
 )
 from lib.papers.mem2mem.extracts import (
     ExtractOptions,
@@ -39,11 +38,11 @@ ITEMS = [
 
 
 def classifier(**changes):
-    return double(SentenceClassifier, SentenceClassifierConfig(**{**SIZES, **changes}), 0.6)
+    return double(SentenceClassifier, SentenceExtractorConfig(**{**SIZES, **changes}), 0.6)
 
 
 def pointer(**changes):
-    return double(SentencePointer, SentencePointerConfig(**{**SIZES, **changes}), 0.6)
+    return double(SentencePointer, SentenceExtractorConfig(**{**SIZES, **changes}), 0.6)
 
 
 # ------------------------------------------------------------------------------------------------ the equations

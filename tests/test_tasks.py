@@ -186,9 +186,9 @@ def test_the_decoder_has_only_the_last_state(encoder):
     model, batch = double(read_twice.LastStateOnly, config), make_batch(TEXTS[:3], read_twice.SIZE)
     state = model.encode(batch)
     features = model.decode(batch.target_input, state)[0].features
-    elsewhere = replace(state, keys=torch.randn_like(state.keys))
+    elsewhere = state.replace(keys=torch.randn_like(state.keys))
     assert torch.equal(model.decode(batch.target_input, elsewhere)[0].features, features)
-    started = replace(state, hidden=state.hidden + 1)
+    started = state.replace(hidden=state.hidden + 1)
     assert not torch.allclose(model.decode(batch.target_input, started)[0].features, features)
 
 

@@ -136,7 +136,7 @@ def same_probabilities() -> dict[str, bool]:
     own = model.log_prob(output, batch.target, state)
 
     def same(change: Callable[[Tensor], Tensor]) -> bool:
-        other = replace(state, memory=change(state.memory))
+        other = state.replace(memory=change(state.memory))
         changed = model.log_prob(model.decode(batch.target_input, other)[0], batch.target, other)
         return torch.allclose(own, changed, rtol=0, atol=1e-9)
 

@@ -166,6 +166,9 @@ TOWNS_MODEL = module_name(HierarchicalTransformer)
 TOWNS_SCRIPTS = (*LAYERS, "transformer", TOWNS_MODEL, "town_facts")
 TOWNS_DECODE = DecodeConfig(beam=1, max_length=30)
 TOWNS_OFFERED = 20  # clusters
+TOWNS_CAUTION = (
+    "The models were trained on invented clusters about two towns. They know nothing else, and err there too."
+)
 
 
 def write_towns_page(path: Path) -> Path:
@@ -183,6 +186,7 @@ def towns_data(models: Sequence[HierarchicalTransformer], clusters: Sequence[tow
     model, beside = ({"config": asdict(m.config), "weights": packed(m.state_dict(), 32)} for m in models)
     return {
         **model,
+        "caution": TOWNS_CAUTION,
         "beside": beside,
         "words": towns.TOWN_PIECES.words,
         "symbols": len(SPECIALS) + len(CLUSTER_SYMBOLS),

@@ -19,7 +19,7 @@ from lib.data.batch import Batch, in_vocabulary
 from lib.data.documents import Document
 from lib.data.prepared import TextEncoder
 from lib.decoding.run import Run
-from lib.evaluation.importance import batch_alone
+from lib.evaluation.interventions import batch_alone
 from lib.intervene import mean_row, read, rows_parser, write_rows
 from lib.models.mem2mem import Mem2Mem
 from lib.system.command_line import plain_errors

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from lib.data.batch import EncodedDocument, make_batch
-from lib.evaluation.importance import source_embedding
+from lib.evaluation.interventions import source_embedding
 
 
 def encoder_states(model: Any, document: EncodedDocument, embeddings: Tensor) -> Tensor:

@@ -10,7 +10,6 @@ In half of the texts to learn from the first number is 0, so that the last one i
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -19,7 +18,8 @@ import torch
 from companion.tasks.task import Task, greedy_words, learn
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.data.vocabulary import EOS, SPECIALS
-from lib.models.read_again import Encoder, ReadAgain, ReadAgainConfig, ReadAgainState
+from lib.models.read_again import Encoder, ReadAgain, ReadAgainConfig
+from lib.models.summarizer import DecoderState
 
 KINDS, WORDS = 4, 4  # kinds, and words of each
 NUMBERS = len(SPECIALS)  # the id of the number 0
@@ -46,9 +46,9 @@ def words_between_numbers(count: int, seed: int, zeros: float = 0.0) -> list[Enc
 class LastStateOnly(ReadAgain):
     """A decoder that starts from where the encoder ends, and whose attention gets zeros from every word."""
 
-    def encode(self, batch: Batch) -> ReadAgainState:
+    def encode(self, batch: Batch) -> DecoderState:
         state = super().encode(batch)
-        return replace(state, words=torch.zeros_like(state.words))
+        return state.replace(words=torch.zeros_like(state.words))
 
 
 def asked(encoder: Encoder, kind: type[ReadAgain], seed: int) -> Mapping[str, float]:

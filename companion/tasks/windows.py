@@ -100,7 +100,7 @@ def _stay(model: Windowed) -> AbstractContextManager:
 
 
 def _fix_switch(score: float) -> Callable[[Windowed], AbstractContextManager]:
-    return hooks(lambda model: [model.pointer.switch], lambda switch: torch.full_like(switch, score))
+    return hooks(lambda switch: torch.full_like(switch, score), "switch")
 
 
 LEFT_OUT: dict[str, Callable[[Windowed], AbstractContextManager]] = {  # changes of a model

@@ -5,10 +5,15 @@
     paired_bootstrap(own, changed)     # of lib.evaluation.bootstrap: nats a word, with an interval over documents
 
 A picture of weights shows what a model attends to; a change shows what the part does to the text that it writes.
+
+On which units of a text (sentences or paragraphs) a summary rests is measured in three ways (`MEASURES`). Attention
+is where a model looks. Erasure is what the log-probability of the summary loses without the unit. Gradient times
+input says how much the log-probability moves when a word's embedding does. Where the three rank units differently, a
+picture of attention does not explain the summary.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -16,21 +21,21 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
+from scipy.stats import rankdata
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.data.documents import Document
-from lib.data.vocabulary import UNK
-from lib.layers.coverage import CoverageAttention
+from lib.data.vocabulary import PAD, UNK
+from lib.layers.attention import CoverageAttention
 from lib.models.hierarchical_transformer import HierarchicalTransformer
 from lib.models.mem2mem import Mem2Mem
 from lib.models.read_again import LOWEST, ReadAgain
 from lib.models.summarizer import PointerModel, Summarizer, mean_over_words
 from lib.system.errors import InputError
+from lib.system.threads import restored
 from lib.training.devices import ALONE, Process
-
-NEVER = 1e4  # score of a switch that always generates: its sigmoid is 1 in all precisions
-
 
 # makes a batch of the documents which follow those of another batch, and encodes them
 Following = Callable[[], tuple[Batch, Any]]
@@ -107,7 +112,7 @@ def changes_of(model: Summarizer) -> dict[str, Change]:
     if any(isinstance(module, CoverageAttention) for module in model.modules()):
         changes["no coverage"] = Change("coverage has no weight in the attention to words", model=_without_coverage)
     if isinstance(model, PointerModel) and getattr(model.config, "copy", True):
-        changes["no copying"] = Change("every word is generated", model=_generate_only, only_known=True)
+        changes["no copying"] = Change("every word is generated", model=GENERATE, only_known=True)
     if isinstance(model, ReadAgain):
         changes |= _of_read_again(model)
     if isinstance(model, HierarchicalTransformer):
@@ -143,14 +148,6 @@ def without_unit(document: EncodedDocument, unit: int = 0) -> EncodedDocument:
     return with_units(document, others) if others else document
 
 
-def reverse_paragraphs(document: EncodedDocument) -> EncodedDocument:
-    """Reverse the paragraphs after the first one, the title.
-
-    Unlike reversed sections, which are cut afterwards, they are the same paragraphs.
-    """
-    return with_units(document, [0, *range(len(document.sentence_lengths) - 1, 0, -1)])
-
-
 TEXTS = {
     "last section first": Change(
         "the last section comes first", text=lambda d: _reorder_sections(d, range(-1, len(d.sections) - 1)),
@@ -168,22 +165,21 @@ TEXTS = {
 # ---------------------------------------------------------------------------------------- changes of a model
 
 
-def hooks(
-    modules: Callable[[Any], Sequence[nn.Module]], change: Callable[..., Tensor]
-) -> Callable[[Any], AbstractContextManager]:
-    """Return a change of a model: what some of its modules return becomes `change(output, *other inputs)`."""
+def hooks(change: Callable[..., Tensor], *names: str) -> Callable[[Any], AbstractContextManager]:
+    """Return a change of a model: what its modules with these names (or names that end in a dot and one of them)
+    return becomes `change(output, *other inputs)`."""
+
+    def hook(_: nn.Module, inputs: tuple, output: Tensor) -> Tensor:
+        return change(output, *inputs[1:])
 
     @contextmanager
     def hooked(model: nn.Module) -> Iterator[None]:
-        handles = [
-            module.register_forward_hook(lambda _, inputs, output: change(output, *inputs[1:]))
-            for module in modules(model)
-        ]
-        try:
+        ends = tuple(f".{name}" for name in names)
+        with ExitStack() as stack:
+            for path, module in model.named_modules():
+                if f".{path}".endswith(ends):
+                    stack.enter_context(module.register_forward_hook(hook))
             yield
-        finally:
-            for handle in handles:
-                handle.remove()
 
     return hooked
 
@@ -198,13 +194,13 @@ def configured(**changes: Any) -> Callable[[Any], AbstractContextManager]:
 
 def _memory(change: Callable[[Tensor], Tensor]) -> Callable[[Any, Any], Any]:
     """Change M_D [B, r, d] before the first word."""
-    return lambda state, following: replace(state, memory=change(state.memory).contiguous())
+    return lambda state, following: state.replace(memory=change(state.memory).contiguous())
 
 
 MEMORY = {
     "another memory": Change(
         "the memory of the document that follows",
-        state=lambda state, following: replace(state, memory=following()[1].memory),
+        state=lambda state, following: state.replace(memory=following()[1].memory),
     ),
     "slots averaged": Change(
         "every slot is the mean of all", state=_memory(lambda m: m.mean(1, keepdim=True).expand_as(m))
@@ -229,7 +225,7 @@ def _log_p_beside(model: Mem2Mem, batch: Batch, state: Any, text: Any, words: Ba
     memories, log_p = torch.stack(written, 1), []  # [B, T', r, d]
     with _unwritten(model):
         for t in range(batch.target.shape[1]):
-            state = replace(state, memory=memories[rows, last.clamp(max=t)])
+            state = state.replace(memory=memories[rows, last.clamp(max=t)])
             output, state = model.decode(batch.target_input[:, t : t + 1], state)
             log_p.append(model.log_prob(output, batch.target[:, t : t + 1], state))
     return torch.cat(log_p, 1)
@@ -249,36 +245,28 @@ WRITING = {
 
 # ------------------------------------------------------------------------------------------ attention and copying
 
-
-def _generate_only(model: Any) -> AbstractContextManager:
-    layers = [layer for name, layer in model.named_modules() if name.split(".")[-1] == "switch"]
-    return hooks(lambda _: layers, lambda switch: torch.full_like(switch, NEVER))(model)
+GENERATE = hooks(lambda switch: torch.full_like(switch, 1e4), "switch")  # its sigmoid is 1 in all precisions
 
 
-@contextmanager
-def _without_coverage(model: nn.Module) -> Iterator[None]:
+def _without_coverage(model: nn.Module) -> AbstractContextManager:
     (layer,) = (module for module in model.modules() if isinstance(module, CoverageAttention))
-    weights = layer.coverage.data.clone()
-    layer.coverage.data.zero_()
-    try:
-        yield
-    finally:
-        layer.coverage.data.copy_(weights)
+    put = partial(setattr, layer.coverage, "data")
+    return restored(lambda: layer.coverage.data, put, torch.zeros_like(layer.coverage))
 
 
 def _of_read_again(model: ReadAgain) -> dict[str, Change]:
     changes = {}
     if model.config.copy:
-        no_copies = hooks(lambda model: [model.copy_scores], lambda scores: torch.full_like(scores, LOWEST))
+        no_copies = hooks(lambda scores: torch.full_like(scores, LOWEST), "copy_scores")
         changes["no copying"] = Change("every word is generated", model=no_copies, only_known=True)
         unknown = model.target_embedding.weight[UNK]
-        read_unknown = hooks(lambda model: [model.copied_word], lambda words: unknown.to(words).expand_as(words))
+        read_unknown = hooks(lambda words: unknown.to(words).expand_as(words), "copied_word")
         changes["[UNK] fed back"] = Change("a copied word is read as [UNK], not by its context", model=read_unknown)
     if model.config.encoder in ("read-again gru", "read-again lstm"):
-        no_text = hooks(lambda model: [model.text], torch.zeros_like)
+        no_text = hooks(torch.zeros_like, "text")
         changes["text not told"] = Change("the second read gets zeros for the text's vector", model=no_text)
     if model.config.encoder == "read-again gru":
-        average = hooks(lambda model: [model.alpha], _average_importance)
+        average = hooks(_average_importance, "alpha")
         changes["importance averaged"] = Change("α of each word is the text's mean", model=average)
     return changes
 
@@ -298,16 +286,17 @@ def _between_paragraphs(model: HierarchicalTransformer) -> dict[str, Change]:
     others = "no paragraph attends to the first but itself"
     every = range(len(model.global_layers))
     for i in every:
-        where = f"layer {i + 1}"
-        changes[f"{where} cut"] = Change(f"in global {where} {itself}", model=_cut([i], _see_itself))
-        changes[f"first paragraph cut in {where}"] = Change(
-            f"in global {where} {others}", model=_cut([i], _see_all_but_the_first)
-        )
+        layer = f"layer {i + 1}"
+        changes[f"{layer} cut"] = Change(f"in global {layer} {itself}", model=_cut([i], _see_itself))
+        first = _cut([i], _see_all_but_the_first)
+        changes[f"first paragraph cut in {layer}"] = Change(f"in global {layer} {others}", model=first)
     if every:
         changes["layers cut"] = Change(itself, model=_cut(every, _see_itself))
         changes["first paragraph cut"] = Change(others, model=_cut(every, _see_all_but_the_first))
+    # Unlike reversed sections, which are cut afterwards, they are the same paragraphs.
     changes["paragraphs backwards"] = Change(
-        "the paragraphs that are read in the opposite order, the first at its place", document=reverse_paragraphs
+        "the paragraphs that are read in the opposite order, the first at its place",
+        document=lambda document: with_units(document, [0, *range(len(document.sentence_lengths) - 1, 0, -1)]),
     )
     if model.config.paragraph_positions:
         without = configured(paragraph_positions=False)
@@ -334,16 +323,100 @@ def _cut(layers: Sequence[int], sees: Callable[[int], Tensor]) -> Callable[[Any]
         itself = _see_itself(count).to(device) & ~present.transpose(1, 2)
         return present & sees(count).to(device) | itself
 
-    return hooks(lambda model: [model.global_layers[i].reachable for i in layers], reachable)
+    return hooks(reachable, *(f"global_layers.{i}.reachable" for i in layers))
 
 
 def decoder_sees(paragraphs: Tensor) -> Change:
     """Let the decoder attend only to the words of some paragraphs: [B, P] of one batch, true where it may."""
 
     def hide(state: Any) -> Any:
-        return replace(state, mask=state.mask & paragraphs.gather(1, state.paragraph_of))
+        return state.replace(mask=state.mask & paragraphs.gather(1, state.paragraph_of))
 
     return Change(
         "the decoder attends to the words of some paragraphs alone",
         model=lambda model: patch.object(model, "encode", lambda *read: hide(type(model).encode(model, *read))),
     )
+
+
+# -------------------------------------------------------------------------------------- importance
+
+
+def batch_alone(model: Summarizer, document: EncodedDocument) -> Batch:
+    """Make a batch of one document, where the model computes."""
+    return make_batch([document], model.config.vocab_size).to(next(model.parameters()).device)
+
+
+def _by_unit(words: np.ndarray, document: EncodedDocument) -> np.ndarray:
+    """Sum over the words of each unit: [N] -> [L]."""
+    lengths = document.sentence_lengths
+    return np.add.reduceat(words, np.cumsum(lengths) - lengths)
+
+
+@torch.no_grad()
+def by_attention(model: Summarizer, document: EncodedDocument) -> np.ndarray:
+    """Compute the attention to each unit while the model reads the document's reference, summed over its words: [L].
+
+    Raises InputError for a model that shows no weights of words.
+    """
+    model.eval()
+    batch = batch_alone(model, document)
+    seen = model.attention_weights(batch.target_input, model.encode(batch))
+    if "words" not in seen:
+        raise InputError(f"a {type(model).__name__} shows no attention to words")
+    return _by_unit(seen["words"][0].sum(0).double().cpu().numpy(), document)
+
+
+def by_erasure(model: Summarizer, document: EncodedDocument, batch_size: int = 16) -> np.ndarray:
+    """Compute what the reference's log-probability, in nats a word, loses without each unit: [L].
+
+    Words that the vocabulary does not have do not count: those that only the unit has could not be copied any more.
+    """
+    units = range(len(document.sentence_lengths))
+    documents = [document, *(without_unit(document, unit) for unit in units)]
+    whole, *without = log_probs(model, documents, batch_size=batch_size, only_known=True)
+    return whole - np.array(without)
+
+
+def by_gradient(model: Summarizer, document: EncodedDocument) -> np.ndarray:
+    """Compute |gradient of the reference's log-probability x input| of each word (Jain and Wallace 2019), summed over
+    the words of each unit: [L].
+
+    Raises InputError for a model that does not embed the text before it writes.
+    """
+    model.eval()
+    batch = batch_alone(model, document)
+    embedding = source_embedding(model)
+    own = embedding.weight
+    if batch.source.shape[1] >= len(own):
+        raise InputError(f"document {document.id!r} has more words than the vocabulary")
+    # Each place of the text is read as a word of its own, whose row is that of the word. Row 0 is for padding.
+    table = nn.Parameter(own[F.pad(batch.source[0], (1, 0), value=PAD)].detach())
+    places = torch.arange(1, len(table), device=own.device)
+    embedding.weight = table
+    try:
+        state = model.encode(replace(batch, source=places[None]))
+    finally:
+        embedding.weight = own
+    output, _ = model.decode(batch.target_input, state)
+    log_p = model.log_prob(output, batch.target, state)
+    known = known_words(batch, model.config.vocab_size)
+    (gradient,) = torch.autograd.grad(log_p[known].mean(), table, allow_unused=True)
+    if gradient is None:
+        raise InputError(f"a {type(model).__name__} does not embed the text before it writes")
+    words = (gradient * table.detach()).sum(1)[1:]
+    return _by_unit(words.abs().double().cpu().numpy(), document)
+
+
+def source_embedding(model: Any) -> nn.Embedding:
+    """Return the table of the words of a text."""
+    return getattr(model, "source_embedding", None) or model.embedding
+
+
+MEASURES = {"attention": by_attention, "erasure": by_erasure, "gradient times input": by_gradient}
+
+
+def rank_agreement(first: np.ndarray, second: np.ndarray) -> float:
+    """Compute Spearman's correlation of two measures of the units of a text, [L] each; 0 where one is constant."""
+    if np.ptp(first) == 0 or np.ptp(second) == 0:
+        return 0.0
+    return float(np.corrcoef(rankdata(first), rankdata(second))[0, 1])

@@ -141,17 +141,5 @@ def count_words(sentences: Sequence[str]) -> int:
     return sum(map(is_word, " ".join(sentences).split()))
 
 
-def copied_ngrams(
-    summaries: Iterable[list[str]], sources: Iterable[list[str]], sizes: Sequence[int] = (5, 10, 15, 20)
-) -> dict[int, float]:
-    """Compute the percentage of the summaries' n-grams that their sources have (Mem2Mem, Table 4).
-
-    Summaries and sources are lists of words. n-grams are pooled over the documents; 0 where there is none.
-    """
-    counts = [ngram_counts(*pair, sizes) for pair in zip(summaries, sources)]
-    pooled = {n: [sum(c[n][i] for c in counts) for i in (0, 1)] for n in sizes}
-    return {n: 100 * found / total if total else 0.0 for n, (found, total) in pooled.items()}
-
-
 def _ngrams(words: list[str], n: int) -> Iterable[tuple[str, ...]]:
     return zip(*(words[i:] for i in range(n)))

@@ -192,7 +192,7 @@ def coverage_queries_backward(
 
 
 class CoverageScan(torch.autograd.Function):
-    """The weights alpha [B, K, T, N] of `lib.layers.coverage`, of float32 tensors on a GPU."""
+    """The weights alpha [B, K, T, N] of `lib.layers.attention`, of float32 tensors on a GPU."""
 
     @staticmethod
     def forward(ctx, queries, keys, w, v, coverage, mask):

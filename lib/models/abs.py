@@ -4,7 +4,6 @@ A feed-forward decoder sees the last few words, and an encoder is a bag of words
 the equations, (A1) and (A2), are ours.
 """
 
-from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -13,8 +12,7 @@ from torch import Tensor, nn
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.vocabulary import BOS
 from lib.layers.attention import masked_softmax
-from lib.models.decoder_state import DecoderState, PerHypothesis, per_document
-from lib.models.summarizer import AttentiveOutput, SoftmaxModel
+from lib.models.summarizer import AttentiveOutput, DecoderState, SoftmaxModel, per_document
 from lib.system.fields import Count, Natural, checked
 
 
@@ -29,14 +27,6 @@ class ABSConfig:
     context: Count = 5  # C, words of the summary that the decoder sees
     smoothing: Natural = 2  # Q, neighbours on each side whose mean stands for a word
     encoder: Literal["attention", "bag"] = "attention"
-
-
-@dataclass(frozen=True)
-class ABSState(DecoderState):
-    words: Tensor  # [B, N, H]
-    smoothed: Tensor  # [B, N, H]
-    mask: Tensor  # [B, N]
-    last: PerHypothesis  # [R, C - 1] ids
 
 
 class ABS(SoftmaxModel):
@@ -56,11 +46,17 @@ class ABS(SoftmaxModel):
             self.attending = nn.Embedding(c.vocab_size, c.embedding)  # G
             self.attention = nn.Linear(c.context * c.embedding, c.hidden, bias=False)  # P
 
-    def encode(self, batch: Batch) -> ABSState:
+    def encode(self, batch: Batch) -> DecoderState:
         """Word vectors, smoothed over their neighbours; the decoder starts from C times [BOS]."""
         words = self.source_embedding(batch.source)  # [B, N, H]
         start = torch.full((len(batch), self.config.context - 1), BOS, device=words.device)
-        return ABSState(words, self._smooth(words, batch.source_mask), batch.source_mask, start)
+        return DecoderState(
+            words=words,  # [B, N, H]
+            smoothed=self._smooth(words, batch.source_mask),  # [B, N, H]
+            mask=batch.source_mask,
+            hypotheses={"last"},
+            last=start,  # [R, C - 1] ids
+        )
 
     def _smooth(self, words: Tensor, mask: Tensor) -> Tensor:
         """Compute the mean of each word and its neighbours, as many as there are: [B, N, H]."""
@@ -71,7 +67,7 @@ class ABS(SoftmaxModel):
         sums, counts = padded.unfold(1, around, 1).sum(-1), counted.unfold(1, around, 1).sum(-1)
         return sums / counts.clamp_min(1)[..., None]
 
-    def decode(self, tokens: Tensor, state: ABSState) -> tuple[AttentiveOutput, ABSState]:
+    def decode(self, tokens: Tensor, state: DecoderState) -> tuple[AttentiveOutput, DecoderState]:
         """Read T target words at once. tokens: [R, T] extended ids, of which copy ids are read as [UNK]. Features
         are h beside what was read of the encoder, [R, T, 2H]."""
         c = self.config
@@ -81,10 +77,10 @@ class ABS(SoftmaxModel):
         # h = tanh(U y_C), of the embeddings of the last C words   (A1)
         hidden = self.hidden(self.target_embedding(contexts).flatten(2)).tanh()
         weights, encoded = self._read(contexts, state)
-        after = replace(state, last=before[:, before.shape[1] - c.context + 1 :])
+        after = state.replace(last=before[:, before.shape[1] - c.context + 1 :])
         return AttentiveOutput(torch.cat([hidden, encoded], -1), weights), after
 
-    def _read(self, contexts: Tensor, state: ABSState) -> tuple[Tensor, Tensor]:
+    def _read(self, contexts: Tensor, state: DecoderState) -> tuple[Tensor, Tensor]:
         """Read the text for contexts [R, T, C]: weights [R, T, N] and enc [R, T, H]."""
         rows, steps = contexts.shape[:2]
         queries = per_document(contexts, len(state.words)).flatten(1, 2)  # [B, K * T, C]

@@ -5,7 +5,6 @@ sections then. The equations are numbered as in docs/papers/mem2mem.md. Faults o
 padding is attended to nowhere, and a weight belongs to the word that is copied with it.
 """
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -16,29 +15,9 @@ from lib.data.batch import Batch, in_vocabulary, pack, put
 from lib.data.vocabulary import PAD
 from lib.layers.attention import full_precision, masked_softmax
 from lib.layers.pointer import PointerGenerator
-from lib.layers.sequences import LSTM, run_packed
-from lib.models.decoder_state import PerHypothesis, per_document, per_hypothesis
-from lib.models.seq2seq import RecurrentConfig, RecurrentState
-from lib.models.summarizer import HierarchicalOutput, PointerModel
-from lib.system.fields import checked
-
-
-@checked
-class DiscourseAwareConfig(RecurrentConfig):
-    """Sizes as for the other models of Mem2Mem's tables."""
-
-    coverage: bool = True  # in the attention; the released script leaves it out
-
-
-@dataclass(frozen=True, kw_only=True)
-class DiscourseAwareState(RecurrentState):
-    """The words, their sections, and the decoder's state."""
-
-    section_of: Tensor  # [B, N]
-    section_keys: Tensor  # [B, S, d]
-    section_mask: Tensor  # [B, S]
-    cell: PerHypothesis  # [R, H]
-    context: PerHypothesis  # [R, d]
+from lib.layers.recurrent import LSTM, run_packed
+from lib.models.seq2seq import RecurrentConfig
+from lib.models.summarizer import DecoderState, HierarchicalOutput, PointerModel, per_document, per_hypothesis
 
 
 class DiscourseAware(PointerModel):
@@ -47,9 +26,9 @@ class DiscourseAware(PointerModel):
     B documents, K hypotheses of each, R = B * K rows, T target words, N source words, S sections, d = H = `hidden`.
     """
 
-    Config = DiscourseAwareConfig
+    Config = RecurrentConfig
 
-    def __init__(self, config: DiscourseAwareConfig):
+    def __init__(self, config: RecurrentConfig):
         super().__init__()
         self.config = config
         c, d, half = config, config.hidden, config.hidden // 2
@@ -64,25 +43,26 @@ class DiscourseAware(PointerModel):
         self.word_key = nn.Linear(d, d, bias=False)  # W_h
         self.word_query = nn.Linear(2 * d, d)  # W_s, b
         self.word_v = nn.Linear(d, 1, bias=False)  # v
-        self.word_coverage = nn.Linear(1, d, bias=False) if c.coverage else None  # w_cov
+        self.word_coverage = nn.Linear(1, d, bias=False)  # w_cov; the released script leaves it out
         self.input = nn.Linear(c.embedding + d, c.embedding)  # W, b
         self.cell = nn.LSTMCell(c.embedding, d)
         self.pointer = PointerGenerator(2 * d, 3 * d + c.embedding, c.bottleneck, c.vocab_size)
 
     # ---------------------------------------------------------------------------------------------- encoder
 
-    def encode(self, batch: Batch) -> DiscourseAwareState:
+    def encode(self, batch: Batch) -> DecoderState:
         words, sections = self._read_words(batch)
         # g_1 ... g_S = BiLSTM(s_1 ... s_S); the decoder starts from ReLU layers of its last states   (C3)
         states, (hidden, cell) = run_packed(self.section_encoder, sections, batch.sentence_counts)
-        return DiscourseAwareState(
-            words=words,
+        return DecoderState(
+            words=words,  # [B, N, d]
             word_keys=self.word_key(words),
             word_mask=batch.source_mask,
             source=batch.source_extended,
-            section_of=batch.sentence_of,
-            section_keys=self.section_key(states),
+            section_of=batch.sentence_of,  # [B, N]
+            section_keys=self.section_key(states),  # [B, S, d]
             section_mask=batch.sentence_mask,
+            hypotheses={"hidden", "cell", "context", "coverage"},
             hidden=torch.relu(self.bridge_hidden(hidden.transpose(0, 1).flatten(1))),
             cell=torch.relu(self.bridge_cell(cell.transpose(0, 1).flatten(1))),
             context=words.new_zeros(len(batch), words.shape[2]),
@@ -113,7 +93,7 @@ class DiscourseAware(PointerModel):
 
     # ---------------------------------------------------------------------------------------------- decoder
 
-    def decode(self, tokens: Tensor, state: DiscourseAwareState) -> tuple[HierarchicalOutput, DiscourseAwareState]:
+    def decode(self, tokens: Tensor, state: DecoderState) -> tuple[HierarchicalOutput, DecoderState]:
         """Read T target words [R, T] one after the other, because the context of each enters the next."""
         embedded = self.embedding(in_vocabulary(tokens, self.config.vocab_size))  # [R, T, E]
         made = []
@@ -125,15 +105,15 @@ class DiscourseAware(PointerModel):
             # P_g = softmax(V (V' [h_t; c_t] + b) + b'),  p_t = sigmoid(w^T [c_t; cell_t; h_t; x_t] + b'')   (C7)
             pointer = self.pointer(torch.cat([hidden, context], -1), torch.cat([context, cell, hidden, inputs], -1))
             made.append((*pointer, alpha, beta))
-            state = replace(state, hidden=hidden, cell=cell, context=context, coverage=state.coverage + alpha)
+            state = state.replace(hidden=hidden, cell=cell, context=context, coverage=state.coverage + alpha)
         features, switch, alpha, beta = (torch.stack(parts, 1) for parts in zip(*made))
         source = per_hypothesis(state.source, len(tokens))
         return HierarchicalOutput(features, switch, alpha, source, alpha, beta), state
 
-    def seen(self, output: HierarchicalOutput, state: DiscourseAwareState) -> dict[str, Any]:
+    def seen(self, output: HierarchicalOutput, state: DecoderState) -> dict[str, Any]:
         return {**super().seen(output, state), "units": output.sentences}
 
-    def _attend(self, query: Tensor, state: DiscourseAwareState) -> tuple[Tensor, Tensor, Tensor]:
+    def _attend(self, query: Tensor, state: DecoderState) -> tuple[Tensor, Tensor, Tensor]:
         """Attend with queries q_t = [cell_t; h_t], [R, 2H]: alpha [R, N], beta [R, S], context [R, d]."""
         documents = len(state.words)
         # beta_t = softmax_j(v_s^T tanh(W_hs g_j + W_ss q_t + b_s))   (C4)
@@ -153,7 +133,6 @@ class DiscourseAware(PointerModel):
     def _scores(self, queries: Tensor, keys: Tensor, coverage: Tensor) -> Tensor:
         """Score words of keys [B, N, d] for queries [B, K, d], with coverage [B, K, N]: [B, K, N]."""
         # e_tji = v^T tanh(W_h h_ji + W_s q_t + w_cov cov_tji + b)   (C5)
-        hidden = keys[:, None] + queries[:, :, None]
-        if self.word_coverage is not None:
-            hidden = hidden + self.word_coverage(coverage[..., None].to(keys.dtype))
+        from_coverage = self.word_coverage(coverage[..., None].to(keys.dtype))
+        hidden = keys[:, None] + queries[:, :, None] + from_coverage
         return full_precision(self.word_v(torch.tanh(hidden)).squeeze(-1))[0]

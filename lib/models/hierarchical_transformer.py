@@ -7,20 +7,17 @@ Shapes: B documents of P paragraphs at most, A paragraphs and W pieces in all, N
 each, R = B * K decoder rows, T target pieces, d `width`.
 """
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from lib.data.batch import Batch, Ragged
-from lib.layers.attention import full_precision
+from lib.layers.attention import Attention, full_precision
 from lib.layers.dropout import Dropout
-from lib.layers.pointer import DecoderOutput
+from lib.layers.pointer import DecoderOutput, PointerOutput
 from lib.layers.transformer import DecoderLayer, DroppedLinear, FeedForward, TransformerLayer, check_heads, sinusoids
-from lib.models.decoder_state import CachedState
-from lib.models.piece_model import PieceModel, xavier
-from lib.models.summarizer import Tap
+from lib.models.summarizer import CachedState, PieceModel, PointerModel, Tap, per_document, per_hypothesis, xavier
 from lib.system.errors import InputError
 from lib.system.fields import BelowOne, Count, FewLayers, Layers, Share, checked
 
@@ -150,17 +147,6 @@ def _softmax_inside(scores: Tensor, row: Tensor, rows: int) -> Tensor:
     return weights / weights.new_zeros(rows, scores.shape[1]).index_add(0, row, weights)[row]
 
 
-@dataclass(frozen=True, kw_only=True)
-class HierarchicalTransformerState(CachedState):
-    """`source` are keys and values [B, heads, N, s] for each decoder layer, `past` [R, heads, written, s]."""
-
-    words: Tensor  # [B, N, d] the pieces of all paragraphs in order
-    mask: Tensor  # [B, N]
-    between: tuple[Tensor, ...]  # [B, heads, P, P] attention between paragraphs of each global layer
-    pooling: tuple[Tensor, ...]  # [B, N, heads] weights of the words in their paragraphs, likewise
-    paragraph_of: Tensor  # [B, N]
-
-
 class HierarchicalTransformer(PieceModel):
     """Encoder of local and global layers over paragraphs, transformer decoder, one embedding table for all.
 
@@ -184,7 +170,7 @@ class HierarchicalTransformer(PieceModel):
         self.dropout, self.output_dropout = (Dropout(c.dropout if on else 0.0) for on in (pre_norm, not pre_norm))
         xavier(self)
 
-    def encode(self, batch: Batch, graph: Tensor | None = None) -> HierarchicalTransformerState:
+    def encode(self, batch: Batch, graph: Tensor | None = None) -> CachedState:
         """Encode the paragraphs. graph: [B, P, P] weights between them (24); by default the batch's."""
         rows, graph = batch.ragged, batch.graph if graph is None else graph
         # x^0_ij = w_ij + pe_ij   (10)
@@ -199,12 +185,13 @@ class HierarchicalTransformer(PieceModel):
         if self.config.form == "code":
             x = self.encoder_norm(x)
         words = _in_place(x, rows, batch)  # [B, N, d]
-        return HierarchicalTransformerState(
-            words=words,
+        return CachedState(
+            words=words,  # [B, N, d] the pieces of all paragraphs in order
             mask=batch.source_mask,
+            # keys and values [B, heads, N, s] for each decoder layer; `past`: [R, heads, written, s]
             source=tuple(layer.source_attention.keys_and_values(words) for layer in self.decoder_layers),
-            between=tuple(between),
-            pooling=tuple(pooling),
+            between=tuple(between),  # [B, heads, P, P] attention between paragraphs of each global layer
+            pooling=tuple(pooling),  # [B, N, heads] weights of the words in their paragraphs, likewise
             paragraph_of=batch.sentence_of,
         )
 
@@ -217,9 +204,7 @@ class HierarchicalTransformer(PieceModel):
         halves = [sinusoids(paragraphs, half), sinusoids(tokens, half)]
         return torch.cat(halves if self.config.form == "paper" else halves[::-1], -1)
 
-    def decode(
-        self, tokens: Tensor, state: HierarchicalTransformerState
-    ) -> tuple[DecoderOutput, HierarchicalTransformerState]:
+    def decode(self, tokens: Tensor, state: CachedState) -> tuple[DecoderOutput, CachedState]:
         """Read T target pieces at once: tokens [R, T] ids -> features [R, T, d]."""
         places = state.written + torch.arange(tokens.shape[1], device=tokens.device)
         x = self.embed(tokens, sinusoids(places, self.config.width))
@@ -228,7 +213,7 @@ class HierarchicalTransformer(PieceModel):
             x = self.decoder_norm(x)
         return DecoderOutput(self.output_dropout(x)), after
 
-    def attention_weights(self, tokens: Tensor, state: HierarchicalTransformerState) -> dict[str, Tensor]:
+    def attention_weights(self, tokens: Tensor, state: CachedState) -> dict[str, Tensor]:
         """Return the attention weights of the last decoder layer, the mean over its heads."""
         inputs: list[Tensor] = []
         last = self.decoder_layers[-1].source_attention
@@ -238,7 +223,7 @@ class HierarchicalTransformer(PieceModel):
         return with_paragraphs(last.weights(x, keys, mask).mean(1), state)
 
 
-def with_paragraphs(words: Tensor, state: HierarchicalTransformerState) -> dict[str, Tensor]:
+def with_paragraphs(words: Tensor, state: CachedState) -> dict[str, Tensor]:
     """Return the weights of words [B, T, N], and their sums over each paragraph [B, T, L] as "units"."""
     units = words.new_zeros(*words.shape[:2], int(state.paragraph_of.max()) + 1)
     return {"words": words, "units": units.scatter_add(2, state.paragraph_of[:, None].expand_as(words), words)}
@@ -248,3 +233,59 @@ def _in_place(values: Tensor, rows: Ragged, batch: Batch) -> Tensor:
     """Put the values [W, n] of all words at their places in the padded batch: [B, N, n]."""
     placed = values.new_zeros(batch.source.numel(), values.shape[1]).index_copy(0, rows.word, values)
     return placed.view(*batch.source.shape, -1)
+
+
+# -------------------------------------------------------------------------------- copying
+
+
+@checked
+class CopyingTransformerConfig(HierarchicalTransformerConfig):
+    """Labels are not smoothed: what is copied has no scores to smooth."""
+
+    smoothing: float = 0.0
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.smoothing:
+            raise InputError(f"smoothing must be 0 in a model that copies, not {self.smoothing}")
+
+
+class CopyingTransformer(PointerModel, HierarchicalTransformer):
+    """A hierarchical transformer that generates a piece or copies one of its source."""
+
+    Config = CopyingTransformerConfig
+
+    def __init__(self, config: CopyingTransformerConfig):
+        super().__init__(config)
+        self.copy_attention = Attention(config.width, config.width, config.width, "general")
+        self.switch = nn.Linear(2 * config.width, 1)
+        for layer in (self.copy_attention.key, self.switch):
+            nn.init.xavier_uniform_(layer.weight)
+
+    def output_layer(self) -> tuple[Tensor, Tensor]:
+        """Score pieces by their embeddings, as the model without copying does."""
+        return self.embedding.weight, self.bias
+
+    def encode(self, batch: Batch, graph: Tensor | None = None) -> CachedState:
+        state = super().encode(batch, graph)
+        keys = self.copy_attention.project(state.words)
+        return state.replace(word_keys=keys, ids=batch.source_extended)
+
+    def decode(self, tokens: Tensor, state: Any) -> tuple[PointerOutput, Any]:
+        """Read T target pieces at once: tokens [R, T] extended ids, of which copy ids are read as [UNK]."""
+        output, state = super().decode(tokens, state)
+        features = output.features  # [R, T, d]
+        queries = per_document(features, len(state.words)).flatten(1, 2) * features.shape[-1] ** -0.5  # [B, K * T, d]
+        # gamma_i = softmax_i(f^T W h_i / sqrt(d))   (C1)
+        copy = self.copy_attention(queries, state.word_keys, state.mask)  # [B, K * T, N]
+        # z = sigmoid(w_f^T f + w_c^T sum_i gamma_i h_i + b)   (C2)
+        context = (copy.to(state.words.dtype) @ state.words).view_as(features)
+        (switch,) = full_precision(self.switch(torch.cat([features, context], -1)).squeeze(-1))
+        copy = copy.view(*tokens.shape, -1)
+        return PointerOutput(features, switch, copy, per_hypothesis(state.ids, len(tokens))), state
+
+    def attention_weights(self, tokens: Tensor, state: Any) -> dict[str, Tensor]:
+        """Attention weights of the pointer, as of every model that copies, and "generate"."""
+        output, _ = self.decode(tokens, state)
+        seen = self.seen(output, state)
+        return {**seen, **with_paragraphs(seen["words"], state)}

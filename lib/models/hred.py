@@ -1,6 +1,5 @@
 """The hierarchical recurrent encoder-decoder that Mem2Mem extends: equations 1 to 3 and 13 to 17 of that paper."""
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -8,14 +7,11 @@ from torch import Tensor, nn
 
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.vocabulary import PAD
-from lib.layers.attention import Attention, Score, full_precision
-from lib.layers.coverage import CoverageAttention
-from lib.layers.gru import GRU
+from lib.layers.attention import Attention, CoverageAttention, Score, full_precision
 from lib.layers.pointer import PointerGenerator
-from lib.layers.sequences import run_packed
-from lib.models.decoder_state import per_document, per_hypothesis
-from lib.models.seq2seq import RecurrentConfig, RecurrentState
-from lib.models.summarizer import HierarchicalOutput, PointerModel
+from lib.layers.recurrent import GRU, run_packed
+from lib.models.seq2seq import RecurrentConfig
+from lib.models.summarizer import DecoderState, HierarchicalOutput, PointerModel, per_document, per_hypothesis
 from lib.system.fields import checked
 
 
@@ -24,16 +20,6 @@ class HREDConfig(RecurrentConfig):
     """Sizes of the paper (appendix A.2)."""
 
     score: Score = "concat"  # of sentence attention and memory read
-
-
-@dataclass(frozen=True, kw_only=True)
-class HREDState(RecurrentState):
-    """The words, their sentences, and the decoder's state."""
-
-    sentence_of: Tensor  # [B, N]
-    sentences: Tensor  # [B, L, d]
-    sentence_keys: Tensor  # [B, L, A]
-    sentence_mask: Tensor  # [B, L]
 
 
 class HRED(PointerModel):
@@ -59,20 +45,21 @@ class HRED(PointerModel):
 
     # ---------------------------------------------------------------------------------------------- encoder
 
-    def encode(self, batch: Batch) -> HREDState:
+    def encode(self, batch: Batch) -> DecoderState:
         words, embedded = self._read_sentences(batch)
         sentences, last = self._read_document(embedded, batch.sentence_counts)
-        return HREDState(
-            words=words,
-            word_keys=self.word_attention.project(words),
+        return DecoderState(
+            words=words,  # [B, N, d]
+            word_keys=self.word_attention.project(words),  # [B, N, A]
             word_mask=batch.source_mask,
             source=batch.source_extended,
-            sentence_of=batch.sentence_of,
-            sentences=sentences,
-            sentence_keys=self.sentence_attention.project(sentences),
+            sentence_of=batch.sentence_of,  # [B, N]
+            sentences=sentences,  # [B, L, d]
+            sentence_keys=self.sentence_attention.project(sentences),  # [B, L, A]
             sentence_mask=batch.sentence_mask,
-            hidden=self.bridge(last),
-            coverage=torch.zeros_like(full_precision(words)[0][..., 0]),
+            hypotheses={"hidden", "coverage"},
+            hidden=self.bridge(last),  # [R, H]
+            coverage=torch.zeros_like(full_precision(words)[0][..., 0]),  # [R, N] attention received so far
         )
 
     def _read_sentences(self, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -106,7 +93,7 @@ class HRED(PointerModel):
         features, switch = self.pointer(torch.cat([query, context], -1), torch.cat([context, query, embedded], -1))
         source = per_hypothesis(state.source, len(tokens))
         output = HierarchicalOutput(features, switch, gamma, source, alpha, beta, read)
-        return output, replace(state, hidden=last[0], coverage=coverage)
+        return output, state.replace(hidden=last[0], coverage=coverage)
 
     def seen(self, output: HierarchicalOutput, state: Any) -> dict[str, Any]:
         return {**super().seen(output, state), "units": output.sentences}
@@ -115,7 +102,7 @@ class HRED(PointerModel):
         """The hook of models with a memory: what attends and predicts in place of `hidden` [R, T, H]."""
         return hidden, None, state
 
-    def _attend(self, query: Tensor, state: HREDState) -> tuple[Tensor, ...]:
+    def _attend(self, query: Tensor, state: DecoderState) -> tuple[Tensor, ...]:
         """Attend with queries [R, T, H]: alpha, beta, gamma, context, and the coverage after them, R rows each."""
         documents, (rows, steps) = len(state.words), query.shape[:2]
         query = per_document(query, documents)  # [B, K, T, H]

@@ -6,8 +6,7 @@ Shapes: B documents, R decoder rows (one per hypothesis), T target words, L sent
 Symbols: H sentence states, A write weights, M_E encoder memory, M_D decoder memory, psi read weights, m vector read.
 """
 
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -15,9 +14,8 @@ from torch import Tensor, nn
 from lib.data.batch import Batch
 from lib.layers.attention import Attention, full_precision, masked_softmax
 from lib.layers.memory import has_memory_kernels, memory_scan
-from lib.models.decoder_state import HYPOTHESIS, PerHypothesis
-from lib.models.hred import HRED, HREDConfig, HREDState
-from lib.models.summarizer import HierarchicalOutput, mean_over_words
+from lib.models.hred import HRED, HREDConfig
+from lib.models.summarizer import DecoderState, HierarchicalOutput, mean_over_words
 from lib.system.errors import InputError
 from lib.system.fields import Count, Weight, checked
 
@@ -37,16 +35,6 @@ class Mem2MemConfig(HREDConfig):
     def __post_init__(self):
         if self.start == "zeros" and (self.lambda_comp or self.lambda_read):
             raise InputError("start='zeros' has no encoder memory: set lambda_comp and lambda_read to 0")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Mem2MemState(HREDState):
-    """HRED's state and the memory."""
-
-    memory: PerHypothesis  # [R, r, d] M_D
-    read: Annotated[Tensor | None, HYPOTHESIS] = None  # [R, d] m_t; None before the first read
-    write_attention: Tensor | None = None  # [B, r, L] A; None if the memory starts from zeros
-    encoder_memory: Tensor | None = None  # [B, r, d] M_E
 
 
 class Mem2Mem(HRED):
@@ -75,14 +63,16 @@ class Mem2Mem(HRED):
 
     # ------------------------------------------------------------------------------------------------------ encoder
 
-    def encode(self, batch: Batch) -> Mem2MemState:
+    def encode(self, batch: Batch) -> DecoderState:
         """Encode the documents and compress their sentence states into the first decoder memory."""
-        state = vars(super().encode(batch))
-        if not self.extracts:
-            zeros = state["sentences"].new_zeros(len(batch), self.config.slots, self.config.hidden)
-            return Mem2MemState(**state, memory=zeros)
-        attention, memory = self.compress(state["sentences"], state["sentence_mask"])
-        return Mem2MemState(**state, memory=memory, write_attention=attention, encoder_memory=memory)
+        state = super().encode(batch)
+        if self.extracts:
+            attention, memory = self.compress(state.sentences, state.sentence_mask)
+            state = state.replace(write_attention=attention, encoder_memory=memory)
+        else:
+            memory = state.sentences.new_zeros(len(batch), self.config.slots, self.config.hidden)
+        # M_D [R, r, d]; m_t [R, d], None before the first read
+        return state.replace(hypotheses=state.hypotheses | {"memory", "read"}, memory=memory, read=None)
 
     def compress(self, sentences: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Compress sentence states [B, L, d] to A [B, r, L] and M_E [B, r, d]."""
@@ -95,7 +85,7 @@ class Mem2Mem(HRED):
 
     # ------------------------------------------------------------------------------------------------------ decoder
 
-    def condition(self, hidden: Tensor, state: Mem2MemState) -> tuple[Tensor, Tensor, Mem2MemState]:
+    def condition(self, hidden: Tensor, state: DecoderState) -> tuple[Tensor, Tensor, DecoderState]:
         """Read, and write between reads, for T steps at once.
 
         Takes decoder states h [R, T, d]. Returns h^(m) [R, T, d], psi [R, T, r], and the state after the last read.
@@ -119,7 +109,7 @@ class Mem2Mem(HRED):
             psi, reads, memory = scan(memory, queries, from_hidden)
         # h^(m)_t = W_m [h_t; m_t]   (7)
         query = self.read_output(torch.cat([hidden, reads], -1))
-        return query, psi, replace(state, memory=memory, read=reads[:, -1])
+        return query, psi, state.replace(memory=memory, read=reads[:, -1])
 
     def read(self, queries: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
         """Read one memory [R, r, d] with queries [R, T, A]: psi [R, T, r] and m [R, T, d]."""
@@ -181,10 +171,9 @@ class Mem2Mem(HRED):
 
     def choose(self, batch: Batch) -> list[list[int]]:
         """Extract the sentences that the slots attend to most (Table 3)."""
-        attention = self.encode(batch).write_attention
-        if attention is None:
+        if not self.extracts:
             raise InputError("a memory that starts from zeros holds no sentences")
-        return memory_sentences(attention)
+        return memory_sentences(self.encode(batch).write_attention)
 
 
 def memory_sentences(write_attention: Tensor) -> list[list[int]]:

@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from lib.data.batch import Batch
 from lib.layers.dropout import Dropout
-from lib.layers.sequences import LSTM
+from lib.layers.recurrent import LSTM
 from lib.models.summarizer import Model
 from lib.system.fields import Share, checked
 

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from lib.data.batch import Batch
 from lib.layers.attention import masked_softmax
-from lib.models.attentive_rnn import AttentiveRNN, AttentiveState
+from lib.models.summarizer import AttentiveRNN, DecoderState
 from lib.system.errors import InputError
 from lib.system.fields import Count, checked
 
@@ -57,7 +57,7 @@ class RAS(AttentiveRNN):
         self.cell = nn.Linear(3 * d, d if c.decoder == "elman" else 4 * d)  # of y, c and h: W_1, W_3, W_2
         self.vocabulary = nn.Linear(2 * d, c.vocab_size)  # W_4, W_5
 
-    def encode(self, batch: Batch) -> AttentiveState:
+    def encode(self, batch: Batch) -> DecoderState:
         """Embed the words of a text, at most `source_tokens`, and aggregate them with their neighbours."""
         # a_i = x_i + l_i,  z_ik = sum_h b^k_{q/2 + h} a_{i + h}   (1)
         words = self.source_embedding(batch.source)  # [B, N, d]
@@ -65,9 +65,16 @@ class RAS(AttentiveRNN):
         aggregate = self.convolution(full.transpose(1, 2)).transpose(1, 2)  # [B, N, d]
         start = words.new_zeros(len(batch), self.config.hidden)
         memory = None if self.config.decoder == "elman" else start
-        return AttentiveState(words, aggregate, batch.source_mask, start, memory)
+        return DecoderState(
+            values=words,
+            keys=aggregate,
+            mask=batch.source_mask,
+            hypotheses={"hidden", "cell"},
+            hidden=start,
+            cell=memory,
+        )
 
-    def attend(self, hidden: Tensor, state: AttentiveState) -> Tensor:
+    def attend(self, hidden: Tensor, state: DecoderState) -> Tensor:
         # alpha_{t-1,i} = softmax_i(z_i h_{t-1})   (2)
         return masked_softmax(hidden @ state.keys.transpose(1, 2), state.mask[:, None])
 

@@ -6,7 +6,7 @@ Shapes: B documents, K hypotheses of each, R = B * K decoder rows, T target word
 e `embedding`, d `hidden`, Y `vocab_size`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import torch
@@ -18,11 +18,9 @@ from lib.data.vocabulary import UNK
 from lib.layers.attention import Attention, full_precision
 from lib.layers.attentive_lstm import attentive_lstm
 from lib.layers.dropout import Dropout
-from lib.layers.gru import GRU, GatedGRU
 from lib.layers.pointer import DecoderOutput, target_scores
-from lib.layers.sequences import LSTM, run_packed
-from lib.models.decoder_state import DecoderState, PerHypothesis, per_document, per_hypothesis
-from lib.models.summarizer import Summarizer, Tap
+from lib.layers.recurrent import GRU, LSTM, GatedGRU, run_packed
+from lib.models.summarizer import DecoderState, Summarizer, Tap, per_document, per_hypothesis
 from lib.system.errors import InputError
 from lib.system.fields import Count, Share, checked
 
@@ -47,18 +45,6 @@ class ReadAgainConfig:
     importance: Literal["tanh", "sigmoid"] = "tanh"  # of alpha in (5); "sigmoid" keeps it positive
     single_importance: bool = False  # alpha is one number a word, not one for each of the d dimensions
     dropout: Share = 0.2  # on all that enters and leaves a recurrent layer
-
-
-@dataclass(frozen=True)
-class ReadAgainState(DecoderState):
-    words: Tensor  # [B, N, d]
-    keys: Tensor  # [B, N, d]
-    mask: Tensor  # [B, N]
-    source: Tensor  # [B, N] extended ids
-    importance: Tensor | None  # [B, N, d] or [B, N, 1] alpha of a GRU that reads again
-    embedded: Tensor | None  # [B, N, e] p, where words are copied
-    hidden: PerHypothesis  # [R, d]
-    cell: PerHypothesis  # [R, d]
 
 
 @dataclass(frozen=True)
@@ -124,20 +110,22 @@ class ReadAgain(Summarizer):
 
     # ---------------------------------------------------------------------------------------------- encoder
 
-    def encode(self, batch: Batch) -> ReadAgainState:
+    def encode(self, batch: Batch) -> DecoderState:
         """Read the text, once or twice, and compute what the decoder needs of every source word."""
         states, last, importance = self._read(batch)
         states = self.dropout(states)
         hidden = torch.tanh(self.bridge(self.dropout(last)))
-        return ReadAgainState(
-            words=states,
-            keys=self.attention.project(states),
+        return DecoderState(
+            words=states,  # [B, N, d]
+            keys=self.attention.project(states),  # [B, N, d]
             mask=batch.source_mask,
             source=batch.source_extended,
-            importance=importance,
-            embedded=torch.tanh(self.word(states)) if self.config.copy else None,  # p_i = tanh(W_c h_i + b_c)   (15)
-            hidden=hidden,
-            cell=torch.zeros_like(hidden),
+            importance=importance,  # [B, N, d or 1] alpha of a GRU that reads again
+            # p_i = tanh(W_c h_i + b_c), [B, N, e]   (15)
+            embedded=torch.tanh(self.word(states)) if self.config.copy else None,
+            hypotheses={"hidden", "cell"},
+            hidden=hidden,  # [R, d]
+            cell=torch.zeros_like(hidden),  # [R, d]
         )
 
     def _read(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor | None]:
@@ -197,7 +185,7 @@ class ReadAgain(Summarizer):
 
     # ---------------------------------------------------------------------------------------------- decoder
 
-    def decode(self, tokens: Tensor, state: ReadAgainState) -> tuple[ReadAgainOutput, ReadAgainState]:
+    def decode(self, tokens: Tensor, state: DecoderState) -> tuple[ReadAgainOutput, DecoderState]:
         """Read T target words at once. tokens: [R, T] extended ids; words to copy are embedded by their context.
 
         Each state depends on attention by the state before it, so that (12) to (14) are a loop over the T words.
@@ -212,9 +200,9 @@ class ReadAgain(Summarizer):
         )
         features = self.dropout(hidden)  # [R, T, d]
         output = ReadAgainOutput(features, self._copy_scores(features, state), beta, source)
-        return output, replace(state, hidden=hidden[:, -1], cell=cell)
+        return output, state.replace(hidden=hidden[:, -1], cell=cell)
 
-    def _embed(self, tokens: Tensor, source: Tensor, state: ReadAgainState) -> Tensor:
+    def _embed(self, tokens: Tensor, source: Tensor, state: DecoderState) -> Tensor:
         """Embed words of Y by their table, others by the context of their first place in the source: [R, T, e]."""
         known = tokens < self.config.vocab_size
         words = self.target_embedding(tokens.where(known, UNK))
@@ -227,7 +215,7 @@ class ReadAgain(Summarizer):
         copied = self.copied_word(copied)
         return copied.where((~known & same.any(-1))[..., None], words)
 
-    def _copy_scores(self, output: Tensor, state: ReadAgainState) -> Tensor:
+    def _copy_scores(self, output: Tensor, state: DecoderState) -> Tensor:
         """Compute k [R, T, N], the scores of the source words."""
         # k_ti = p_i^T W_k h_t   (16)
         rows, steps = output.shape[:2]
@@ -245,7 +233,7 @@ class ReadAgain(Summarizer):
         return full_precision(self.vocabulary(features))[0]
 
     def log_prob(
-        self, output: ReadAgainOutput, target: Tensor, state: ReadAgainState, places: Tensor | None = None
+        self, output: ReadAgainOutput, target: Tensor, state: DecoderState, places: Tensor | None = None
     ) -> Tensor:
         """Compute log P (17) of the target words [R, T] (extended ids). Without copying, unknown words are [UNK]."""
         if not self.config.copy:
@@ -259,14 +247,14 @@ class ReadAgain(Summarizer):
         either = torch.logaddexp(score.masked_fill(~known, LOWEST), copied)
         return either - torch.logaddexp(normaliser, output.copy.logsumexp(-1))
 
-    def distribution(self, output: ReadAgainOutput, state: ReadAgainState, extra: int) -> Tensor:
+    def distribution(self, output: ReadAgainOutput, state: DecoderState, extra: int) -> Tensor:
         scores = self.generate(output.features[:, -1])
         copies = output.copy[:, -1]
         p = torch.cat([scores, copies], 1).softmax(1)  # one softmax over words and copies
         generated, copied = p.split([scores.shape[1], copies.shape[1]], 1)
         return F.pad(generated, (0, extra)).scatter_add(1, output.source, copied)
 
-    def seen(self, output: ReadAgainOutput, state: ReadAgainState) -> dict[str, Tensor]:
+    def seen(self, output: ReadAgainOutput, state: DecoderState) -> dict[str, Tensor]:
         """Add "importance" [B, N], the mean of alpha, to the weights of every model."""
         copies = output.copy.logsumexp(-1)
         generate = torch.sigmoid(self.generate(output.features).logsumexp(-1) - copies)

@@ -10,7 +10,7 @@ from lib.data.batch import Batch, pack, put
 from lib.data.vocabulary import PAD
 from lib.layers.attention import full_precision
 from lib.layers.dropout import Dropout
-from lib.layers.sequences import LSTM, run_packed
+from lib.layers.recurrent import LSTM, run_packed
 from lib.models.summarizer import Extractor
 from lib.system.fields import Count, Even, Layers, Share, checked
 
@@ -26,16 +26,9 @@ class SentenceExtractorConfig:
     layers: Layers = 2
     dropout: Share = 0.5  # between the layers of an LSTM
     longest: Count = 35  # pieces of a sentence that are read; it is extracted whole
-
-
-@checked
-class SentenceClassifierConfig(SentenceExtractorConfig):
-    summary_sentences: int | None = None  # that are chosen; None: as many as summaries of the training documents have
-
-
-@checked
-class SentencePointerConfig(SentenceExtractorConfig):
-    beam: int = 4
+    # sentences that Sent-CLF chooses; None: as many as summaries of the training documents have
+    summary_sentences: int | None = None
+    beam: int = 4  # of Sent-PTR
 
 
 class LSTMStack(nn.Module):
@@ -94,9 +87,9 @@ def _labels(batch: Batch) -> Tensor:
 class SentenceClassifier(Extractor):
     """Sent-CLF: the probability of each sentence to be extracted, from its state and the document's."""
 
-    Config = SentenceClassifierConfig
+    Config = SentenceExtractorConfig
 
-    def __init__(self, config: SentenceClassifierConfig):
+    def __init__(self, config: SentenceExtractorConfig):
         super().__init__()
         self.config, d = config, config.hidden
         self.encoder = SentenceEncoder(config)
@@ -141,9 +134,9 @@ class SentencePointer(Extractor):
     mean log-probability.
     """
 
-    Config = SentencePointerConfig
+    Config = SentenceExtractorConfig
 
-    def __init__(self, config: SentencePointerConfig):
+    def __init__(self, config: SentenceExtractorConfig):
         super().__init__()
         self.config, d = config, config.hidden
         self.encoder = SentenceEncoder(config)

@@ -5,21 +5,17 @@ its own models, so that a table compares what is added and not how it was built.
 and (P2), are ours; the mixture of generating and copying is in `lib.layers.pointer`.
 """
 
-from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.vocabulary import PAD
-from lib.layers.attention import Attention, full_precision
-from lib.layers.coverage import CoverageAttention
-from lib.layers.gru import GRU
+from lib.layers.attention import Attention, CoverageAttention, full_precision
 from lib.layers.pointer import PointerGenerator, PointerOutput
-from lib.layers.sequences import run_packed
-from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_document, per_hypothesis
-from lib.models.summarizer import PointerModel
+from lib.layers.recurrent import GRU, run_packed
+from lib.models.summarizer import DecoderState, PointerModel, per_document, per_hypothesis
 from lib.system.fields import Even, checked
 
 
@@ -31,18 +27,6 @@ class RecurrentConfig:
     embedding: int = 128  # trained from scratch, one table for source and target
     hidden: Even = 256  # of the decoder, and of encoders in both directions: gives the paper's 14.7M parameters
     bottleneck: int = 128  # between [h; c] and the vocabulary, for the same reason
-
-
-@dataclass(frozen=True, kw_only=True)
-class RecurrentState(DecoderState):
-    """The words of the source, and a recurrent decoder's state."""
-
-    words: Tensor  # [B, N, d]
-    word_keys: Tensor  # [B, N, A]
-    word_mask: Tensor  # [B, N]
-    source: Tensor  # [B, N] extended ids
-    hidden: PerHypothesis  # [R, H]
-    coverage: Annotated[Any, HYPOTHESIS]  # [R, N] attention that each word has received so far, or None
 
 
 @checked
@@ -73,19 +57,21 @@ class Seq2Seq(PointerModel):
         switch = 2 * c.hidden + c.embedding if c.copy else None
         self.pointer = PointerGenerator(2 * c.hidden, switch, c.bottleneck, c.vocab_size)
 
-    def encode(self, batch: Batch) -> RecurrentState:
+    def encode(self, batch: Batch) -> DecoderState:
         # h_1 ... h_N = BiGRU(x_1 ... x_N), and the decoder starts from a linear layer of both last states
         words, last = run_packed(self.encoder, self.embedding(batch.source), batch.source_lengths)
-        return RecurrentState(
-            words=words,
-            word_keys=self.word_attention.project(words),
+        return DecoderState(
+            words=words,  # [B, N, d]
+            word_keys=self.word_attention.project(words),  # [B, N, A]
             word_mask=batch.source_mask,
             source=batch.source_extended,
-            hidden=self.bridge(last.transpose(0, 1).flatten(1)),
+            hypotheses={"hidden", "coverage"},
+            hidden=self.bridge(last.transpose(0, 1).flatten(1)),  # [R, H]
+            # [R, N] attention that each word has received so far
             coverage=torch.zeros_like(full_precision(words)[0][..., 0]) if self.config.copy else None,
         )
 
-    def decode(self, tokens: Tensor, state: RecurrentState) -> tuple[PointerOutput, RecurrentState]:
+    def decode(self, tokens: Tensor, state: DecoderState) -> tuple[PointerOutput, DecoderState]:
         """Read T target words at once. tokens: [R, T] extended ids, of which copy ids are read as [UNK]."""
         embedded = self.embedding(in_vocabulary(tokens, self.config.vocab_size))  # [R, T, E]
         # h_t = GRU(x_t, h_{t-1})
@@ -94,9 +80,9 @@ class Seq2Seq(PointerModel):
         # P_g = softmax(V' (V [h_t; c_t] + b) + b'),  p_t = sigmoid(w^T [c_t; h_t; x_t] + b'')   (P2)
         features, switch = self.pointer(torch.cat([hidden, context], -1), torch.cat([context, hidden, embedded], -1))
         output = PointerOutput(features, switch, alpha, per_hypothesis(state.source, len(tokens)))
-        return output, replace(state, hidden=last[0], coverage=coverage)
+        return output, state.replace(hidden=last[0], coverage=coverage)
 
-    def _attend(self, hidden: Tensor, state: RecurrentState) -> tuple[Tensor, Tensor, Tensor | None]:
+    def _attend(self, hidden: Tensor, state: DecoderState) -> tuple[Tensor, Tensor, Tensor | None]:
         """Compute weights [R, T, N] and contexts [R, T, d] of states [R, T, H], and the coverage after them."""
         # e_ti = v^T tanh(W_e h_i + W_d h_t + w_cov cov_ti),  alpha_t = softmax(e_t),  c_t = sum_i alpha_ti h_i   (P1)
         queries = per_document(hidden, len(state.words))  # [B, K, T, H]

@@ -1,14 +1,19 @@
 """The interface of models to training, search and scoring, and bases of models with the same kind of output."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from itertools import repeat
+from types import SimpleNamespace
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lib.data.batch import Batch, in_vocabulary
+from lib.data.vocabulary import PAD
 from lib.layers.attention import full_precision
+from lib.layers.dropout import Dropout
 from lib.layers.pointer import (
     DecoderOutput,
     PointerGenerator,
@@ -195,3 +200,168 @@ def target_weights(batch: Batch, dtype: torch.dtype) -> Tensor:
 def mean_over_words(values: Tensor, mask: Tensor) -> Tensor:
     """Compute the mean over the words of each document: [B, T] -> [B]."""
     return (values * mask).sum(1) / mask.sum(1)
+
+
+# -------------------------------------------------------------------------- states of decoders
+
+
+class DecoderState(SimpleNamespace):
+    """The state of a decoder: tensors of B documents, made once by the encoder and never copied, and those named in
+    `hypotheses`, of R = B * K hypotheses, the K of a document next to each other.
+
+    A value may also be None, or a tuple of tensors or of such tuples.
+    """
+
+    hypotheses: set[str]
+
+    def replace(self, **values: Any) -> Self:
+        """Copy the state with other values, or more of them."""
+        return type(self)(**{**vars(self), **values})
+
+    def reorder(self, rows: Tensor, documents: Tensor | None = None) -> Self:
+        """Choose hypotheses by row (repeats allowed), and documents when some of them leave the batch.
+
+        `rows` must keep as many hypotheses for each document that stays, in the order of the documents.
+        """
+        chosen = {name: rows if name in self.hypotheses else documents for name in vars(self)}
+        chosen["hypotheses"] = None
+        return self.replace(**{name: _choose(getattr(self, name), index) for name, index in chosen.items()})
+
+
+def _choose(value: Any, index: Tensor | None) -> Any:
+    if value is None or index is None:
+        return value
+    if isinstance(value, tuple):
+        return tuple(_choose(v, index) for v in value)
+    return value[index]
+
+
+class CachedState(DecoderState):
+    """The state of a Transformer decoder, whose layers keep the keys and values of all pieces that they have read.
+
+    `source` has what each layer needs of the B documents, and `past` the keys and values of each layer, of R rows.
+    """
+
+    def __init__(self, **values: Any):
+        super().__init__(**{"hypotheses": {"past"}, "past": (), **values})
+
+    @property
+    def written(self) -> int:
+        """The number of pieces written so far, the same for all hypotheses."""
+        return self.past[0][0].shape[-2] if self.past else 0
+
+    def read_on(self, layers: Iterable[Any], x: Tensor, *shared: Tensor) -> tuple[Tensor, Self]:
+        """Let all layers read further pieces x [R, T, d]: the last one's output [R, T, d], and the next state.
+
+        shared: what every layer needs beside its own keys and values.
+        """
+        kept = []
+        for layer, past, source in zip(layers, self.past or repeat(None), self.source):
+            x, keys_and_values = layer(x, past, source, *shared)
+            kept.append(keys_and_values)
+        return x, self.replace(past=tuple(kept))
+
+
+def per_hypothesis(values: Tensor, rows: int) -> Tensor:
+    """Repeat values of documents for each of their hypotheses: [B, ...] -> [R, ...]."""
+    return values if len(values) == rows else values.repeat_interleave(rows // len(values), 0)
+
+
+def per_document(values: Tensor, documents: int) -> Tensor:
+    """Group values of hypotheses by document: [R, ...] -> [B, K, ...]."""
+    return values.unflatten(0, (documents, -1))
+
+
+# -------------------------------------------------------------- recurrent, with attention first
+
+
+class AttentiveRNN(SoftmaxModel):
+    """The last state chooses a context, c_t; word, context and last state make the next one, h_t; P(y_t) is a softmax
+    of a linear layer on [h_t; c_t].
+
+    B documents, K hypotheses of each, R = B * K rows, T target words, N source words, d = the width of h. The state
+    has `values` [B, N, v] of which a context is the weighted mean, and of the hypotheses `hidden` [R, d] and `cell`
+    [R, d], the memory of an LSTM, or None.
+    """
+
+    target_embedding: nn.Embedding
+    attend: Callable[[Tensor, Any], Tensor]  # weights [B, K, N] for states [B, K, d]
+    project_words: Callable[[Tensor], Tensor]  # what `step` needs of the words [R, T, e], for all at once
+    step: Callable[..., tuple[Tensor, Tensor | None]]  # of that [R, ...], context, hidden, cell: the next two
+
+    def decode(self, tokens: Tensor, state: Any) -> tuple[AttentiveOutput, Any]:
+        """Read T target words at once. tokens: [R, T] extended ids, of which copy ids are read as [UNK]."""
+        embedded = self.target_embedding(in_vocabulary(tokens, self.config.vocab_size))
+        hidden, cell = state.hidden, state.cell
+        features, seen = [], []
+        for word in self.project_words(embedded).unbind(1):
+            # alpha_t from h_{t-1},  c_t = sum_i alpha_ti v_i
+            weights = self.attend(per_document(hidden, len(state.values)), state)  # [B, K, N]
+            context = (weights.to(state.values.dtype) @ state.values).flatten(0, 1)  # [R, v]
+            # h_t = step(y_{t-1}, c_t, h_{t-1}),  P(y_t) = softmax(W [h_t; c_t] + b)
+            hidden, cell = self.step(word, context, hidden, cell)
+            features.append(torch.cat([hidden, context], -1))
+            seen.append(weights.flatten(0, 1))
+        output = AttentiveOutput(torch.stack(features, 1), torch.stack(seen, 1))
+        return output, state.replace(hidden=hidden, cell=cell)
+
+
+# ---------------------------------------------------------------------- transformers of pieces
+
+
+class PieceModel(SoftmaxModel):
+    """A transformer whose `decode` gives features [R, T, d] of the last layer; nothing is copied.
+
+    `config` has `vocab_size`, `width`, `dropout` and `smoothing`.
+    """
+
+    def __init__(self, config, scale: bool):
+        """scale: whether embeddings are multiplied by the root of the width."""
+        super().__init__()
+        self.config, self.scale = config, config.width**0.5 if scale else 1.0
+        self.embedding = nn.Embedding(config.vocab_size, config.width)
+        self.bias = nn.Parameter(torch.zeros(config.vocab_size))
+        self.dropout = Dropout(config.dropout)
+
+    def embed(self, ids: Tensor, positions: Tensor) -> Tensor:
+        """Embed ids [...] and add their positions [..., d]: [..., d]."""
+        words = self.embedding(in_vocabulary(ids, self.config.vocab_size))
+        return self.dropout(words * self.scale + positions.to(words.dtype))
+
+    def output_layer(self) -> tuple[Tensor, Tensor]:
+        return self.embedding.weight, self.bias
+
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        """Compute `nll`; in training with labels smoothed over all pieces but [PAD] and the right one."""
+        state = self.encode(batch)
+        output, _ = self.decode(batch.target_input, state)
+        total = nll = self.nll(output, batch, state)
+        if self.training:
+            total = self.smoothed(nll, output.features, batch.target, target_weights(batch, nll.dtype))
+        return {"loss": total, "nll": nll}
+
+    def smoothed(self, nll: Tensor, features: Tensor, target: Tensor, weights: Tensor) -> Tensor:
+        """Smooth a loss `nll`, the sum of -log P of the target words [R, T] by `weights` [R, T].
+
+        The sum of log P over all pieces is linear in the scores: only the normaliser needs all V scores, and `nll`
+        has it.
+        """
+        if not self.config.smoothing:
+            return nll
+        weight, bias = self.output_layer()
+        target = in_vocabulary(target, self.config.vocab_size)
+        right = (features * self.embedding(target)).sum(-1) + bias[target]
+        every = features @ weight.sum(0) + bias.sum()
+        pad = features @ weight[PAD] + bias[PAD]
+        right, every, pad = ((weights * scores).sum() for scores in full_precision(right, every, pad))
+        # log P(w) = s_w - log sum exp s, and nll + s_right is the log sum exp: the mean over the V - 2 other pieces
+        others = (every - right - pad) / (self.config.vocab_size - 2) - (nll + right)
+        # (1 - epsilon) (-log P(right)) + epsilon (-mean of log P(others))
+        return (1 - self.config.smoothing) * nll - self.config.smoothing * others
+
+
+def xavier(model: nn.Module) -> None:
+    """Glorot's uniform weights for every matrix, embeddings too, as in the authors' code."""
+    for parameter in model.parameters():
+        if parameter.dim() == 2:
+            nn.init.xavier_uniform_(parameter)

@@ -13,7 +13,6 @@ and 2,048 and speaks of no experts; a run that has them would not be comparable 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -24,8 +23,7 @@ from lib.data.batch import Batch, put, word_places
 from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
 from lib.layers.transformer import FeedForward, attend, attend_both, check_heads, extended, sinusoids
-from lib.models.decoder_state import CachedState, per_hypothesis
-from lib.models.piece_model import PieceModel, xavier
+from lib.models.summarizer import CachedState, PieceModel, per_hypothesis, xavier
 from lib.system.fields import BelowOne, Count, Layers, Share, checked
 
 
@@ -196,14 +194,6 @@ class CompressedLayer(_DecoderOnlyLayer):
         return self.split(torch.cat([groups[:, :1] + first[:, None], groups[:, 1:]], 1))
 
 
-@dataclass(frozen=True, kw_only=True)
-class TDMCAState(CachedState):
-    """`source` is of each layer `Remembered`; `past` are keys and values [R, written, d]."""
-
-    lengths: Tensor  # [B]
-    features: Tensor | None  # [B, N, d] of the source, for training
-
-
 class TDMCA(PieceModel):
     """The language model over source, [BOS] and summary. In training it learns to predict the source as well.
 
@@ -220,7 +210,7 @@ class TDMCA(PieceModel):
         self.norm = nn.LayerNorm(config.width, 1e-6)
         xavier(self)
 
-    def encode(self, batch: Batch) -> TDMCAState:
+    def encode(self, batch: Batch) -> CachedState:
         lengths = batch.source_mask.sum(1)
         places = torch.arange(batch.source.shape[1], device=lengths.device)
         x = self.embed(batch.source, sinusoids(places, self.config.width))
@@ -228,9 +218,11 @@ class TDMCA(PieceModel):
         for layer in self.layers:
             x, remembered = layer.read(x, lengths)
             source.append(remembered)
-        return TDMCAState(source=tuple(source), lengths=lengths, features=self.norm(x) if self.training else None)
+        # `source` is of each layer `Remembered`, `past` keys and values [R, written, d]; in training there are
+        # `features` [B, N, d] of the source.
+        return CachedState(source=tuple(source), lengths=lengths, features=self.norm(x) if self.training else None)
 
-    def decode(self, tokens: Tensor, state: TDMCAState) -> tuple[DecoderOutput, TDMCAState]:
+    def decode(self, tokens: Tensor, state: CachedState) -> tuple[DecoderOutput, CachedState]:
         """Read T target pieces at once: tokens [R, T] ids -> features [R, T, d]."""
         begin = per_hypothesis(state.lengths, len(tokens))[:, None] + state.written
         places = begin + torch.arange(tokens.shape[1], device=tokens.device)
@@ -249,7 +241,6 @@ class TDMCA(PieceModel):
         with torch.no_grad():
             nll = self.nll(output, batch, state)
         summary = self._share_of_mean(output.features, batch.target, batch.target_mask, batch.target_places, batch)
-        assert state.features is not None, "in training"
         features, target = state.features[:, :-1], batch.source[:, 1:]
         places = put(word_places(batch.source_lengths - 1, target.shape[1]), target.device)
         source = self._share_of_mean(features, target, batch.source_mask[:, 1:], places, batch)

@@ -2,7 +2,6 @@
 an introduction, extracted sentences and the summary as one sequence. The equations are numbered as in
 docs/papers/mem2mem.md."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,7 @@ from lib.data.batch import Batch, in_vocabulary, put, word_places
 from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
 from lib.layers.transformer import MultiHeadAttention, attend_both, causal_mask, check_heads, extended
-from lib.models.decoder_state import CachedState, per_hypothesis
-from lib.models.summarizer import SoftmaxModel
+from lib.models.summarizer import CachedState, SoftmaxModel, per_hypothesis
 from lib.system.errors import InputError
 from lib.system.fields import Count, Layers, Share, checked
 
@@ -31,7 +29,6 @@ class TLMConfig:
     layers: Layers = 20
     window: Count = 1024  # pieces of a sequence: so many positions are learned
     dropout: Share = 0.1  # GPT-2's; not stated
-    tied: bool = False  # whether pieces are scored by their embeddings; the 220M parameters are without
 
     def __post_init__(self):
         check_heads(self.width, self.heads)
@@ -76,14 +73,6 @@ class CausalLayer(nn.Module):
         return x + self.dropout(found), (keys, values)
 
 
-@dataclass(frozen=True, kw_only=True)
-class TLMState(CachedState):
-    """`source` are keys and values [B, heads, N, s] of each layer, `past` [R, heads, written, s]."""
-
-    mask: Tensor  # [B, N] true where there is a piece of the source
-    features: Tensor | None  # [B, N, d] of the source, for training
-
-
 class TLM(SoftmaxModel):
     """The first row of a document (`lib.papers.mem2mem.extracts.encode_sequence`), [BOS] and the summary are one
     sequence; each further row, of the rest of the paper, is one too. In training it learns to predict all of them,
@@ -111,18 +100,18 @@ class TLM(SoftmaxModel):
                 nn.init.normal_(parameter, std=0.02)
             elif name.endswith("bias"):
                 nn.init.zeros_(parameter)
-        if c.tied:
-            self.output.weight = self.embedding.weight
 
     def output_layer(self) -> tuple[Tensor, Tensor]:
         return self.output.weight, self.no_bias
 
-    def encode(self, batch: Batch) -> TLMState:
+    def encode(self, batch: Batch) -> CachedState:
+        # `source`: keys and values [B, heads, N, s] of each layer, `past` [R, heads, written, s]; in training there
+        # are `features` [B, N, d] of the source.
         ids, mask, *_ = _rows(batch, first=True)
         features, source = self._read(ids)
-        return TLMState(source=tuple(source), mask=mask, features=features if self.training else None)
+        return CachedState(source=tuple(source), mask=mask, features=features if self.training else None)
 
-    def decode(self, tokens: Tensor, state: TLMState) -> tuple[DecoderOutput, TLMState]:
+    def decode(self, tokens: Tensor, state: CachedState) -> tuple[DecoderOutput, CachedState]:
         """Read T target pieces at once: tokens [R, T] ids -> features [R, T, d]."""
         begin = per_hypothesis(state.mask.sum(1), len(tokens))[:, None] + state.written
         places = begin + torch.arange(tokens.shape[1], device=tokens.device)
@@ -160,7 +149,11 @@ class TLM(SoftmaxModel):
         if not self.training:
             return super().loss(batch)
         # -mean of log P(x_i | x_1 ... x_{i-1}), over i > 1 of [source; BOS; summary] and of the rest   (S8)
-        state, divisors = self.encode(batch), _divisors(batch)
+        state, rows = self.encode(batch), batch.sentences
+        # by what a document's pieces are divided in the mean over documents of their means; the first of a row is not
+        # predicted
+        pieces = batch.target_mask.sum(1).index_add(0, rows.owner, rows.mask.sum(1) - 1)
+        divisors = pieces * len(batch)  # [B]
         output, _ = self.decode(batch.target_input, state)
         with torch.no_grad():
             nll = self.nll(output, batch, state)
@@ -198,12 +191,3 @@ def _rows(batch: Batch, first: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     places = put(word_places(lengths - 1, max(0, longest - 1)), device)
     ids = batch.source.flatten()[rows.place[index, :longest]]
     return ids, rows.mask[index, :longest], rows.owner[index], places
-
-
-def _divisors(batch: Batch) -> Tensor:
-    """Compute by what a document's predicted pieces are divided in the mean over documents of their means: [B].
-
-    The first piece of a row is not predicted.
-    """
-    rows, pieces = batch.sentences, batch.target_mask.sum(1)
-    return pieces.index_add(0, rows.owner, rows.mask.sum(1) - 1) * len(batch)

@@ -8,7 +8,7 @@ w words of a window, H `hidden`, d = 2H.
 
 import sys
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -18,9 +18,8 @@ from lib.data.batch import Batch, in_vocabulary, put
 from lib.data.vocabulary import SLIDE, UNK
 from lib.layers.attention import full_precision, masked_softmax
 from lib.layers.pointer import PointerGenerator, PointerOutput
-from lib.layers.sequences import LSTM, run_packed
-from lib.models.decoder_state import HYPOTHESIS, DecoderState, PerHypothesis, per_document, per_hypothesis
-from lib.models.summarizer import PointerModel
+from lib.layers.recurrent import LSTM, run_packed
+from lib.models.summarizer import DecoderState, PointerModel, per_document, per_hypothesis
 from lib.system.errors import InputError
 from lib.system.fields import checked
 
@@ -59,20 +58,6 @@ class WindowedOutput(PointerOutput):
 
     places: Tensor  # [R, M] places of those words in the text
     windows: Tensor  # [R, T] the window at each step
-
-
-@dataclass(frozen=True)
-class WindowedState(DecoderState):
-    source: Tensor  # [B, N] extended ids
-    lengths: Tensor  # [B]
-    last_window: Tensor  # [B]
-    window_ends: Tensor | None  # [B, most windows] of static windowing
-    words: Any  # Tensor [B, N, d] of a text that is encoded whole, or None
-    hidden: PerHypothesis  # [R, d]
-    cell: PerHypothesis  # [R, d]
-    window: PerHypothesis  # [R]
-    position: PerHypothesis  # [R] symbols written
-    held: Annotated[Any, HYPOTHESIS]  # `Held` of a stream, or None
 
 
 class TiedPointer(PointerGenerator):
@@ -117,7 +102,7 @@ class Windowed(PointerModel):
 
     # ---------------------------------------------------------------------------------------------- encoder
 
-    def encode(self, batch: Batch) -> WindowedState:
+    def encode(self, batch: Batch) -> DecoderState:
         """Encode the whole text, or its first window. The decoder starts where the encoder ended (5)."""
         # The lengths, and what follows from them, are computed on the host: a GPU is not waited for.
         lengths, device = batch.source_lengths, batch.source.device
@@ -134,17 +119,18 @@ class Windowed(PointerModel):
         if streamed:
             _, (carried, carried_cell) = self.forward_encoder(embedded[:, : self.stride])
             held = nn.functional.pad(words, (0, 0, 0, size - words.shape[1])), carried[0], carried_cell[0]
-        return WindowedState(
-            source=batch.source_extended,
-            lengths=put(lengths, device),
-            last_window=put(last_window, device),
-            window_ends=ends,
-            words=None if streamed else words,
-            hidden=hidden,
-            cell=cell,
-            window=start,
-            position=start,
-            held=held,
+        return DecoderState(
+            source=batch.source_extended,  # [B, N]
+            lengths=put(lengths, device),  # [B]
+            last_window=put(last_window, device),  # [B]
+            window_ends=ends,  # [B, most windows] of static windowing
+            words=None if streamed else words,  # [B, N, d] of a text that is encoded whole
+            hypotheses={"hidden", "cell", "window", "position", "held"},
+            hidden=hidden,  # [R, d]
+            cell=cell,  # [R, d]
+            window=start,  # [R]
+            position=start,  # [R] symbols written
+            held=held,  # `Held` of a stream, or None
         )
 
     def _last_window(self, lengths: Tensor) -> Tensor:
@@ -163,7 +149,7 @@ class Windowed(PointerModel):
 
     # ---------------------------------------------------------------------------------------------- decoder
 
-    def decode(self, tokens: Tensor, state: WindowedState) -> tuple[WindowedOutput, WindowedState]:
+    def decode(self, tokens: Tensor, state: DecoderState) -> tuple[WindowedOutput, DecoderState]:
         """Read T target words at once. tokens: [R, T] extended ids, of which copy ids are read as [UNK].
 
         The window moves at a step whose input is [SLIDE], not beyond the last one (equation 7).
@@ -182,10 +168,10 @@ class Windowed(PointerModel):
         features, switch = self.pointer(attentional, torch.cat([attentional, previous, embedded], -1))
         source = per_hypothesis(state.source, len(tokens)).gather(1, places)
         position = state.position + tokens.shape[1]
-        after = replace(state, hidden=hidden[0], cell=cell[0], window=windows[:, -1], position=position, held=held)
+        after = state.replace(hidden=hidden[0], cell=cell[0], window=windows[:, -1], position=position, held=held)
         return WindowedOutput(features, switch, copy, source, places, windows), after
 
-    def _windows(self, tokens: Tensor, state: WindowedState) -> Tensor:
+    def _windows(self, tokens: Tensor, state: DecoderState) -> Tensor:
         """Compute the window [R, T] of each step (7, 14)."""
         last = per_hypothesis(state.last_window, len(tokens))[:, None]
         if state.window_ends is None:
@@ -206,7 +192,7 @@ class Windowed(PointerModel):
         share = share.cumsum(1) / share.sum(1, keepdim=True)
         return (share * (lengths[:, None] * c.budget / c.longest) + 1e-9).long()
 
-    def _attend_whole(self, query: Tensor, windows: Tensor, state: WindowedState):
+    def _attend_whole(self, query: Tensor, windows: Tensor, state: DecoderState):
         """Attend to the states of the whole text, where they are in the window."""
         low, high = 0, state.source.shape[1]
         if query.shape[1] == 1 and self.config.window:
@@ -223,7 +209,7 @@ class Windowed(PointerModel):
         behind = places[:, None] - windows[..., None] * self.stride
         return (behind >= 0) & (behind < self.size)
 
-    def _attend_stream(self, query: Tensor, windows: Tensor, state: WindowedState):
+    def _attend_stream(self, query: Tensor, windows: Tensor, state: DecoderState):
         """Attend to windows that are encoded when a hypothesis enters them, one for each row."""
         first, held = state.window, state.held
         lengths = per_hypothesis(state.lengths, len(query))
@@ -243,7 +229,7 @@ class Windowed(PointerModel):
                 places.append(place.clamp_max(state.source.shape[1] - 1))
         return torch.cat(alphas, -1), contexts, torch.cat(places, -1), held
 
-    def _enter(self, held: Held, window: Tensor, rows: Tensor, state: WindowedState) -> Held:
+    def _enter(self, held: Held, window: Tensor, rows: Tensor, state: DecoderState) -> Held:
         """Encode window [R] for `rows`, once for the G groups of hypotheses of a document that enter the same one.
 
         The forward direction goes on from the state it had where the window begins, the backward direction starts
@@ -270,7 +256,7 @@ class Windowed(PointerModel):
 
     # ------------------------------------------------------------------------------------------ probabilities
 
-    def distribution(self, output: WindowedOutput, state: WindowedState, extra: int) -> Tensor:
+    def distribution(self, output: WindowedOutput, state: DecoderState, extra: int) -> Tensor:
         """Compute P of every word; that of [SLIDE] is 0 where there is no further window."""
         p = super().distribution(output, state, extra)
         windows = output.windows[:, -1]
@@ -278,14 +264,14 @@ class Windowed(PointerModel):
         p[:, SLIDE] *= further if self.config.windowing == "dynamic" else 0
         return p
 
-    def nll(self, output: WindowedOutput, batch: Batch, state: WindowedState) -> Tensor:
+    def nll(self, output: WindowedOutput, batch: Batch, state: DecoderState) -> Tensor:
         """Compute (13). A word that is neither in the vocabulary nor in the window counts as [UNK]."""
         same = output.source[:, None] == batch.target[..., None]  # [B, T, M]
         in_window = (same & self._in_window(output.places, output.windows)).any(-1)
         target = batch.target.where((batch.target < self.config.vocab_size) | in_window, UNK)
         return super().nll(output, replace(batch, target=target), state)
 
-    def seen(self, output: WindowedOutput, state: WindowedState) -> dict[str, Tensor]:
+    def seen(self, output: WindowedOutput, state: DecoderState) -> dict[str, Tensor]:
         """Add "window" [B, T], the number of the window at each word, and "windows" [B, W, 2], their begins and ends.
 
         "windows" is the same for all documents, cut to the longest.

@@ -1,7 +1,6 @@
 """words-lvt2k (Nallapati et al. 2016), a baseline of Read-Again: an encoder-decoder with attention whose softmax is
 over few of many words, the source's own and the most frequent (their section 2.1, after Jean et al. 2015)."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
@@ -12,11 +11,8 @@ from torch.nn import functional as F
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.vocabulary import SPECIALS, UNK
 from lib.layers.attention import Attention, full_precision
-from lib.layers.gru import GRU
-from lib.layers.sequences import run_packed
-from lib.models.attentive_rnn import AttentiveRNN, AttentiveState
-from lib.models.decoder_state import per_document, per_hypothesis
-from lib.models.summarizer import AttentiveOutput
+from lib.layers.recurrent import GRU, run_packed
+from lib.models.summarizer import AttentiveOutput, AttentiveRNN, DecoderState, per_document, per_hypothesis
 from lib.system.fields import checked
 
 
@@ -29,13 +25,6 @@ class WordsLVTConfig:
     candidates: Annotated[int, Field(gt=len(SPECIALS))] = 2_000  # words that are scored, of vocab_size; their "lvt2k"
     embedding: int = 200
     hidden: int = 400  # of the decoder, and of the encoder in each direction
-
-
-@dataclass(frozen=True)
-class WordsLVTState(AttentiveState):
-    candidates: Tensor  # [D, n] ids in rising order, of each document; in training D = 1, those of the batch
-    weight: Tensor  # [D, n, 3H] the output layer's rows of the candidates, gathered once for all target words
-    bias: Tensor  # [D, n]
 
 
 class WordsLVT(AttentiveRNN):
@@ -59,13 +48,23 @@ class WordsLVT(AttentiveRNN):
         self.decoder = nn.GRUCell(c.embedding + 2 * c.hidden, c.hidden)
         self.vocabulary = nn.Linear(3 * c.hidden, c.vocab_size)
 
-    def encode(self, batch: Batch) -> WordsLVTState:
+    def encode(self, batch: Batch) -> DecoderState:
         words, last = run_packed(self.encoder, self.source_embedding(batch.source), batch.source_lengths)
         start = torch.tanh(self.bridge(last.transpose(0, 1).flatten(1)))
         keys = self.attention.project(words)
         candidates = self._candidates(batch)
         weight, bias = self.vocabulary.weight[candidates], self.vocabulary.bias[candidates]
-        return WordsLVTState(words, keys, batch.source_mask, start, None, candidates, weight, bias)
+        return DecoderState(
+            values=words,
+            keys=keys,  # [B, N, a]
+            mask=batch.source_mask,
+            candidates=candidates,  # [D, n] ids in rising order; D documents, or in training 1, the batch
+            weight=weight,  # [D, n, 3H] the output layer's rows of the candidates, gathered once for all target words
+            bias=bias,  # [D, n]
+            hypotheses={"hidden"},
+            hidden=start,
+            cell=None,
+        )
 
     def _candidates(self, batch: Batch) -> Tensor:
         """Choose n words of each document, [B, n], or in training of the batch, [1, n], in rising order.
@@ -86,7 +85,7 @@ class WordsLVT(AttentiveRNN):
         ranked = ranks.new_empty(len(ids), count + 1)
         return ranked.scatter_(1, ranks, torch.arange(size, device=ids.device).expand_as(ranks))[:, :count]
 
-    def attend(self, hidden: Tensor, state: WordsLVTState) -> Tensor:
+    def attend(self, hidden: Tensor, state: DecoderState) -> Tensor:
         return self.attention(self.attention.project_queries(hidden), state.keys, state.mask)
 
     def project_words(self, words: Tensor) -> Tensor:
@@ -103,14 +102,14 @@ class WordsLVT(AttentiveRNN):
 
     # ------------------------------------------------------------------------------------------ probabilities
 
-    def _scores(self, features: Tensor, state: WordsLVTState) -> Tensor:
+    def _scores(self, features: Tensor, state: DecoderState) -> Tensor:
         """Compute the scores of the candidates: [R, T, 3H] -> [R, T, n]."""
         rows = per_document(features, len(state.candidates)).flatten(1, 2)  # [D, R / D * T, 3H]
         scores = torch.baddbmm(state.bias[:, None], rows, state.weight.transpose(1, 2))
         return full_precision(scores.reshape(*features.shape[:2], -1))[0]
 
     def log_prob(
-        self, output: AttentiveOutput, target: Tensor, state: WordsLVTState, places: Tensor | None = None
+        self, output: AttentiveOutput, target: Tensor, state: DecoderState, places: Tensor | None = None
     ) -> Tensor:
         words = per_hypothesis(state.candidates, len(target)).contiguous()
         place = torch.searchsorted(words, target.contiguous()).clamp_max(words.shape[1] - 1)  # [R, T]
@@ -118,7 +117,7 @@ class WordsLVT(AttentiveRNN):
         place = place.where(words.gather(1, place) == target, UNK)
         return self._scores(output.features, state).log_softmax(-1).gather(-1, place[..., None]).squeeze(-1)
 
-    def distribution(self, output: AttentiveOutput, state: WordsLVTState, extra: int) -> Tensor:
+    def distribution(self, output: AttentiveOutput, state: DecoderState, extra: int) -> Tensor:
         p = self._scores(output.features[:, -1:], state)[:, 0].softmax(1)
         words = per_hypothesis(state.candidates, len(p))
         return p.new_zeros(len(p), self.config.vocab_size + extra).scatter(1, words, p)

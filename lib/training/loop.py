@@ -121,7 +121,7 @@ FINISHED = ".finished"  # a file in the folder of a run in the cache: nothing is
 
 def train_in_cache(
     kind: str, make: Callable[[], nn.Module], corpus: PreparedCorpus, config: TrainConfig, progress: bool = True
-) -> tuple[Any, Run]:
+) -> Any:
     """Train a model that helps to prepare a corpus, or load it from the cache; with its best weights.
 
     make: gives the untrained model. The run is named after all that determines it, this code included.
@@ -134,8 +134,7 @@ def train_in_cache(
     if not (folder / FINISHED).exists():
         train(recipe, model, corpus, config, folder, resume=True, progress=progress, alone=True)
         write_whole(folder / FINISHED, "")
-    load_weights(model, folder, "best")
-    return model.eval(), Run(folder, read_config(folder), model, corpus.encoder, recipe.decode)
+    return load_weights(model, folder, "best").eval()
 
 
 def check_output(folder: str | Path, resume: bool) -> None:

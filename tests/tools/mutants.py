@@ -39,7 +39,7 @@ TESTS = {  # the tests of a module, as arguments of pytest
     "lib/data/tokenize.py": "test_tokenize test_properties_data test_headlines test_ranking",
     "lib/data/characters.py": "test_tokenize test_properties_data",
     "lib/layers/pointer.py": "test_layers test_properties_layers test_attentive_rnn",
-    "lib/layers/coverage.py": "test_layers test_properties_layers",
+    "lib/layers/attention.py": "test_layers test_properties_layers",
     "lib/layers/memory.py": "test_mem2mem test_properties_layers test_models -k 'mem2mem or memory'",
     "lib/decoding/search.py": "test_generate test_properties_runs",
     "lib/models/windowed.py": "test_windowed test_models -k windowed",

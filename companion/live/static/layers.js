@@ -95,7 +95,7 @@ function beside(left, right, K) {
 // ------------------------------------------------------------------------------------------------------------- GRU
 
 /** New states [K, d] of PyTorch's GRU. input: W_i x + b_i, [K, 3d]; before: W_h h + b_h, [K, 3d]; hidden: h [K, d].
- *  alpha: shares [K, d] of the update that are made (`lib.layers.gru.GatedGRU`), or all of it. */
+ *  alpha: shares [K, d] of the update that are made (`lib.layers.recurrent.GatedGRU`), or all of it. */
 function gruGates(input, before, hidden, K, alpha = null) {
   const d = hidden.length / K, out = new Float32Array(K * d);
   for (let k = 0; k < K; k++) {
@@ -222,7 +222,7 @@ class Attention {
   }
 }
 
-/** Attention with coverage, (16) and (17) (`lib.layers.coverage.CoverageAttention`). */
+/** Attention with coverage, (16) and (17) (`lib.layers.attention.CoverageAttention`). */
 class CoverageAttention extends Attention {
   constructor(weights, name) {
     super(weights, name, "concat");

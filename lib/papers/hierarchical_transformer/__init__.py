@@ -9,8 +9,7 @@ from lib.data.documents import Document
 from lib.data.prepared import PreparedCorpus
 from lib.decoding.search import source_sentences
 from lib.evaluation.baselines import counted_in, lexrank
-from lib.models.copying_transformer import CopyingTransformer
-from lib.models.hierarchical_transformer import HierarchicalTransformer
+from lib.models.hierarchical_transformer import CopyingTransformer, HierarchicalTransformer
 from lib.models.t_dmca import TDMCA, TDMCAConfig
 from lib.papers.hierarchical_transformer.ranking import ClusterOptions
 from lib.papers.paper import Paper, Variant, read_presets
@@ -56,7 +55,6 @@ _COPYING = ["FT 600", "FT 1200", "HT", *_GRAPHS, *_ABLATIONS]
 _SHORT = {f"FT {pieces}": pieces for pieces in (150, 300)}
 VARIANTS |= {name: replace(_flat(pieces), config={**_FLAT, "local_layers": 4}) for name, pieces in _SHORT.items()}
 VARIANTS |= {f"{name} + copying": replace(VARIANTS[name], kind=CopyingTransformer) for name in (*_COPYING, *_SHORT)}
-PRESETS = read_presets(Path(__file__).with_name("presets.toml"), ClusterOptions)
 
 
 def cluster_baselines(
@@ -79,7 +77,7 @@ PAPER = Paper(
     title="Hierarchical transformer",
     variants=VARIANTS,
     usual="HT",
-    presets=PRESETS,
+    presets=read_presets(Path(__file__).with_name("presets.toml"), ClusterOptions),
     dataset="aclsum:paragraphs",
     baselines=cluster_baselines,
 )

@@ -37,7 +37,6 @@ VARIANTS = {
     "TLM": Variant(TLM, options={"extracts": False}, presets=TLM_PRESETS),
     "TLM + extracts": Variant(TLM, options={"extracts": True}, presets=TLM_PRESETS),
 }
-PRESETS = read_presets(FOLDER / "presets.toml", CohanOptions)
 
 
 def mem2mem_baselines(
@@ -58,7 +57,7 @@ PAPER = Paper(
     title="Mem2Mem",
     variants=VARIANTS,
     usual="+read",
-    presets=PRESETS,
+    presets=read_presets(FOLDER / "presets.toml", CohanOptions),
     dataset="aclsum",
     baselines=mem2mem_baselines,
 )

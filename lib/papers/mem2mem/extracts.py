@@ -19,14 +19,9 @@ from lib.data.sections import choose_sections
 from lib.data.vocabulary import PARAGRAPH_END, UNK, Vocabulary
 from lib.decoding.search import choose_sentences
 from lib.evaluation.baselines import matches
-from lib.models.sentence_extractors import (
-    SentenceClassifier,
-    SentenceClassifierConfig,
-    SentencePointer,
-    SentencePointerConfig,
-)
+from lib.models.sentence_extractors import SentenceClassifier, SentenceExtractorConfig, SentencePointer
 from lib.system.errors import InputError
-from lib.system.fields import Count, Layers, Natural, Share, as_kind, checked
+from lib.system.fields import Count, Layers, Natural, as_kind, checked
 from lib.training.config import TrainConfig
 from lib.training.devices import device_named
 from lib.training.folder import chooser_model, chooser_weights
@@ -77,7 +72,6 @@ class SequenceOptions(ExtractOptions):
     pointer_embedding: Count = 300
     pointer_hidden: Count = 512
     pointer_layers: Layers = 2
-    pointer_dropout: Share = 0.5
     pointer_steps: Count = 20_000  # not stated: until 50 validations, 200 steps apart, bring nothing
     pointer_batch: Count = 32
     pointer_rate: float = 1e-3
@@ -153,7 +147,7 @@ def _rows(sentences: Sequence[str], pieces: Pieces, options: PieceOptions) -> li
     return [row if len(row) else np.array([UNK]) for row in pieces.encode(cased(sentences, options))]
 
 
-def make_sentence_classifier(config: SentenceClassifierConfig, corpus: PreparedCorpus) -> SentenceClassifier:
+def make_sentence_classifier(config: SentenceExtractorConfig, corpus: PreparedCorpus) -> SentenceClassifier:
     """Make Sent-CLF, which chooses as many sentences as a summary of the training documents has on average."""
     if config.summary_sentences is None:
         mean = np.mean([len(document.reference) for document in corpus["train"]])
@@ -180,9 +174,9 @@ def train_pointer(prepared: PreparedCorpus, options: SequenceOptions, progress: 
         weight_decay=1e-5,
         validate_every=min(200, max(1, options.pointer_steps // 5)),
     )
-    return train_in_cache("pointer", lambda: _pointer(prepared.vocabulary, options), prepared, config, progress)[0]
+    return train_in_cache("pointer", lambda: _pointer(prepared.vocabulary, options), prepared, config, progress)
 
 
 def _pointer(pieces: Vocabulary, options: SequenceOptions) -> SentencePointer:
-    sizes = options.pointer_embedding, options.pointer_hidden, options.pointer_layers, options.pointer_dropout
-    return SentencePointer(SentencePointerConfig(len(pieces), *sizes))
+    sizes = options.pointer_embedding, options.pointer_hidden, options.pointer_layers
+    return SentencePointer(SentenceExtractorConfig(len(pieces), *sizes))

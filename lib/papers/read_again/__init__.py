@@ -41,13 +41,11 @@ VARIANTS |= {f"abs {encoder}": Variant(ABS, {"encoder": encoder}) for encoder in
 VARIANTS |= {"RAS-LSTM": _ras("lstm", 0.1), "RAS-Elman": _ras("elman", 0.5)}
 VARIANTS |= {f"words-lvt{n}k": _lvt(1_000 * n) for n in (2, 5)}
 
-PRESETS = read_presets(Path(__file__).with_name("presets.toml"), HeadlineOptions)
-
 PAPER = Paper(
     name="read_again",
     title="Read-Again",
     variants=VARIANTS,
     usual="read-again lstm + copy",
-    presets=PRESETS,
+    presets=read_presets(Path(__file__).with_name("presets.toml"), HeadlineOptions),
     dataset="docstrings",
 )

@@ -24,13 +24,12 @@ VARIANTS = {
     # the window moves after a share of the words
     "static": _variant({"windowing": "static"}, {"window": _needed, "marks": False}),
 }
-PRESETS = read_presets(Path(__file__).with_name("presets.toml"), ArticleOptions)
 
 PAPER = Paper(
     name="windowed",
     title="Windowed",
     variants=VARIANTS,
     usual="dynamic",
-    presets=PRESETS,
+    presets=read_presets(Path(__file__).with_name("presets.toml"), ArticleOptions),
     dataset="aclsum",
 )
