@@ -28,7 +28,7 @@ if "google.colab" in sys.modules:
     if not os.path.exists("project"):
         clone = "git clone --quiet --depth 1 https://github.com/{0} project"
         subprocess.run(clone.split(), check=True)
-        install = [sys.executable, *"-m pip install --quiet ./project".split()]
+        install = [sys.executable, *"-m pip install --quiet -e ./project".split()]
         subprocess.run(install, check=True)
     sys.path.insert(0, os.path.abspath("project"))
 
