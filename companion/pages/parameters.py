@@ -64,7 +64,7 @@ class CompilationNotice(event.Listener):
 
 @cache
 def prepare_machine() -> None:
-    """Once in a process: say what makes a page slow: kernels that are compiled, and a busy machine, on which it uses one thread.
+    """Say once what makes a page slow: kernels that are compiled, and a busy machine, on which it uses one thread.
 
     PyTorch's threads wait for each other after every operation: beside other busy processes, one is faster.
     """
