@@ -25,6 +25,7 @@ $(BIN)/python:
 $(READY): pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing 170 packages into .venv, once: about 0.8 GB to download (3 GB or more with PyTorch for a GPU), 2 to 15 minutes."
 	$(INSTALL) -e ".[pages,dev,files]"
+	@mkdir -p .venv/etc/ipython && cp companion/pages/ipython_kernel_config.py .venv/etc/ipython
 	@touch $@
 
 # Tests share the cores out among themselves. The committed figures are made on one thread: several round otherwise
