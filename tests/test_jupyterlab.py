@@ -63,8 +63,9 @@ def test_a_stepper_survives_run_save_close_reopen_and_export(tmp_path):
     nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL)], metadata=kernel), path)
     with jupyterlab(tmp_path) as address:
         with open_page(f"{address}/page.ipynb") as tab:
-            tab.page.get_by_role("menuitem", name="Run", exact=True).click()
-            tab.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+            tab.page.locator(".jp-Notebook .jp-CodeCell").wait_for()
+            tab.page.locator(".lm-MenuBar-itemLabel", has_text="Run").click()
+            tab.page.locator(".lm-Menu-itemLabel").get_by_text("Run All Cells", exact=True).click()
             check_stepper(tab)
             tab.page.keyboard.press("Control+s")
             end = time.monotonic() + 60
