@@ -4,6 +4,10 @@ BIN := .venv/bin
 READY := .venv/.ready
 BOOK := .venv/.book
 CLASS := .venv/.class
+INSTALL = $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt $(CPU_BUILD)
+# PyTorch's CPU build on Linux without an NVIDIA GPU, unless pip is told where to find packages.
+CPU_BUILD = $(shell [ "$$(uname)" != Linux ] || command -v nvidia-smi > /dev/null \
+  || $(BIN)/python -m pip config list | grep -e index -e find-links > /dev/null || echo --extra-index-url https://download.pytorch.org/whl/cpu)
 PAGES := $(wildcard notebooks/*.py)
 TALKS := $(filter-out notebooks/baselines.ipynb notebooks/compare.ipynb,$(PAGES:.py=.ipynb))
 
@@ -19,7 +23,9 @@ $(BIN)/python:
 
 # An environment that is there keeps its Python, whatever PYTHON says now.
 $(READY): pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[pages,dev,files]"
+	@echo "Installing 170 packages into .venv, once: about 0.8 GB to download (3 GB or more with PyTorch for a GPU), 2 to 15 minutes."
+	$(INSTALL) -e ".[pages,dev,files]"
+	@mkdir -p .venv/etc/ipython && cp companion/pages/ipython_kernel_config.py .venv/etc/ipython
 	@touch $@
 
 # Tests share the cores out among themselves. The committed figures are made on one thread: several round otherwise
@@ -27,6 +33,7 @@ $(READY): pyproject.toml constraints.txt | $(BIN)/python
 test check notebooks class: export OMP_NUM_THREADS ?= 1
 
 run: $(READY)  ## run the Mem2Mem page on real papers: out.ipynb
+	@echo "Running the Mem2Mem page: about two minutes, and another one when kernels are compiled for the first time."
 	$(BIN)/papermill notebooks/mem2mem.ipynb out.ipynb
 
 test: $(READY)  ## run every test and every page
@@ -52,13 +59,13 @@ figures: $(READY)  ## draw every committed figure again from its numbers, and th
 	$(BIN)/python -m companion.make_tables render
 
 workflow: $(READY)  ## install Snakemake, which has a command for each table and figure of the papers
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[pages,dev,files,tables]"
+	$(INSTALL) --quiet -e ".[pages,dev,files,tables]"
 
 gpu: $(READY)  ## on a GPU: are the models the CPU's, how fast, how much memory: runs/gpu (goes on where it stopped)
 	@$(BIN)/python -m tests.gpu run
 
 $(BOOK): $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[pages,dev,files,book]"
+	$(INSTALL) --quiet -e ".[pages,dev,files,book]"
 	@touch $@
 
 book: $(BOOK)  ## build the pages, the texts and the cards into a site that needs no network
@@ -71,7 +78,7 @@ book: $(BOOK)  ## build the pages, the texts and the cards into a site that need
 	@echo "The book: companion/site/_build/html/index.html (a browser opens the file; search works there too)"
 
 $(CLASS): $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[pages,dev,files,class]"
+	$(INSTALL) --quiet -e ".[pages,dev,files,class]"
 	@touch $@
 
 # nbgrader calls a command of its own environment
@@ -86,6 +93,7 @@ slides: $(CLASS)  ## build a talk of each page but the comparison, which needs n
 	@mkdir -p slides/reveal
 	@packages=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
 	  && cp -R $$packages/sphinx_revealjs/_static/revealjs/dist $$packages/sphinx_revealjs/_static/revealjs/plugin slides/reveal \
+	  && find slides/reveal -name '*.css' -exec sed -i.bak '/@import url(http/d' {} + && find slides/reveal -name '*.bak' -delete \
 	  && cp $$packages/sphinx-mathjax-offline/static/mathjax/tex-svg-full.js slides/mathjax.js
 	$(BIN)/jupyter nbconvert --to slides --no-input --template talk --TemplateExporter.extra_template_basedirs=companion/site \
 	  --SlidesExporter.reveal_url_prefix=reveal --output-dir slides $(TALKS)

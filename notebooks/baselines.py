@@ -37,7 +37,7 @@ The letter of an equation says whose it is: P Ptr-Gen, C Cohan and others, S Sub
 seed: int = 0  # of the models' random weights
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
-from companion.pages.parameters import check_parameters
+from companion.pages.parameters import check_parameters  # missing? Clone the project
 
 check_parameters(globals())
 

@@ -33,7 +33,7 @@ documents: int = 30  # how many test documents are summarized and scored
 seed: int = 0  # of weights, batches and bootstrap
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
-from companion.pages.parameters import check_parameters
+from companion.pages.parameters import check_parameters  # missing? Clone the project
 
 check_parameters(globals())
 

@@ -31,7 +31,7 @@ towns_steps: int = 0  # of each model of part 1 (1000: 5 minutes); 0: the shippe
 output: str = ""  # folder of the run that is trained; empty: one under runs/
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-from companion.pages.parameters import check_parameters
+from companion.pages.parameters import check_parameters  # missing? Clone the project
 
 check_parameters(globals())
 

@@ -28,7 +28,7 @@ seed: int = 0  # of weights, batches and bootstrap
 output: str = ""  # folder of the run that is trained; empty: one under runs/
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-from companion.pages.parameters import check_parameters
+from companion.pages.parameters import check_parameters  # missing? Clone the project
 
 check_parameters(globals())
 

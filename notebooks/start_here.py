@@ -17,7 +17,7 @@ This page is for somebody who can read PyTorch and has never met summarization. 
 seed: int = 0  # of weights, stories and bootstrap
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-from companion.pages.parameters import check_parameters
+from companion.pages.parameters import check_parameters  # missing? Clone the project
 
 check_parameters(globals())
 

@@ -2,19 +2,21 @@
 
 import io
 import json
+import os
 import re
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
+from numba import njit
 from PIL import Image
 
 from companion.pages.checks import CheckError, Checks, gradients
 from companion.pages.figures import PLOTS, attention_maps, draw, redraw, rounded, use_style, word_maps
 from companion.pages.frames import Frames
 from companion.pages.measured import summary_table
-from companion.pages.parameters import ParameterError, check_parameters
+from companion.pages.parameters import ParameterError, check_parameters, prepare_machine
 from companion.pages.runs import nll_by_text, run_facts, run_module, unseen_papers
 from companion.pages.shown import PageFigures, figures_folder
 from companion.pages.steps import Step, best_words, decoding_frames
@@ -23,6 +25,7 @@ from lib.data.documents import Document
 from lib.papers import open_run
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.system.files import project_root
+from lib.system.threads import torch_threads
 
 # ------------------------------------------------------------------------------------------------------- parameters
 
@@ -63,6 +66,19 @@ def test_injected_values_are_converted(code, value):
 def test_other_parameters_stop_the_page(code, message):
     with pytest.raises(ParameterError, match=message):
         injected(code)
+
+
+@pytest.mark.parametrize(("load", "threads"), [(9.0, 1), (0.5, 2)])
+def test_a_page_says_what_makes_it_slow(load, threads, monkeypatch, capsys):
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    with torch_threads(2):
+        prepare_machine.__wrapped__()
+        assert torch.get_num_threads() == int(os.environ["OMP_NUM_THREADS"]) == threads
+    assert ("busy (load 9.0 on 2 cores)" in capsys.readouterr().out) == (threads == 1)
+    njit(lambda x: x)(load)
+    assert "kernels are compiled" in capsys.readouterr().out
 
 
 # ----------------------------------------------------------------------------------------------------------- checks

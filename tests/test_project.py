@@ -21,6 +21,7 @@ from lib.data.corpora import anthology_year, load_corpus
 from lib.data.documents import SPLITS
 from lib.papers import PAPERS
 from lib.system.files import project_root
+from tests.test_locks import normal, pins
 
 ROOT = project_root()
 PAGES = sorted((ROOT / "notebooks").glob("*.py"))
@@ -114,23 +115,18 @@ def test_importing_lib_costs_nothing():
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
-def test_environment_and_pyproject_need_the_same():
+def test_environment_has_what_pyproject_needs_in_the_tested_versions():
     *conda, pip = yaml.safe_load(text_of("environment.yml"))["dependencies"]
-    names = {"pytorch": "torch", "matplotlib-base": "matplotlib", "huggingface_hub": "huggingface-hub"}
-    names["typing_extensions"] = "typing-extensions"
-    listed = dict(re.match(r"([a-zA-Z0-9_.-]+)(.*)", d).groups() for d in [*conda, *pip["pip"]] if d != "-e .")
-    environment = {names.get(name, name): bound for name, bound in listed.items()}
-    assert environment.pop("python") == project()["requires-python"]
-    assert {"pip", "spacy-model-en_core_web_sm"} <= environment.keys() and "-e ." in pip["pip"]
-    environment = {
-        name: bound for name, bound in environment.items() if name not in ("pip", "spacy-model-en_core_web_sm")
-    }
+    renamed = {"pytorch": "torch", "matplotlib-base": "matplotlib"}
+    listed = dict(re.match(r"([\w.-]+)([^;]*)", d).groups() for d in [*conda, *pip["pip"]] if d != "-e .")
+    environment = {normal(renamed.get(name, name)): version for name, version in listed.items()}
+    assert f">{environment.pop('python')}" == project()["requires-python"] and "-e ." in pip["pip"]
+    assert {environment.pop(name) for name in ("pip", "spacy-model-en-core-web-sm")} == {""}
     extras = project()["optional-dependencies"]
-    needs = [
-        *project()["dependencies"],
-        *(need for extra in ("pages", "dev", "files", "entities") for need in extras[extra]),
-    ]
-    assert environment == dict(re.match(r"([a-zA-Z0-9.-]+)(.*)", need).groups() for need in needs)
+    needs = [need for extra in ("pages", "dev", "files", "entities") for need in extras[extra]]
+    bounds = dict(re.match(r"([\w.-]+)([^;]*)", need).groups() for need in [*project()["dependencies"], *needs])
+    tested = {name: f"=={version}" for name, version in pins().items()}
+    assert environment == {normal(name): tested.get(normal(name), bound) for name, bound in bounds.items()}
 
 
 def test_nothing_is_pickled_and_every_text_is_utf8():

@@ -6,6 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+import companion
 import lib
 from lib.system import fingerprints
 from lib.system.files import project_root
@@ -40,27 +43,66 @@ def test_the_code_of_a_module_is_that_of_all_that_it_imports(tmp_path, monkeypat
 # ---------------------------------------------------------------------------------------------------- folders
 
 
+def run_python(command, folder, *path, **environment):
+    """Run a command in `folder`, with these folders before all others on Python's path."""
+    kept = {k: v for k, v in os.environ.items() if k != "COMPANION_CACHE"}
+    return subprocess.run(
+        [sys.executable, "-c", command], cwd=folder, capture_output=True, text=True,
+        env={**kept, "PYTHONPATH": os.pathsep.join(map(str, path)), "PYTHONSAFEPATH": "1", **environment},
+    )  # fmt: skip
+
+
+def copy_checks(folder):
+    """Copy what an import of the project runs first."""
+    for package in (lib, companion):
+        (folder / package.__name__).mkdir(parents=True)
+        shutil.copy(package.__file__, folder / package.__name__)
+    shutil.copytree(PACKAGE / "system", folder / "lib" / "system")
+    return folder
+
+
 def asked(folder, where, **environment):
     """What `lib.system.files` says in `folder` of its folders, when `lib` stands in `where`."""
     command = "from lib.system.files import cache_dir, project_root; print(cache_dir()); print(project_root())"
-    kept = {k: v for k, v in os.environ.items() if k != "COMPANION_CACHE"}
-    result = subprocess.run(
-        [sys.executable, "-c", command], cwd=folder, capture_output=True, text=True, check=True,
-        env={**kept, "PYTHONPATH": str(where), "PYTHONSAFEPATH": "1", **environment},
-    )  # fmt: skip
+    result = run_python(command, folder, where, **environment)
+    assert not result.returncode, result.stderr
     return [Path(line) for line in result.stdout.splitlines()]
 
 
 def test_folders_with_and_without_a_checkout(tmp_path):
-    elsewhere, here = tmp_path / "site-packages", tmp_path / "here"
+    elsewhere, here = copy_checks(tmp_path / "site-packages"), tmp_path / "here"
     here.mkdir()
-    shutil.copytree(PACKAGE / "system", elsewhere / "lib" / "system")
     home = {"XDG_CACHE_HOME": str(tmp_path / "home"), "HOME": str(tmp_path / "home")}
     cache, root = asked(here, elsewhere, **home)
     assert root == here and tmp_path / "home" in cache.parents and "neural-summarization-companion" in cache.parts
     assert asked(here, elsewhere, COMPANION_CACHE=str(tmp_path / "c"))[0] == tmp_path / "c"
-    (elsewhere / "pyproject.toml").touch()
+    page = run_python("from lib.system.files import check_checkout; check_checkout()", here, elsewhere)
+    assert "Clone the project" in page.stderr.splitlines()[-1]
+    (elsewhere / "pyproject.toml").write_text('[project]\nname = "another-project"\n', encoding="utf-8")
+    assert asked(here, elsewhere, **home) == [cache, root]
+    shutil.copy(project_root() / "pyproject.toml", elsewhere)
     assert asked(here, elsewhere) == [elsewhere / "cache", elsewhere]
+
+
+@pytest.mark.parametrize(
+    ("module", "file", "message"),
+    [
+        ("companion", "other/lib/__init__.py", "{file} is in the way"),
+        ("companion", "other/lib.py", "{file} is in the way"),
+        ("companion", "ours/lib/__init__.py", "{file} is not this project's file"),
+        ("lib.system.files", "ours/lib/__init__.py", "{file} is not this project's file"),
+        ("lib.system.files", None, "{ours}/lib/__init__.py is not this project's file"),  # it is gone
+    ],
+)
+def test_another_lib_is_named(tmp_path, module, file, message):
+    ours = copy_checks(tmp_path / "ours")
+    if file is None:
+        (ours / "lib" / "__init__.py").unlink()
+    else:
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text("def helper(): ...\n", encoding="utf-8")
+    said = run_python(f"import {module}", tmp_path, tmp_path / "other", ours).stderr.splitlines()[-1]
+    assert message.format(file=tmp_path / str(file), ours=ours) in said and "What helps: " in said
 
 
 def test_models_need_neither_pieces_nor_bars():

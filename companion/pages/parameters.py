@@ -1,11 +1,16 @@
-"""The parameters cell of a page: unknown names and unfit values stop the run."""
+"""The first cells of a page: its parameters, where unknown names and unfit values stop the run, and its machine."""
 
 import ast
 import builtins
+import os
+from functools import cache
 
+import torch
+from numba.core import event
 from pydantic import TypeAdapter, ValidationError
 
 from lib.system.errors import InputError, did_you_mean
+from lib.system.files import check_checkout
 
 
 class ParameterError(InputError):
@@ -18,9 +23,14 @@ def check_parameters(namespace: dict) -> None:
     papermill only warns of a name the page does not have, and passes `1e3` as a float and `false` as a string. Values
     are converted to the annotated type in `namespace` (the page's globals()).
 
+    The page's machine is prepared as well (`prepare_machine`).
+
     Raises:
+        InputError: there is no clone of the project, whose runs and results the page shows.
         ParameterError: an unknown name, with the nearest known one; a value of the wrong type; a negative number.
     """
+    check_checkout()
+    prepare_machine()
     cells = [cell for cell in namespace.get("In", []) if cell.strip()]
     declared_at = max((i for i, cell in enumerate(cells) if _declared(cell)), default=None)
     if declared_at is None:
@@ -36,6 +46,34 @@ def check_parameters(namespace: dict) -> None:
         namespace[name] = _convert(name, namespace[name], getattr(builtins, kind))
         if kind == "int" and namespace[name] < 0:  # a number of things, or a seed
             raise ParameterError(f"parameter {name!r} must be at least 0, not {namespace[name]}")
+
+
+class CompilationNotice(event.Listener):
+    """Says once that kernels are compiled, when the first one is."""
+
+    said = False
+
+    def on_start(self, event: event.Event) -> None:
+        if not self.said:
+            print("The library's kernels are compiled, once: about a minute in all.", flush=True)
+        self.said = True
+
+    def on_end(self, event: event.Event) -> None:
+        pass
+
+
+@cache
+def prepare_machine() -> None:
+    """Say once what makes a page slow: kernels that are compiled, and a busy machine, on which it uses one thread.
+
+    PyTorch's threads wait for each other after every operation: beside other busy processes, one is faster.
+    """
+    event.register("numba:compile", CompilationNotice())
+    load, cores = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0, os.cpu_count() or 1
+    if load > cores and torch.get_num_threads() > 1:
+        torch.set_num_threads(1)
+        os.environ["OMP_NUM_THREADS"] = "1"  # of processes that the page starts
+        print(f"This machine is busy (load {load:.1f} on {cores} cores), so this page computes on one thread.")
 
 
 def _declared(cell: str) -> dict[str, str]:

@@ -19,10 +19,22 @@ PROJECT = "neural-summarization-companion"  # names the folders that it has outs
 # --------------------------------------------------------------------------------------------------- folders
 
 
+@cache
 def _checkout() -> Path | None:
     """Find the checkout that `lib` is in; None where `lib` was installed without one."""
     folder = Path(__file__).resolve().parents[2]
-    return folder if (folder / "pyproject.toml").is_file() else None
+    path = folder / "pyproject.toml"
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
+    return folder if f'name = "{PROJECT}"' in lines else None
+
+
+def check_checkout() -> None:
+    """Raise InputError where there is no checkout, which has what pages show: trained runs and stored results."""
+    if _checkout() is None:
+        raise InputError(
+            f"pages need a clone of the project ({PROJECT}): there is none around {Path(__file__).parents[1]}. Clone "
+            "the project, run `pip install -e .` in the clone, and open the page there"
+        )
 
 
 def project_root() -> Path:

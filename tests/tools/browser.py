@@ -31,8 +31,8 @@ class Tab:
     page: Any
     complaints: list[str] = field(default_factory=list)
 
-    def open(self, path: Path) -> None:
-        self.page.goto(path.resolve().as_uri())
+    def open(self, address: Path | str) -> None:
+        self.page.goto(address if isinstance(address, str) else address.resolve().as_uri())
 
     def run(self, script: str) -> Any:
         """The value of a script of the page, or of its promise."""
@@ -85,7 +85,7 @@ class Tab:
 
 
 @contextmanager
-def open_page(path: Path, theme: str = "light") -> Iterator[Tab]:
+def open_page(address: Path | str, theme: str = "light") -> Iterator[Tab]:
     """Show a page in Chromium until the block ends."""
     from playwright.sync_api import sync_playwright
 
@@ -96,6 +96,6 @@ def open_page(path: Path, theme: str = "light") -> Iterator[Tab]:
         page.on("pageerror", lambda error: tab.complaints.append(str(error)))
         page.on("console", lambda line: tab.complaints.append(line.text) if line.type == "error" else None)
         page.on("request", lambda request: tab.complaints.append(request.url) if "http" in request.url[:4] else None)
-        tab.open(path)
+        tab.open(address)
         yield tab
         browser.close()
