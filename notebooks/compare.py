@@ -379,7 +379,8 @@ r"""
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 for name in compared:
     path = work_folder() / "summaries" / f"{name}.jsonl"
-    write_summaries(path, texts, systems[compared[name]], corpus.name)
+    writer = runs[name][0] if name in runs else None
+    write_summaries(path, texts, systems[compared[name]], corpus.name, writer)
 print("summaries/NAME.jsonl of:", ", ".join(compared))
 print("\npython -m companion.human sheet runs/rating --documents 20 Mem2Mem=FILE ...")
 print("python -m companion.human scores runs/rating")

@@ -1145,7 +1145,8 @@ for how, n in blocks.items():
     )
 for name, summaries in systems.items():  # for people to judge
     path = work_folder() / "summaries" / f"{name}.jsonl"
-    write_summaries(path, documents, summaries, choice.corpus.name)
+    writer = trained if name.startswith(system) else None
+    write_summaries(path, documents, summaries, choice.corpus.name, writer)
 blocked = systems[f"{system}, trigram blocking"]
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]

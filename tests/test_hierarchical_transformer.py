@@ -1,7 +1,6 @@
 """The hierarchical transformer: both readings word by word, and its limiting cases."""
 
 import math
-from dataclasses import fields
 
 import pytest
 import torch
@@ -190,9 +189,9 @@ def test_a_graph_of_ones_is_uniform_attention(model):
     batch = batch_of()
     graph = torch.ones(3, 3, 3).double()
     plain, graphed = model.encode(batch), model.encode(batch, graph)
-    for field in fields(plain):
-        pairs = list(zip(leaves(getattr(plain, field.name)), leaves(getattr(graphed, field.name)), strict=True))
-        assert all(torch.allclose(a, b, rtol=0, atol=1e-12) for a, b in pairs), field.name
+    for name in vars(plain).keys() - {"hypotheses"}:
+        pairs = list(zip(leaves(getattr(plain, name)), leaves(getattr(graphed, name)), strict=True))
+        assert all(torch.allclose(a, b, rtol=0, atol=1e-12) for a, b in pairs), name
 
 
 def test_without_paragraph_positions_their_order_does_not_matter():

@@ -410,7 +410,6 @@ PARAMETERS = [  # of the papers' hyper-parameters
     (SentenceClassifier, {}, 21_214_445),
     (SentencePointer, {}, 26_726_124),
     (TLM, {}, 219_740_160),  # the paper's 220M: 20 layers of 768, pieces with two vectors each
-    (TLM, {"tied": True}, 181_142_784),
     (Windowed, {}, 18_539_881),  # the author's 18.54M, 15.0M of them the one table of embeddings
     (RAS, {"decoder": "elman"}, RAS_SHARED + 512 * (3 * 512 + 1)),
     (RAS, {"decoder": "lstm"}, RAS_SHARED + 4 * 512 * (3 * 512 + 1)),

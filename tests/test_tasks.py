@@ -106,7 +106,7 @@ def test_with_the_same_memory_another_text_changes_nothing(kind, same):
     model, (one, other) = small_model(kind), planted()
     a, b = (make_batch([replace(document, target=one.target)], 20) for document in (one, other))
     state_a, state_b = model.encode(a), model.encode(b)
-    mixed = replace(state_a, memory=state_b.memory)
+    mixed = state_a.replace(memory=state_b.memory)
     first, second, third = (
         model.log_prob(model.decode(batch.target_input, state)[0], batch.target, state)
         for batch, state in ((a, mixed), (b, state_b), (a, state_a))

@@ -17,8 +17,6 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from lib.data.documents import IDS, SOURCES, SPLITS, SUMMARIES, CorpusError, first_key
 from lib.data.files import ENDINGS, texts_of
 from lib.data.plain_text import parse_text
@@ -95,7 +93,9 @@ def records_of(value: Any) -> list:
         return [dict(zip(value["columns"], row)) for row in value["data"]]
     if _is_by_columns(value):
         columns = {key: part for key, part in value.items() if isinstance(part, list | dict)}
-        return pd.DataFrame(columns).to_dict("records")
+        from pandas import DataFrame  # half a second, which commands without tables save
+
+        return DataFrame(columns).to_dict("records")
     if not value.keys() & {*SOURCES, *SUMMARIES}:
         lists = [part for part in value.values() if isinstance(part, list) and part and isinstance(part[0], dict)]
         if len(lists) == 1:

@@ -250,8 +250,8 @@ GENERATE = hooks(lambda switch: torch.full_like(switch, 1e4), "switch")  # its s
 
 def _without_coverage(model: nn.Module) -> AbstractContextManager:
     (layer,) = (module for module in model.modules() if isinstance(module, CoverageAttention))
-    put = partial(setattr, layer.coverage, "data")
-    return restored(lambda: layer.coverage.data, put, torch.zeros_like(layer.coverage))
+    put = torch.no_grad()(layer.coverage.copy_)  # in place, so that every device sees it
+    return restored(lambda: layer.coverage.detach().clone(), put, torch.zeros_like(layer.coverage))
 
 
 def _of_read_again(model: ReadAgain) -> dict[str, Change]:
