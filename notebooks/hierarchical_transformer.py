@@ -191,7 +191,6 @@ cuts_table()
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 **What to see.** Without any look at the title, about half of the facts are right (40 to 52%). But *where* a model looks at it differs from seed to seed, so a picture of one head explains one run. What all seeds share is the decoder: from the paragraphs with the answer alone it writes most of it right, from the others it writes what those say.
-
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
