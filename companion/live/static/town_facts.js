@@ -1,4 +1,4 @@
-/* Snippets about towns and their facts: `companion.tasks.town_clusters`, and what a summary gets right: `companion.tasks.towns.kind_of`. */
+/* Snippets about towns and their facts: `companion.tasks.towns`, and what a summary gets right: `companion.tasks.towns.kind_of`. */
 
 /** Words, numbers and marks that a reader typed; no symbol of the vocabulary, such as [EOS], can be typed. */
 const typedWords = text => tokensOf(text.toLowerCase());
