@@ -236,8 +236,9 @@ class Windowed(PointerModel):
         at the window's end.
         """
         document = per_hypothesis(torch.arange(len(state.source), device=rows.device), len(window))
-        _, group = (document[rows] * (window.max() + 1) + window[rows]).unique(return_inverse=True)
-        first = torch.empty_like(rows[: group.max() + 1]).scatter_(0, group, rows)  # a row of each group
+        # A text has fewer windows than words. To count the groups, the host waits for a GPU once.
+        groups, group = (document[rows] * state.source.shape[1] + window[rows]).unique(return_inverse=True)
+        first = torch.empty_like(groups).scatter_(0, group, rows)  # a row of each group
         source, start = state.source[document[first]], window[first] * self.stride
         lengths = (state.lengths[document[first]] - start).clamp(max=self.size)
         places = start[:, None] + torch.arange(self.size, device=rows.device)  # [G, w]
