@@ -19,7 +19,7 @@ from shlex import quote
 import tyro
 from tyro.conf import OmitArgPrefixes
 
-from lib.decoding.run import Run
+from lib.decoding.run import Run, hours_of
 from lib.decoding.search import DecodeConfig
 from lib.papers import PAPERS, resolve
 from lib.papers.paper import Paper, Setup
@@ -28,6 +28,7 @@ from lib.system.errors import InputError, one_of
 from lib.system.files import trained_folder
 from lib.training.config import TrainConfig
 from lib.training.devices import default_device, device_named, rank_device
+from lib.training.folder import read_metrics
 from lib.training.loop import check_output, train
 
 DATASET = (
@@ -101,11 +102,9 @@ def describe_presets(paper: Paper, variant: str | None) -> str:
         documents = f"at most {preset.documents:,}" if preset.documents else "all"
         steps = f"{preset.train.steps:,} steps" if preset.train.steps else f"{preset.train.epochs} epoch(s)"
         lines.append(f"  {name:<14} {documents} documents, {steps}")
-    hours = Run(trained_folder(paper.name), {}, None, None).hours  # type: ignore[arg-type]
-    lines.append(
-        f"The shipped run, a medium one, took {hours:.1f} hours. docs/gpu.md has those of the paper's sizes.\n"
-    )
-    return "\n".join(lines)
+    hours = hours_of(read_metrics(trained_folder(paper.name)))
+    shipped = f"The shipped run, a medium one, took {hours:.1f} hours. docs/gpu.md has those of the paper's sizes.\n"
+    return "\n".join([*lines, shipped])
 
 
 def report(run: Run, dataset: str) -> str:

@@ -296,7 +296,7 @@ def word_maps(
     panels: list[dict], across: int = 0, top: float = 0.0, label: str = "weight", zeros: bool = False
 ) -> Figure:
     """Small matrices with a name at every row and column; each panel is {"title", "values" [rows, columns], "rows",
-    "columns"}, the last two lists of names, and perhaps "xlabel", "ylabel" and "shades" [rows, columns] in place of
+    "columns"}, the last two lists of names, and perhaps "xlabel", "ylabel" and "shades" [rows, columns] instead of
     those of the values.
 
     Args:

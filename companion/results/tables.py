@@ -34,7 +34,7 @@ class Row:
     # how a run is scored
     scaled: Mapping[str, str] = field(default_factory=dict)  # option -> how many times larger it is at test time
     exactly: int | None = None  # words that are written at test time
-    numbers: bool = False  # whether the text's numbers are put in place of # before scoring
+    numbers: bool = False  # whether the text's numbers replace # before scoring
 
     def __post_init__(self):
         if self.is_run and not self.part:

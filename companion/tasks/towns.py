@@ -137,7 +137,7 @@ def pieces_of(text: str) -> list[int]:
     return [_IDS[word] for word in text.split()]
 
 
-# Where the facts stand in a summary, in pieces.
+# The places of the facts in a summary, in pieces.
 FACT_PLACES = [i for i, word in enumerate(_SUMMARY.split()) if word == "{}"][1:]
 
 

@@ -72,20 +72,20 @@ def _check_installed(kind: str, *modules: str) -> None:
 def _decode(data: bytes, name: str) -> str:
     """Return the text of bytes in UTF-8, or in UTF-16 with a byte-order mark."""
     encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
-    is_western = not re.search(rb"[\x00-\x08\x81\x8d\x8f\x90\x9d]|[\x80-\xff]{3}", data)
     try:
         text = data.decode(encoding)
-        if "\0" in text:
-            raise InputError(f"no text; {_KNOWN}. Convert it, or recognise its text")
-        return text.replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
-        if is_western:  # few letters with accents among others: Windows-1252, which holds Latin-1
-            return data.decode("cp1252").replace("\r\n", "\n").replace("\r", "\n")
-        convert = f"iconv -f WINDOWS-1252 -t UTF-8 {shlex.quote(name)} > {shlex.quote(Path(name).stem)}.utf8.txt"
-        raise InputError(
-            f"not UTF-8 ({error.reason} at byte {error.start}); {_KNOWN}. "
-            f"If it is a text in another encoding, such as WINDOWS-1252, convert it: {convert}"
-        ) from None
+        # Few letters with accents among others are Windows-1252, which holds Latin-1.
+        if re.search(rb"[\x00-\x08\x81\x8d\x8f\x90\x9d]|[\x80-\xff]{3}", data):
+            convert = f"iconv -f WINDOWS-1252 -t UTF-8 {shlex.quote(name)} > {shlex.quote(Path(name).stem)}.utf8.txt"
+            raise InputError(
+                f"not UTF-8 ({error.reason} at byte {error.start}); {_KNOWN}. "
+                f"If it is a text in another encoding, such as WINDOWS-1252, convert it: {convert}"
+            ) from None
+        text = data.decode("cp1252")
+    if "\0" in text:
+        raise InputError(f"no text; {_KNOWN}. Convert it, or recognise its text")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _article_text(article: dict[str, Any]) -> str:

@@ -29,4 +29,4 @@ def report_marks(name: str, summaries: Iterable[str | list[str]]) -> None:
     counts = Counter(found for text in texts for mark in (_MARK, _ENTITY) for found in mark.findall(text))
     if counts:
         found = ", ".join(f"{mark} {count} times" for mark, count in counts.most_common(6))
-        print(f"{name}: {found}: read as ends of sentences or as the characters they stand for", file=sys.stderr)
+        print(f"{name}: {found}: read as ends of sentences, or as the characters that they mean", file=sys.stderr)

@@ -8,7 +8,7 @@ from lib.system.errors import InputError
 
 _PANDOC = "convert it: pandoc -f {format} {file} -t markdown -o {stem}.md"
 _RECORDS = "give JSON records one a line, in a file .jsonl with fields title and text"
-_MAIL = r"(?:from|to|cc|date|subject|received|return-path|message-id|mime-version|in-reply-to|delivered-to)"
+_MAIL = r"(?i:from|to|cc|date|subject|received|return-path|message-id|mime-version|in-reply-to|delivered-to)"
 
 # Name, what the first characters of the file match, and what to do. The first that matches counts.
 _FORMATS = [
@@ -45,12 +45,8 @@ def check_format(text: str, name: str) -> None:
     found = _ENDINGS.get(Path(name).suffix.lower()[1:])
     if head.startswith("#!"):
         found = _ENDINGS["sh"]
-    for kind, pattern, advice in _FORMATS:
-        if found:
-            break
-        if re.match(pattern, head, re.MULTILINE | re.DOTALL | re.IGNORECASE * (kind == "a mail")):
-            found = kind, advice
-    if found:
+    alike = ((k, advice) for k, pattern, advice in _FORMATS if re.match(pattern, head, re.MULTILINE | re.DOTALL))
+    if found := found or next(alike, None):
         kind, advice = found
         words = {"file": shlex.quote(name), "stem": shlex.quote(Path(name).stem)}
         raise InputError(f"{kind}: {advice.format(format=_PANDOC_NAMES.get(kind, kind.lower()), **words)}")

@@ -20,15 +20,14 @@ def _words(text: str) -> frozenset[str]:
 _ABBREVIATIONS = _words(
     """a.k.a adm app approx appx art bzw ca capt cf ch chap cmdr cor def diff dott dr dra e.g ed eds eg eq eqn eqns
     eqs esp evtl ex exmo fig figs gen ggf gov hon i.e ie incl lemma lit lt m maj messrs mlle mme mr mrs ms mt mts n°
-    nos nr núm op p p.ej par para pat pop
-    pp prof prop ref refs rep rev s.d s.e sec sect sen sig sog sra ssp subsp supp
-    suppl tab tabs tel thm v var vgl viz vol vols vs w.r.t wrt z.b ae др см рис табл стр ee ул т.е"""
+    nos nr núm op p p.ej par para pat pop pp prof prop ref refs rep rev s.d s.e sec sect sen
+    sig sog sra ssp subsp supp suppl tab tabs tel thm v var vgl viz vol vols vs w.r.t wrt z.b ae др см рис табл стр
+    ee ул т.е"""
 )
 # Abbreviations that end a sentence if the next word looks like the start of one.
 _MAY_END = _words(
-    """al apr assoc aug av ave avg
-    blvd bros cit co col corp cv dec dept est ext feb ft inc jan jr jul jun labs llc ltd max med
-    min misc no nov nt oct resp sep sept sp spp sr st temp univ usw wt г"""
+    """al apr assoc aug av ave avg blvd bros cit co col corp cv dec dept est ext feb ft inc jan jr jul
+    jun labs llc ltd max med min misc no nov nt oct resp sep sept sp spp sr st temp univ usw wt г"""
 )
 # Words that begin sentences and are no names.
 _STARTERS = _words(

@@ -57,6 +57,15 @@ class Summary:
         return self.text
 
 
+def hours_of(metrics: list[dict]) -> float:
+    """Return the hours of training, by the median time of a step: pauses do not count."""
+    logged = [m for m in metrics if "seconds" in m]
+    pairs = [(a, b) for a, b in pairwise(logged) if a["step"] != b["step"]]
+    paces = [(b["seconds"] - a["seconds"]) / (b["step"] - a["step"]) for a, b in pairs]
+    paces = [pace for pace in paces if pace > 0]  # where it was resumed the clock begins again
+    return max(m["step"] for m in metrics) * float(np.median(paces)) / 3600 if paces else 0.0
+
+
 @dataclass
 class Run:
     """A trained model, all that it needs, and the folder where it is saved."""
@@ -100,12 +109,7 @@ class Run:
 
     @property
     def hours(self) -> float:
-        """Return the hours of training, by the median time of a step: pauses do not count."""
-        logged = [m for m in self.metrics if "seconds" in m]
-        pairs = [(a, b) for a, b in pairwise(logged) if a["step"] != b["step"]]
-        paces = [(b["seconds"] - a["seconds"]) / (b["step"] - a["step"]) for a, b in pairs]
-        paces = [pace for pace in paces if pace > 0]  # where it was resumed the clock begins again
-        return self.step * float(np.median(paces)) / 3600 if paces else 0.0
+        return hours_of(self.metrics)
 
     def encode(self, documents: Iterable[Document]) -> list[EncodedDocument]:
         """Encode documents like those that the run was trained on. A model that chooses what is read computes on the

@@ -1,4 +1,4 @@
-"""What the rest of `lib` stands on. Importing it checks that `lib` is this project's package.
+"""What the rest of `lib` is built on. Importing it checks that `lib` is this project's package.
 
 `companion` runs this file too: with another `lib` before it on the path, its own would not be imported.
 """

@@ -92,11 +92,13 @@ def read_metrics(folder: str | Path) -> list[dict]:
 
 def document_numbers(corpus) -> dict[str, list[int]]:
     """Hash every document of a prepared corpus by its words, whose ids do not count, and its reference."""
+    known = dict(enumerate(corpus.vocabulary.words))
 
     def number(document: Any) -> int:
-        # A prepared corpus that was carried elsewhere may lack the texts of unknown words: their ids stand for them.
-        words = dict(enumerate([*corpus.vocabulary.words, *document.unknown]))
-        return crc32("\n".join([*(words.get(i, str(i)) for i in document.source), *document.reference]).encode())
+        # A prepared corpus that was carried elsewhere may lack the texts of unknown words: their ids are hashed.
+        unknown = dict(enumerate(document.unknown, start=len(known)))
+        words = (known.get(i) or unknown.get(i, str(i)) for i in document.source.tolist())
+        return crc32("\n".join([*words, *document.reference]).encode())
 
     return {name: [number(document) for document in split] for name, split in corpus.splits.items()}
 
