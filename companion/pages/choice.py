@@ -98,8 +98,7 @@ def choose(
         raise InputError(f"{folder} holds a model of another paper: use notebooks/{config['paper']}.ipynb for it")
     setup = resolve(name, config["preset"], config["variant"], seed=seed)
     corpus = load_corpus(dataset or (config["corpus"] if run else sample), errors="skip")
-    on_sample = not (dataset or run or seed)
-    return Choice(setup, corpus, unseen_papers(corpus, DOCUMENTS), folder, not run, on_sample)
+    return Choice(setup, corpus, unseen_papers(corpus, DOCUMENTS), folder, not run, not (dataset or run or seed))
 
 
 def sample_text(on_sample: bool, text: str) -> Markdown | None:

@@ -17,6 +17,7 @@ exclude_patterns = [".*", "companion", "cache", "data", "runs"]
 
 nb_execution_mode = "off"
 nb_merge_streams = True
+nb_render_markdown_format = "myst"  # texts that a cell shows have formulas and links, as the cells of text do
 nb_code_prompt_show, nb_code_prompt_hide = "Show the code", "Hide the code"
 nb_ipywidgets_js = {}  # would come from a CDN
 myst_enable_extensions = ["amsmath", "dollarmath"]
