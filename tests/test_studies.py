@@ -1,12 +1,13 @@
 """Studies: how papers are read through windows, models that learn on after a change, what states depend on."""
 
 import json
+from itertools import product
 
 import numpy as np
 import pytest
 import torch
 
-from companion.studies import retrain, windows
+from companion.studies import marking, retrain, slides, windows
 from companion.studies.windows import MEASURES, SentenceLists, copied_from, rank_of
 from companion.studies.word_dependence import embeddings_of, encoder_states, interaction, reach
 from lib.data.batch import EncodedDocument
@@ -39,6 +40,59 @@ def test_papers_are_read_in_every_part_once(tmp_path, capsys):
     assert {*held["links"]} >= {"word counts", "tf-idf", "first paper", "sums, embeddings of the run"}
     with pytest.raises(SystemExit, match=r"papers\.json is of documents 2, not 3: name another file"):
         windows.main([*arguments, "--documents", "3"])
+
+
+def test_searches_that_decide_first_are_compared_with_the_papers(tmp_path, capsys):
+    output, systems = tmp_path / "slides.json", ["the paper's search, greedy", "by half, greedy", "first window"]
+    options = [WINDOWED, "--dataset", "pmc-sample", "--documents", "2", "--output", str(output), "--systems"]
+    slides.main([*options, "the paper's search"])
+    slides.main([*options, *systems])
+    held = json.loads(output.read_text("utf-8"))
+    effects = {effect["name"]: effect for effect in held["effects"]}
+    half = effects["by half, greedy - the paper's search, trigram blocking"]
+    first, second = (held[f"{name}, trigram blocking"] for name in ("the paper's search", "by half, greedy"))
+    assert half["values"] == pytest.approx(np.subtract(second["values"], first["values"]), abs=1e-3)
+    assert half["mean"] == pytest.approx(np.mean(half["values"]), abs=1e-3)
+    assert first["by window"] != second["by window"] and [len(row) for row in second["by window"]] == [3, 3]
+    assert "first window - the paper's search, plain beam search" in effects
+    shown = held["example"]["the paper's search"]
+    assert all(shown["slide"][place] > shown["word"][place] for place in shown["slides"]), "it beats every single word"
+    (first, *_) = held["example"]["by the median"]["slides"]
+    median = held["example"]["by the median"]
+    assert median["product"][first] * (1 - median["slide"][first]) < 0.5 <= median["product"][first]
+
+
+def test_words_by_window():
+    ids = [9, 4, 9, 9, 4, 4, 9, 9, 9]
+    assert slides.words_by_window(ids, 4) == [1, 2, 3] and slides.words_by_window([9, 9], 4) == [2, 0, 0]
+    assert slides.words_by_window([9, 4, 9, 9], 2) == [1, 0, 2] and slides.words_by_window([9], 1) == [1, 0, 0]
+
+
+def test_the_best_path_is_the_best_of_all_that_never_go_back():
+    random, sources = np.random.default_rng(0), np.array([0, 0, 1, 2, 2, 2])
+    for _ in range(20):
+        similar = random.random((4, 6))
+        best = [[similar[i, sources == w].max() for w in range(3)] for i in range(4)]
+        paths = [path for path in product(range(3), repeat=4) if list(path) == sorted(path)]
+        expected = max(paths, key=lambda path: sum(best[i][w] for i, w in enumerate(path)))
+        assert marking.best_path(similar, sources).tolist() == list(expected)
+        linked = sources[similar.argmax(1)]
+        assert marking.apply_rule("never goes back", similar, sources).tolist() == np.maximum.accumulate(linked).tolist()
+
+
+def test_marks_of_papers_are_counted(tmp_path, capsys):
+    output = tmp_path / "links.json"
+    marking.main([WINDOWED, "--dataset", "pmc-sample", "--documents", "3", "--output", str(output)])
+    held = json.loads(output.read_text("utf-8"))
+    rows = {name: np.array(row) for name, row in held["counts"].items()}
+    assert set(rows) == {f"{links}, {rule}" for links in marking.LINKS for rule in marking.RULES}
+    assert all((row[:, 0] <= row[:, 1]).all() and (row[:, 2] + row[:, 3] <= row[:, 4]).all() for row in rows.values())
+    last = {name: row[:, 2].sum() for name, row in rows.items()}
+    assert last["random, never goes back"] > last["random, link alone"]
+    effect = next(e for e in held["effects"] if e["name"].startswith("last: random, never goes back - "))
+    total = rows["random, link alone"][:, 4].sum()
+    gained = last["random, never goes back"] - last["random, link alone"]
+    assert effect["mean"] == pytest.approx(100 * gained / total, abs=1e-2)
 
 
 def test_three_sections_in_another_order():
