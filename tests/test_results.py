@@ -68,7 +68,14 @@ def test_arguments_of_runs():
 def test_a_corpus_of_the_paper_has_its_own_rows():
     table, both = TABLES["windowed_table"], {n: (n, f"{n}, slides decided first") for n in ("WIKI_II", "WIKI_IV")}
     labels = {name: [row.label for row in table.rows_for(name)] for name in ("wikihow", "aclsum")}
-    assert labels["wikihow"] == ["Lead (3 sentences)", "WIKI_I", *both["WIKI_II"], "WIKI_III", *both["WIKI_IV"], "WIKI_V"]
+    assert labels["wikihow"] == [
+        "Lead (3 sentences)",
+        "WIKI_I",
+        *both["WIKI_II"],
+        "WIKI_III",
+        *both["WIKI_IV"],
+        "WIKI_V",
+    ]
     assert {"CD_I", "WIKI_V"} <= set(labels["aclsum"]), "all of them, on any other corpus"
 
 
@@ -190,7 +197,19 @@ def score_shipped(tmp_path, *given):
 
 def test_a_run_is_scored_with_another_decoding(asked, tmp_path):
     own = lib.load(project_root() / "trained" / "mem2mem").decode
-    other = ["--min-length", "5", "--max-length", "9", "--beam", "2", "--batch-size", "3", "--numbers", "--slide", "half"]
+    other = [
+        "--min-length",
+        "5",
+        "--max-length",
+        "9",
+        "--beam",
+        "2",
+        "--batch-size",
+        "3",
+        "--numbers",
+        "--slide",
+        "half",
+    ]
     score_shipped(tmp_path, "--dataset", "pmc-sample", "--documents", "2", *other, "--as-long-as-references")
     assert asked["decode"] == replace(own, min_length=5, max_length=9, beam=2, slide="half")
     assert (asked["batch_size"], asked["numbers"], asked["as long as references"]) == (3, True, True)
@@ -202,7 +221,9 @@ def test_summaries_are_cut_at_the_length_of_their_references():
         scores, summaries = score_run(run, documents, "test", "made-up", as_long_as_references=as_long)
         lengths = [count_words(document.summary) for document in documents]
         cut = [" ".join(" ".join(summary).split()[:length]) for summary, length in zip(summaries, lengths)]
-        assert any(" ".join(summary) != short for summary, short in zip(summaries, cut)), "otherwise nothing is tested"
+        assert any(" ".join(summary) != short for summary, short in zip(summaries, cut)), (
+            "otherwise nothing is tested"
+        )
         expected = rouge([[text] for text in cut] if as_long else summaries, [d.summary for d in documents])
         assert np.allclose(scores["parts"]["summaries"]["rouge"], expected, atol=1e-3)
         assert ("cut at" in scores.get("written", "")) == as_long

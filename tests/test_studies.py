@@ -56,7 +56,9 @@ def test_searches_that_decide_first_are_compared_with_the_papers(tmp_path, capsy
     assert first["by window"] != second["by window"] and [len(row) for row in second["by window"]] == [3, 3]
     assert "first window - the paper's search, plain beam search" in effects
     shown = held["example"]["the paper's search"]
-    assert all(shown["slide"][place] > shown["word"][place] for place in shown["slides"]), "it beats every single word"
+    assert all(shown["slide"][place] > shown["word"][place] for place in shown["slides"]), (
+        "it beats every single word"
+    )
     (first, *_) = held["example"]["by the median"]["slides"]
     median = held["example"]["by the median"]
     assert median["product"][first] * (1 - median["slide"][first]) < 0.5 <= median["product"][first]
@@ -77,7 +79,9 @@ def test_the_best_path_is_the_best_of_all_that_never_go_back():
         expected = max(paths, key=lambda path: sum(best[i][w] for i, w in enumerate(path)))
         assert marking.best_path(similar, sources).tolist() == list(expected)
         linked = sources[similar.argmax(1)]
-        assert marking.apply_rule("never goes back", similar, sources).tolist() == np.maximum.accumulate(linked).tolist()
+        assert (
+            marking.apply_rule("never goes back", similar, sources).tolist() == np.maximum.accumulate(linked).tolist()
+        )
 
 
 def test_marks_of_papers_are_counted(tmp_path, capsys):

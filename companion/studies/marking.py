@@ -2,12 +2,14 @@
 
     python -m companion.studies.marking trained/windowed --dataset pmc-sample --output figures/windowed_links.json
 
-Each reference sentence is linked to the source sentence that is most like it, by the run's embeddings ("embeddings", as
-in training) or by tf-idf, or to one that is drawn ("random", mean of 20 draws). Three rules make windows of the links:
-"link alone"; "never goes back", the rule of training, by which no window is earlier than the one before; and "best
-path", the windows that never go back and have the largest sum of similarities. right: share of the reference sentences
-copied from a known source sentence (`companion.studies.windows`) that get its window; last, between: shares of all
-reference words in the last window, and in those between it and the first. Texts of two windows are left out.
+Each reference sentence is linked to the source sentence that is most like it, by the run's embeddings ("embeddings",
+as in training) or by tf-idf, or to one that is drawn ("random", mean of 20 draws). Three rules make windows of the
+links: "link alone"; "never goes back", the rule of training, by which no window is earlier than the one before; and
+"best path", the windows that never go back and have the largest sum of similarities.
+
+right: share of the reference sentences copied from a known source sentence (`companion.studies.windows`) that get its
+window; last, between: shares of all reference words in the last window, and in those between it and the first. Texts
+of two windows are left out.
 """
 
 from argparse import Namespace
@@ -70,8 +72,8 @@ def _measure(args: Namespace) -> None:
 
 
 def count(run: Run, documents: Sequence) -> dict[str, list[list[float]]]:
-    """For each kind of link and rule, by paper: right ones, sentences with a known source; words in the last window,
-    in those between, all words."""
+    """Count, for each kind of link and rule, by paper: right ones, sentences with a known source; words in the last
+    window, in those between, all words."""
     vectors = run.model.embedding.weight.detach().double().cpu().numpy().copy()
     vectors[: SLIDE + 1] = 0
     random, counts = np.random.default_rng(0), {}
@@ -88,21 +90,22 @@ def count(run: Run, documents: Sequence) -> dict[str, list[list[float]]]:
                 for table in tables:
                     found = apply_rule(rule, table, windows)
                     right = sum(found[i] == windows[j] for i, j in copies)
-                    last, first = found == windows.max(), found == 0
-                    rows.append([right, len(copies), lengths[last].sum(), lengths[~last & ~first].sum(), lengths.sum()])
+                    last, between = found == windows.max(), (found > 0) & (found < windows.max())
+                    words = lengths[last].sum(), lengths[between].sum(), lengths.sum()
+                    rows.append([right, len(copies), *words])
                 counts.setdefault(f"{links}, {rule}", []).append(np.mean(rows, axis=0).tolist())
     return counts
 
 
 def windows_of(document: EncodedDocument, run: Run) -> np.ndarray:
-    """The window of each source sentence."""
+    """Find the window of each source sentence."""
     ends, config = np.cumsum(document.sentence_lengths), run.model.config
     box = len(document.source), config.window, config.stride
     return np.array([window_of(int(a), int(b), *box) for a, b in zip(ends - document.sentence_lengths, ends)])
 
 
 def apply_rule(rule: str, similar: np.ndarray, windows: np.ndarray) -> np.ndarray:
-    """The window of each of S reference sentences. similar: [S, L] to source sentences, of which `windows` [L] are."""
+    """Find the window of each of S reference sentences. similar: [S, L], to source sentences of `windows` [L]."""
     if rule == PATH:
         return best_path(similar, windows)
     linked = windows[similar.argmax(1)]
@@ -110,7 +113,7 @@ def apply_rule(rule: str, similar: np.ndarray, windows: np.ndarray) -> np.ndarra
 
 
 def best_path(similar: np.ndarray, windows: np.ndarray) -> np.ndarray:
-    """The windows [S] that never go back and have the largest sum of similarities to their best sentence (Viterbi)."""
+    """Find the windows [S] that never go back and have the largest sum of similarities (Viterbi)."""
     scores = np.full((len(similar), windows.max() + 1), -np.inf)
     for window in set(windows.tolist()):
         scores[:, window] = similar[:, windows == window].max(1)
@@ -126,22 +129,22 @@ def best_path(similar: np.ndarray, windows: np.ndarray) -> np.ndarray:
 
 
 def _parts(rows: Sequence[Sequence[float]], measure: str) -> tuple[np.ndarray, np.ndarray]:
-    """Numerators, in percent, and denominators of a share by paper."""
+    """Return numerators, in percent, and denominators of a share, by paper."""
     right, known, last, between, words = np.array(rows).T
     return {"right": (100 * right, known), "last": (100 * last, words), "between": (100 * between, words)}[measure]
 
 
 def shares(counts: dict) -> dict[str, dict[str, str]]:
-    """The shares with intervals over papers."""
+    """Compute the shares with intervals over papers."""
     found = {}
     for name, rows in counts.items():
         parts = {measure: _parts(rows, measure) for measure in MEASURES}
-        found[name] = {measure: str(interval(values, weights=weights)) for measure, (values, weights) in parts.items()}
+        found[name] = {measure: str(interval(a, weights=weights)) for measure, (a, weights) in parts.items()}
     return found
 
 
 def effects(counts: dict) -> list[dict]:
-    """Paired differences of the shares, in points. values: of each paper, weighted by its sentences or words."""
+    """Compare the shares in pairs, in points. values: of each paper, weighted by its sentences or words."""
     found = []
     for pair in PAIRS:
         first, second = map(", ".join, pair)

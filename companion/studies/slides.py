@@ -1,13 +1,14 @@
 """When a windowed run slides: the paper's search beside searches that first decide whether to slide, then which word.
 
-    python -m companion.studies.slides trained/windowed --dataset pmc-sample --documents 50 --output figures/windowed_slides_pmc.json
+    python -m companion.studies.slides trained/windowed --dataset pmc-sample --output figures/windowed_slides_pmc.json
 
 Every system is scored with plain beam search and with trigram blocking: the paper's search, where the slide symbol
 competes with single words; three rules of `DecodeConfig.slide`; the same greedily; chunks, each summarized alone; and
 the first window alone. Summaries are cut to 200 words. A system that --output already holds is not measured again.
 
 by window: words written in the first window, in those between, and in the last, of each document. example: P of the
-slide symbol and of the most probable word at each step of the first document, in the paper's search and by the median.
+slide symbol and of the most probable word at each step of the first document, in the paper's search and by the
+median.
 """
 
 from argparse import Namespace
@@ -124,8 +125,10 @@ def _sentences(run: Run, ids: Sequence[int], document: EncodedDocument) -> list[
 
 @torch.no_grad()
 def example(run: Run, document: EncodedDocument) -> dict[str, dict]:
-    """P of the slide symbol and of the most probable word at each step of the summaries of one document, by greedy
-    search; and the symbols that were written. "product": of 1 - P since the last slide, before each step."""
+    """Compute P of the slide symbol and of the most probable word at each step of greedy summaries of one document.
+
+    "product": of 1 - P since the last slide, before each step. "slides": the steps that wrote the symbol.
+    """
     batch, steps = make_batch([document], len(run.vocabulary)), {}
     for search in (PAPERS, MEDIAN):
         (best,) = greedy_search(run.model, batch, replace(run.decode, slide=SEARCHES[search]))
@@ -133,8 +136,8 @@ def example(run: Run, document: EncodedDocument) -> dict[str, dict]:
         for token, following in pairwise([BOS, *best.ids, EOS]):
             output, state = run.model.decode(torch.tensor([[token]]), state)
             p = run.model.distribution(output, state, len(document.unknown))[0]
-            slide = float(p[SLIDE])
-            rows.append({"slide": slide, "word": float(p.index_fill(0, torch.tensor(SLIDE), 0).max()), "product": stayed})
+            slide, word = float(p[SLIDE]), float(p.index_fill(0, torch.tensor(SLIDE), 0).max())
+            rows.append({"slide": slide, "word": word, "product": stayed})
             stayed = 1.0 if following == SLIDE else stayed * (1 - slide)
         words = [run.vocabulary.text([i], document.unknown) for i in best.ids]
         steps[search] = {
@@ -146,7 +149,7 @@ def example(run: Run, document: EncodedDocument) -> dict[str, dict]:
 
 
 def effects(systems: Mapping[str, dict]) -> list[dict]:
-    """Differences in R-1 of every system from the paper's search, and of what reads the text in another way from the
+    """Compare the R-1 of every system from the paper's search, and of what reads the text in another way from the
     search by the median; and how many points more of the words are written in the windows between."""
     found = []
     for decoding in DECODINGS:
@@ -168,7 +171,8 @@ def _effect(name: str, what: str, first: Sequence[float], second: Sequence[float
     """Describe a paired difference, as the records of claims read it."""
     found, values = paired_bootstrap(first, second), np.subtract(second, first)
     numbers = {key: round(float(getattr(found, key)), 4) for key in ("mean", "low", "high")}
-    return {"name": name, "what": what, **numbers, "documents": len(values), "seeds": [0], "values": values.round(3).tolist()}
+    about = {"name": name, "what": what, **numbers, "documents": len(values), "seeds": [0]}
+    return {**about, "values": values.round(3).tolist()}
 
 
 if __name__ == "__main__":

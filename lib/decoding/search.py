@@ -171,17 +171,14 @@ class _NextWords:
             return state
         generators = [torch.Generator().manual_seed(crc32(name.encode())) for name in batch.ids]
         draws = [torch.rand(self.config.max_length, generator=generator) for generator in generators]
-        return state.replace(
-            hypotheses=state.hypotheses | {"stayed"},
-            stayed=torch.ones(len(batch), device=batch.source.device),  # [R] probability of no slide since the last one
-            draws=torch.stack(draws).to(batch.source.device),  # [D, max_length] coins of each document
-        )
+        draws = torch.stack(draws).to(batch.source.device)  # [D, max_length] coins
+        stayed = torch.ones_like(draws[:, 0])  # [R] probability of no slide since the last one
+        return state.replace(hypotheses=state.hypotheses | {"stayed"}, stayed=stayed, draws=draws)
 
     def best(self, output: Any, state: Any, tokens: Tensor, k: int) -> tuple[Tensor, Tensor, Any]:
-        """Find log P and ids, [R, k] each, of the k best words that may follow `tokens` [R, length] ([BOS] first), and
-        the state with what was decided.
+        """Find log P and ids, [R, k] each, of the k best words that may follow `tokens` [R, length] ([BOS] first).
 
-        -inf where there are fewer words.
+        -inf where there are fewer words. Returns also the state, with what was decided.
         """
         length = tokens.shape[1]
         if length > self.config.max_length:  # only [EOS] is left, however improbable
