@@ -38,9 +38,7 @@ PAIRS = [  # the second minus the first
     *(((links, ALONE), (links, FORWARD)) for links in LINKS),
     *(((links, FORWARD), (links, PATH)) for links in LINKS[:2]),
     *(((links, ALONE), (links, PATH)) for links in LINKS[:2]),
-    (("random", ALONE), ("embeddings", ALONE)),
-    (("random", FORWARD), ("embeddings", FORWARD)),
-    (("embeddings", FORWARD), ("tf-idf", FORWARD)),
+    *((("random", rule), (links, rule)) for rule in RULES for links in LINKS[:2]),
 ]
 
 
