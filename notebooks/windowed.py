@@ -1184,6 +1184,24 @@ What do the words rest on? Parts of the run are changed while it reads its own s
 Attention ranks the sentences nearly as the gradient does (rank agreement 0.92 [0.90, 0.93]), but hardly as erasing them does (0.18 [0.10, 0.26]).
 """)
 
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
+greedy = read_numbers(project_root() / "figures" / "windowed_slides_pmc.json", "slides", ["example"])["example"]
+panels = [
+    {
+        "title": search, "xlabel": "step", "ylabel": "probability", "marks": [place + 1 for place in steps["slides"]],
+        "styles": {"→": "C3-", "most probable word": "C0-"},
+        "series": {name: [list(range(1, len(steps["slide"]) + 1)), steps[key]]
+                   for name, key in (("→", "slide"), ("most probable word", "word"))},
+    }
+    for search, steps in greedy.items() if search != "document"
+]  # fmt: skip
+caption = (
+    "P of the symbol and of the most probable word at each step of a greedy summary of one"
+    " paper; dotted lines: slides. In the paper's search the first symbols that beat every"
+    " single word take the window to its end; decided by the median, it stays longer."
+)
+figures.show(lines, caption, "windowed_probability", panels=panels)
+
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## Scores
