@@ -105,9 +105,8 @@ def windowed_lines():
         yield row["difference"].partition("]")[0]
     first, last = (np.array(papers["orders"][f"conclusion {place}"]["values"]) for place in ("first", "last"))
     yield str(paired_bootstrap(first, last)).partition(", p")[0]
-    mean, low, high = (f"{float(x):.0f}" for x in re.findall(r"[\d.]+", papers["references"]["words between"]))
-    yield f"all together {mean}% of their words [{low}, {high}]"
-    yield f"{papers['references']['no word between']} of the 50 references have nothing from there"
+    for name, row in numbers("windowed_links")["shares"].items():
+        yield line(*name.split(", "), row["right"], row["last"])
     cells = ("facts of 6", "first fact", "texts with symbols", "first look, facts", "first look, largest")
     for part in LEFT_OUT:
         yield line(part, *(over_seeds(table[f"windows without {part}"][cell]) for cell in cells))

@@ -139,11 +139,9 @@ def example(run: Run, document: EncodedDocument) -> dict[str, dict]:
             slide, word = float(p[SLIDE]), float(p.index_fill(0, torch.tensor(SLIDE), 0).max())
             rows.append({"slide": slide, "word": word, "product": stayed})
             stayed = 1.0 if following == SLIDE else stayed * (1 - slide)
-        words = [run.vocabulary.text([i], document.unknown) for i in best.ids]
         steps[search] = {
             **{name: [round(row[name], 4) for row in rows[:-1]] for name in rows[0]},
             "slides": [place for place, i in enumerate(best.ids) if i == SLIDE],
-            "words": words,
         }
     return {"document": document.id, **steps}
 
