@@ -147,19 +147,19 @@ def example(run: Run, document: EncodedDocument) -> dict[str, dict]:
 
 
 def effects(systems: Mapping[str, dict]) -> list[dict]:
-    """Compare the R-1 of every system from the paper's search, and of what reads the text in another way from the
-    search by the median; and how many points more of the words are written in the windows between."""
+    """Compare the R-1 of every system with the paper's search, and that of chunks and the first window with every
+    search; and how many points more of the words are written in the windows between."""
     found = []
     for decoding in DECODINGS:
-        for first in (PAPERS, MEDIAN):
-            others = SYSTEMS if first == PAPERS else [*TEXTS, *(f"{name}, greedy" for name in SEARCHES)]
+        for first in SEARCHES:
+            others = SYSTEMS if first == PAPERS else TEXTS
             for second in others:
                 labels = f"{first}, {decoding}", f"{second}, {decoding}"
                 if second != first and all(label in systems for label in labels):
                     a, b = (systems[label] for label in labels)
                     name = f"{second} - {first}, {decoding}"
                     found.append(_effect(name, "R-1", a["values"], b["values"]))
-                    if b["by window"]:
+                    if a["by window"] and b["by window"]:
                         shares = [[100 * w[1] / max(1, sum(w)) for w in row["by window"]] for row in (a, b)]
                         found.append(_effect(f"{name}: words from the windows between", "% of words", *shares))
     return found
