@@ -669,7 +669,7 @@ $$e_{tj}=s_t^\top h_j\tag{8}$$
 
 $$\alpha_{tj}=\frac{\exp e_{tj}}{\sum_l\exp e_{tl}},\qquad c_t=\sum_j\alpha_{tj}h_j,\qquad j,l\in F_{w_t}\tag{9}$$
 
-Without the window not one fact is written (part 1): the attention of the first step is spread over several facts of the text.
+A model that was trained with windows writes no fact without them (part 1): the attention of the first step is spread over several facts. The standard model, which never had windows, writes 96 to 100% of the facts at these lengths.
 """
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
@@ -876,7 +876,7 @@ r"""
 
 So far the encoder reads the whole text before the first word is written, so what is held grows with the text. *Streamed*, each
 window is encoded only when it is entered. The forward LSTM goes on from the state that it had where the window begins. The backward LSTM
-starts at the window's last word. So the forward states are those of the whole text, and the backward states are not. Trained like this, the model of part 1 puts no symbol in a wrong place, but leaves out facts of long texts.
+starts at the window's last word. So the forward states are those of the whole text, and the backward states are not. Trained like this, the model of part 1 leaves out facts of long texts. This variant is ours, not the paper's.
 """
 
 

@@ -97,9 +97,7 @@ def mem2mem_lines():
 
 def windowed_lines():
     papers, table = numbers("windowed_papers"), task_results("windows")
-    slides, lost = papers["slides"], losses("windowed")
-    for slide in ("slide 1", "slide 5"):
-        yield slides[slide]["windows"]
+    lost = losses("windowed")
     orders = [papers["orders"][name] for name in ("conclusion first", "conclusion last")]
     for row in (*papers["chunks"].values(), *orders):
         yield row["difference"].partition("]")[0]
