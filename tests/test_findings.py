@@ -103,6 +103,11 @@ def windowed_lines():
         yield row["difference"].partition("]")[0]
     first, last = (np.array(papers["orders"][f"conclusion {place}"]["values"]) for place in ("first", "last"))
     yield str(paired_bootstrap(first, last)).partition(", p")[0]
+    effects = {effect["name"]: effect for effect in numbers("windowed_slides_pmc")["effects"]}
+    for name in ("by half - the paper's search", "first window - the paper's search", "equal chunks - by half"):
+        yield points(effects[f"{name}, trigram blocking"])
+    yield points(effects["equal chunks - by half, plain beam search"])
+    yield numbers("windowed_slides")["by the median, plain beam search"]["R-1"]
     for name, row in numbers("windowed_links")["shares"].items():
         yield line(*name.split(", "), row["right"], row["last"])
     cells = ("facts of 6", "first fact", "texts with symbols", "first look, facts", "first look, largest")
