@@ -219,12 +219,9 @@ class Packed:
 
 
 def pack(
-    starts: np.ndarray,
-    lengths: np.ndarray,
-    device: torch.device,
-    backwards: bool = False,
+    starts: np.ndarray, lengths: np.ndarray, device: torch.device, backwards: bool = False,
     places: np.ndarray | None = None,
-) -> Packed:
+) -> Packed:  # fmt: skip
     """Pack rows that begin at `starts` [rows] of a flat tensor and have `lengths` [rows] words.
 
     `pack_padded_sequence` would wait for a GPU, and its backward pass copies the gradient of each step.

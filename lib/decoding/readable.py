@@ -38,12 +38,9 @@ class Reading:
 
 
 def reading_of(
-    document: Document,
-    rows: Sequence[Sequence[str]],
-    tokens_of: Callable[[str], tuple[list[str], list[str]]],
-    unknown: float = 0.0,
-    with_title: bool = False,
-) -> Reading:
+    document: Document, rows: Sequence[Sequence[str]], tokens_of: Callable[[str], tuple[list[str], list[str]]],
+    unknown: float = 0.0, with_title: bool = False,
+) -> Reading:  # fmt: skip
     """Find what was read of a document.
 
     A row holds whole sentences that follow each other, the last one may be cut; or several such stretches with an

@@ -39,11 +39,9 @@ ALL_LETTERS = "all letters, without stems"  # what scores and tables note where 
 
 
 def score_systems(
-    systems: Mapping[str, Sequence[list[str]]],
-    documents: Sequence[Document],
-    options: Options | None = None,
+    systems: Mapping[str, Sequence[list[str]]], documents: Sequence[Document], options: Options | None = None,
     words: int | None = None,
-) -> dict[str, dict]:
+) -> dict[str, dict]:  # fmt: skip
     """Compute the scores that a table needs of each system's summaries (lists of sentences), for every document.
 
     An n-gram counts as copied from anywhere in the whole document, in words of `options`; without these in words and
@@ -92,14 +90,9 @@ def cut(summary: Sequence[str], words: int, options: Options | None, tokenised: 
 
 
 def score_run(
-    run: Run,
-    documents: Sequence[Document],
-    split_name: str,
-    corpus: str,
-    batch_size: int = 16,
-    numbers: bool = False,
-    process: Process = ALONE,
-) -> tuple[dict, list[list[str]]]:
+    run: Run, documents: Sequence[Document], split_name: str, corpus: str, batch_size: int = 16,
+    numbers: bool = False, process: Process = ALONE,
+) -> tuple[dict, list[list[str]]]:  # fmt: skip
     """Score a trained run on documents with references; return also the summaries that it wrote or chose.
 
     The parts are the run's own decoding ("summaries"), the other of DECODINGS and the references.

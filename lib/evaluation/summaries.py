@@ -34,12 +34,9 @@ class SummaryLine:
 
 
 def write_summaries(
-    path: str | Path,
-    documents: Sequence[Document],
-    summaries: Sequence[list[str]],
-    corpus: str,
+    path: str | Path, documents: Sequence[Document], summaries: Sequence[list[str]], corpus: str,
     run: Run | None = None,
-) -> Path:
+) -> Path:  # fmt: skip
     """Write a system's summaries for people to judge (`companion.human`).
 
     run: the run that wrote them, in its model's words; they are stored as people write, too.

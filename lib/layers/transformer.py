@@ -42,11 +42,8 @@ def attention_weights(q: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def attend_both(
-    q: Tensor,
-    far: tuple[Tensor, Tensor, Tensor],
-    own: tuple[Tensor, Tensor, Tensor],
-    dropout: Dropout,
-) -> Tensor:
+    q: Tensor, far: tuple[Tensor, Tensor, Tensor], own: tuple[Tensor, Tensor, Tensor], dropout: Dropout,
+) -> Tensor:  # fmt: skip
     """Attend from words q [R, heads, T, s] to what their documents share and to what is their own, in one softmax.
 
     far: keys, values [B, heads, m, s], seen [B, T, m]; own: keys, values [R, heads, n, s], seen [B, T, n].
