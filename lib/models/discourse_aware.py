@@ -5,8 +5,6 @@ sections then. The equations are numbered as in docs/papers/mem2mem.md. Faults o
 padding is attended to nowhere, and a weight belongs to the word that is copied with it.
 """
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
@@ -109,9 +107,6 @@ class DiscourseAware(PointerModel):
         features, switch, alpha, beta = (torch.stack(parts, 1) for parts in zip(*made))
         source = per_hypothesis(state.source, len(tokens))
         return HierarchicalOutput(features, switch, alpha, source, alpha, beta), state
-
-    def seen(self, output: HierarchicalOutput, state: DecoderState) -> dict[str, Any]:
-        return {**super().seen(output, state), "units": output.sentences}
 
     def _attend(self, query: Tensor, state: DecoderState) -> tuple[Tensor, Tensor, Tensor]:
         """Attend with queries q_t = [cell_t; h_t], [R, 2H]: alpha [R, N], beta [R, S], context [R, d]."""

@@ -136,7 +136,9 @@ class PointerModel(Summarizer):
         return mixture_distribution(output, *self.output_layer(), extra)
 
     def seen(self, output: PointerOutput, state: Any) -> dict[str, Tensor]:
-        return {"words": output.copy, "generate": output.switch.sigmoid()}
+        units = getattr(output, "sentences", None)
+        weights = {"words": output.copy, "generate": output.switch.sigmoid()}
+        return weights if units is None else {**weights, "units": units}
 
 
 @dataclass(frozen=True)

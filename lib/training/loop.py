@@ -24,8 +24,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from tqdm import tqdm
 
-from lib.data.batch import Batch, make_batch
-from lib.data.batching import BucketSampler, in_order
+from lib.data.batch import Batch, BucketSampler, in_order, make_batch
 from lib.data.prepared import PreparedCorpus, code_of
 from lib.decoding.run import Run
 from lib.layers.dropout import random_numbers, seed_of
