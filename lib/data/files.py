@@ -8,6 +8,7 @@ an article, its figures, tables, boxes and statements.
 import codecs
 import re
 import shlex
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,6 @@ from lib.data.from_html import html_text
 from lib.data.from_pdf import pdf_text
 from lib.data.jats import jats_articles
 from lib.data.markdown import aside, heading_line, joined_parts, plain_lines
-from lib.data.other_formats import check_format
 from lib.system.errors import InputError
 
 ENDINGS = (".txt", ".md", ".markdown", ".pdf", ".docx", ".html", ".htm")  # of texts beside a summary
@@ -60,8 +60,24 @@ def texts_of(data: bytes, name: str = "FILE") -> list[str]:
     if _XML.match(head) or ending in (".xml", ".nxml") or name.lower().endswith((".xml.gz", ".nxml.gz")):
         return [_article_text(article) for article in jats_articles(data)]
     text = _decode(data, name)
-    check_format(text, name)
+    _check_format(text, name)
     return [text]
+
+
+_OTHER_FORMATS = tomllib.loads(Path(__file__).with_name("formats.toml").read_text(encoding="utf-8"))
+
+
+def _check_format(text: str, name: str) -> None:
+    """Raise InputError, with what to do, for a text in a format that would be read as words.
+
+    name: of the file, for its ending and for commands.
+    """
+    head, ending = text.lstrip("\ufeff")[:20_000], Path(name).suffix.lower()[1:]
+    for kind, form in _OTHER_FORMATS.items():
+        begins = form.get("begins", "(?!)")
+        if ending in form.get("endings", ()) or re.match(begins, head, re.MULTILINE | re.DOTALL):
+            words = {"file": shlex.quote(name), "stem": shlex.quote(Path(name).stem)}
+            raise InputError(f"{kind}: {form['advice'].format(**words)}")
 
 
 def _check_installed(kind: str, *modules: str) -> None:

@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -131,7 +130,7 @@ class _Part:
 
     documents: np.ndarray  # their numbers
     share: float  # of the update's loss; processes are averaged
-    batch: Batch | None  # where it is made ahead
+    batch: Batch
 
 
 class _Loop:
@@ -244,7 +243,7 @@ class _Loop:
         torch.cuda.reset_peak_memory_stats(self.device)
         rest = torch.cuda.memory_allocated(self.device)
         with torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
-            self._backward(self.model.train(), _Part(largest, 1.0, None))
+            self._backward(self.model.train(), _Part(largest, 1.0, self._batch(largest)))
         peak = torch.cuda.max_memory_allocated(self.device)
         self.model.zero_grad(set_to_none=True)
         self.unchecked.clear()
@@ -263,10 +262,8 @@ class _Loop:
             model = DistributedDataParallel(model, device_ids=ids)
         started = time.perf_counter()
         shown = {}  # losses, in the bar
-        ahead = batches_ahead(self.device)
-        make_update = partial(self._update, made=ahead > 0)
-        steps = range(self.step, self.total)
-        with closing(made_ahead(make_update, steps, ahead)) as updates, _signals(self.process) as signals:
+        made = made_ahead(self._update, range(self.step, self.total), batches_ahead(self.device))
+        with closing(made) as updates, _signals(self.process) as signals:
             how = {"initial": self.step, "mininterval": 5, "ncols": 80, "disable": not self.progress}
             bar = tqdm(updates, "training", self.total, file=sys.stdout, **how)
             for parts in bar:
@@ -295,14 +292,12 @@ class _Loop:
                 if stopped:
                     raise KeyboardInterrupt
 
-    def _update(self, step: int, made: bool = False) -> list[_Part]:
-        """Choose what this process computes of an update, with its batches where they are to be `made`."""
+    def _update(self, step: int) -> list[_Part]:
+        """Make what this process computes of an update."""
         documents = self.sampler.batch(step)
-        size = self._size(documents)
-        return [
-            _Part(part, self.process.world * self._size(part) / size, self._batch(part) if made else None)
-            for part in _parts(documents, self.parts, self.process)
-        ]
+        world, size = self.process.world, self._size(documents)
+        parts = _parts(documents, self.parts, self.process)
+        return [_Part(part, world * self._size(part) / size, self._batch(part)) for part in parts]
 
     def _size(self, documents: np.ndarray) -> int:
         """The weight of documents in the loss of an update: their number, or that of their target words."""
@@ -344,7 +339,7 @@ class _Loop:
         if threads > 1 and self.parameters * words > WORTH_SHARING:
             return self._backward_in_threads(part, threads)
         with torch_threads(self.threads if len(part.documents) == 1 else 1):
-            losses = self._losses(model, part.documents, part.batch)
+            losses = self._losses(model, part.batch)
             (losses["loss"] * part.share).backward()
         return {name: value.detach() * part.share for name, value in losses.items()}
 
@@ -356,7 +351,7 @@ class _Loop:
         def gradients(number: int):
             weight = part.share * self._size(shares[number]) / self._size(part.documents)
             with random_numbers(self.config.seed, self.step, number):
-                losses = self._losses(self.model, shares[number])
+                losses = self._losses(self.model, self._batch(shares[number]))
             share_gradients = torch.autograd.grad(losses["loss"] * weight, parameters, allow_unused=True)
             return share_gradients, {name: value.detach() * weight for name, value in losses.items()}
 
@@ -368,8 +363,8 @@ class _Loop:
             terms.append(losses)
         return _sum_terms(terms)
 
-    def _losses(self, model: nn.Module, documents: np.ndarray, batch: Batch | None = None) -> dict[str, torch.Tensor]:
-        batch = (self._batch(documents) if batch is None else batch).to(self.device)
+    def _losses(self, model: nn.Module, batch: Batch) -> dict[str, torch.Tensor]:
+        batch = batch.to(self.device)
         with self._autocast():
             losses = model(batch)
         self.unchecked.append((self.step + 1, ", ".join(batch.ids), losses["loss"].detach()))
