@@ -55,16 +55,12 @@ class Attention(nn.Module):
     def forward(self, queries: Tensor, keys: Tensor, mask: Tensor | None = None) -> Tensor:
         """Compute the weights [B, T, n] of projected queries [B, T, width] over projected keys [B, n, width].
 
-        mask: [B, n], true for as many keys, from the first, as a document has.
+        mask: [B, n], true for keys that a document has.
         """
         if self.score == "concat":
             inputs = full_precision(queries, keys, self.v.weight[0])
             with torch.autocast(queries.device.type, enabled=False):
-                if cpu.compiled(inputs[0]):
-                    lengths = [keys.shape[1]] * len(keys) if mask is None else mask.sum(1).tolist()
-                    scores = _CompiledScores.apply(*inputs, lengths)
-                else:
-                    scores = additive_scores(*inputs)
+                scores = additive_scores(*inputs)
         else:
             (scores,) = full_precision(queries @ keys.transpose(1, 2))
         return scores.softmax(-1) if mask is None else masked_softmax(scores, mask[:, None])
@@ -86,35 +82,6 @@ def additive_scores(queries: Tensor, keys: Tensor, v: Tensor) -> Tensor:
     parts = queries.split(max(1, TANH_NUMBERS // keys.numel()), 1)
     recomputed = partial(checkpoint, score, use_reentrant=False, preserve_rng_state=False)
     return torch.cat([recomputed(part, keys, v) for part in parts], 1)
-
-
-class _CompiledScores(torch.autograd.Function):
-    """Compute what `additive_scores` does with CPU kernels, one document per thread; 0 for padding."""
-
-    @staticmethod
-    def forward(ctx, queries, keys, v, lengths):
-        scores = queries.new_zeros(*queries.shape[:2], keys.shape[1])
-        ctx.lengths = lengths
-        ctx.save_for_backward(queries, keys, v)
-        q, k, v, s = cpu.arrays(queries, keys, v, scores)
-        cpu.for_each_document(lambda b, n: cpu.additive_forward(q[b], k[b, :n], v, s[b]), ctx.lengths)
-        return scores
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, d_scores):
-        queries, keys, v = ctx.saved_tensors
-        d_queries = queries.new_zeros(queries.shape)
-        d_keys = keys.new_zeros(keys.shape)
-        # Every document has a row of its own, so that the sum does not depend on the order of the threads.
-        d_v = v.new_zeros(len(keys), len(v))
-        q, k, v, d, dq, dk, dv = cpu.arrays(queries, keys, v, d_scores, d_queries, d_keys, d_v)
-
-        def document_backward(b: int, n: int) -> None:
-            cpu.additive_backward(q[b], k[b, :n], v, d[b], dq[b], dk[b, :n], dv[b])
-
-        cpu.for_each_document(document_backward, ctx.lengths)
-        return d_queries, d_keys, d_v.sum(0), None
 
 
 # ------------------------------------------------------------------------------------- coverage
