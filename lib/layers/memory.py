@@ -31,8 +31,7 @@ def memory_scan(
     """
     with torch.autocast(memory.device.type, enabled=False):
         by_step = (x.to(v.dtype).transpose(0, 1).contiguous() for x in (queries, from_hidden))
-        weight = torch.cat([key, write])
-        psi, reads, last = _Scan.apply(memory.to(v.dtype), *by_step, v, weight, from_read)
+        psi, reads, last = _Scan.apply(memory.to(v.dtype), *by_step, v, torch.cat([key, write]), from_read)
         return psi.transpose(0, 1), reads.transpose(0, 1), last
 
 

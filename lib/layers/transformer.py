@@ -31,8 +31,7 @@ def attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, dropout
         with torch.autocast("cpu", enabled=False):
             return F.scaled_dot_product_attention(wide_q, wide_keys, wide_values, mask).to(q.dtype)
     # PyTorch's function would draw from the generator that all threads share.
-    weights = dropout(attention_weights(q, keys, mask))
-    return weights.to(values.dtype) @ values
+    return dropout(attention_weights(q, keys, mask)).to(values.dtype) @ values
 
 
 def attention_weights(q: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:

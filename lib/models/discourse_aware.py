@@ -128,6 +128,5 @@ class DiscourseAware(PointerModel):
     def _scores(self, queries: Tensor, keys: Tensor, coverage: Tensor) -> Tensor:
         """Score words of keys [B, N, d] for queries [B, K, d], with coverage [B, K, N]: [B, K, N]."""
         # e_tji = v^T tanh(W_h h_ji + W_s q_t + w_cov cov_tji + b)   (C5)
-        from_coverage = self.word_coverage(coverage[..., None].to(keys.dtype))
-        hidden = keys[:, None] + queries[:, :, None] + from_coverage
+        hidden = keys[:, None] + queries[:, :, None] + self.word_coverage(coverage[..., None].to(keys.dtype))
         return full_precision(self.word_v(torch.tanh(hidden)).squeeze(-1))[0]

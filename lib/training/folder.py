@@ -139,13 +139,9 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
 @torch.no_grad()
 def put_weights(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
     """Put into `model` the tensors of the checkpoint `path`. Raises RunError when they are of another model."""
-
-    def shapes(tensors: Mapping[str, Tensor]) -> set[tuple]:
-        return {(name, *tensor.shape) for name, tensor in tensors.items()}
-
     weights, own = under("model", tensors), dict(model.named_parameters())
-    if different := shapes(weights) ^ shapes(own):
-        names = sorted({name for name, *_ in different})
+    theirs, ours = ({name: tensor.shape for name, tensor in named.items()} for named in (weights, own))
+    if names := [name for name in sorted({**theirs, **ours}) if theirs.get(name) != ours.get(name)]:
         raise RunError(f"{path} holds the weights of another model, which differ in {', '.join(names[:20])}")
     for name, parameter in own.items():
         parameter.copy_(weights[name])

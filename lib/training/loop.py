@@ -170,12 +170,9 @@ class _Loop:
             self._check_same(before)
             self._load()
         self.process.wait()
-        self.record["made_with"] = {
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "numpy": np.__version__,
-            "code": code_of(train, type(self.model), type(self.corpus.options)),
-        }
+        versions = {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__}
+        code = code_of(train, type(self.model), type(self.corpus.options))
+        self.record["made_with"] = {**versions, "code": code}
         if self.config.accumulate is None:
             if self.step == self.total:  # a finished run computes nothing any more
                 self.parts = before["made_with"].get("parts", self.parts)
