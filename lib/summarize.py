@@ -41,7 +41,7 @@ from tqdm import tqdm
 
 import lib
 from lib.data.documents import CorpusError, Document
-from lib.data.files import read_text_file, texts_of
+from lib.data.files import texts_of
 from lib.data.plain_text import left_out_words
 from lib.data.readers import json_lines, reading, records_reader
 from lib.decoding.run import Run, Summary
@@ -143,7 +143,7 @@ def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, str | dict]]:
     for path in files:
         with reading(path):
             read = records_reader(path)
-            yield from _named(path.name, read(path) if read else read_text_file(path))
+            yield from _named(path.name, read(path) if read else texts_of(path.read_bytes(), str(path)))
 
 
 def _named(name: str, texts: Iterable[tuple[int, Any]] | list[str]) -> Iterator[tuple[str, Any]]:

@@ -13,7 +13,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from lib.data.documents import CorpusError
 from lib.data.from_docx import docx_text
 from lib.data.from_html import html_text
 from lib.data.from_pdf import pdf_text
@@ -29,23 +28,10 @@ _XML = re.compile(r"(?:\xef\xbb\xbf)?\s*<(?:\?xml\b|!DOCTYPE article\b|pmc-artic
 _KNOWN = "plain text, Markdown, PDF, DOCX, HTML and JATS's XML are read"
 
 
-def read_text_file(path: Path) -> list[str]:
-    """Return the texts of a file as Markdown: one, or one for each article of JATS's XML.
-
-    Raises CorpusError, with what to do, for a file that is not read.
-    """
-    if path.is_dir():
-        raise CorpusError(f"{path}: a folder: give the texts in it, as {path}/*")
-    try:
-        return texts_of(path.read_bytes(), str(path))
-    except InputError as error:
-        raise CorpusError(f"{path}: {error}") from None
-
-
 def texts_of(data: bytes, name: str = "FILE") -> list[str]:
-    """Return the texts that the bytes of a file hold, like `read_text_file`. name: for commands in errors.
+    """Return the texts that the bytes of a file hold as Markdown: one, or one for each article of JATS's XML.
 
-    Raises InputError with what to do.
+    name: for commands in errors. Raises InputError, with what to do, for a file that is not read.
     """
     ending, head = Path(name).suffix.lower(), data[:4096].decode("latin-1")
     if b"%PDF-" in data[:1024]:

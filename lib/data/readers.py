@@ -36,6 +36,8 @@ def reading(name: Path | str) -> Iterator[None]:
         yield
     except CorpusError:
         raise
+    except IsADirectoryError:
+        raise CorpusError(f"{name}: a folder: give the texts in it, as {name}/*") from None
     except OSError as error:
         raise CorpusError(of_the_system(error, name)) from None
     except (ValueError, EOFError, zlib.error, csv.Error) as error:  # what it holds, not UTF-8, damaged data
