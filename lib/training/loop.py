@@ -120,8 +120,8 @@ def _optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
         return torch.optim.Adagrad(model.parameters(), **common)
     if config.optimizer == "sgd":
         return torch.optim.SGD(model.parameters(), **common, fused=True)
-    betas = (0.9, config.beta2)
-    return torch.optim.Adam(model.parameters(), **common, betas=betas, eps=config.epsilon, fused=True)
+    common |= {"betas": (0.9, config.beta2), "eps": config.epsilon}
+    return torch.optim.Adam(model.parameters(), **common, fused=True)
 
 
 @dataclass(frozen=True)
