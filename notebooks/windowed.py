@@ -1185,7 +1185,9 @@ Attention ranks the sentences nearly as the gradient does (rank agreement 0.92 [
 """)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-greedy = read_numbers(project_root() / "figures" / "windowed_slides_pmc.json", "slides", ["example"])["example"]
+greedy = read_numbers(
+    project_root() / "figures" / "windowed_slides_pmc.json", "slides", ["example"]
+)["example"]
 panels = [
     {
         "title": search, "xlabel": "step", "ylabel": "probability", "marks": [place + 1 for place in steps["slides"]],
