@@ -119,7 +119,7 @@ def score_run(
             for name, summaries in systems.items()
         }
     systems["reference"] = [document.summary for document in documents]
-    lengths = [count_words(document.summary) for document in documents] if as_long_as_references else None
+    lengths = [rouge.count_words(document.summary) for document in documents] if as_long_as_references else None
     parts = score_systems(systems, documents, run.options, lengths)
     notes = ["cut at the length of each reference"] * as_long_as_references
     if run.decode.slide != "as a word":
