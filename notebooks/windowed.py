@@ -1333,17 +1333,17 @@ r"""
 # 5. What the paper claims, what we found
 """
 
-# %%
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 # CLAIMS TABLE windowed
 
-# %% [markdown] slideshow={"slide_type": "skip"}
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 [`docs/papers/windowed.md`](../docs/papers/windowed.md) has the published table beside ours, all deviations from the sources with their reasons, and where each equation is in `lib`. In the released code the window never slides in training: it looks for the symbol among the words of the text, where it does not occur. The article does not say whether the published rows were trained like that.
 
 **What to take home**
 
 * Where each step needs only one window, a model that learned to slide reads texts of any length.
-* On papers the paper's search jumps to the last window that is read. The model does not: it makes the slide likely at many sentence ends, and a search takes the first of them.
+* On papers the paper's search jumps to the last window that is read. It slides wherever the symbol beats every single word, even if the words together are more probable.
 * Ask what the search does to a symbol that competes with single words, before you blame the model.
 """
 
