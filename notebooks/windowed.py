@@ -1192,14 +1192,14 @@ panels = [
     {
         "title": search, "xlabel": "step", "ylabel": "probability", "marks": [place + 1 for place in steps["slides"]],
         "styles": {"→": "C3-", "most probable word": "C0-"},
-        "series": {name: [list(range(1, len(steps["slide"]) + 1)), steps[key]]
+        "series": {name: [list(range(1, 111)), steps[key][:110]]
                    for name, key in (("→", "slide"), ("most probable word", "word"))},
     }
     for search, steps in greedy.items() if search != "document"
 ]  # fmt: skip
 caption = (
-    "P of the symbol and of the most probable word at each step of a greedy summary of one"
-    " paper; dotted lines: slides. In the paper's search the first symbols that beat every"
+    "P of the symbol and of the most probable word at the first 110 steps of a greedy summary"
+    " of one paper; dotted lines: slides. In the paper's search the first symbols that beat every"
     " single word take the window to its end; decided by the median, it stays longer."
 )
 figures.show(lines, caption, "windowed_probability", panels=panels)
