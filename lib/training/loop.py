@@ -171,7 +171,7 @@ class _Loop:
         self.vocab_size = len(corpus.vocabulary)
         lengths = corpus["train"].source_lengths
         self.sampler = BucketSampler(
-            lengths, config.batch_size, config.seed, tokens=config.batch_tokens, least=process.world
+            lengths, config.batch_size, config.seed, config.pool, config.batch_tokens, process.world
         )
         self.steps_an_epoch = self.sampler.batches_in(1)
         self.total = config.steps or self.sampler.batches_in(config.epochs)
