@@ -558,10 +558,17 @@ r"""
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-by_effect = {row["change"]: row for row in saved("importance_read_again_reuters")["changes"]}
-of_small = np.histogram(alpha.detach().numpy(), np.linspace(0, 1, 11))[0] / alpha.numel()
+by_effect = {
+    row["change"]: row for row in saved("importance_read_again_reuters")["changes"]
+}
+of_small = (
+    np.histogram(alpha.detach().numpy(), np.linspace(0, 1, 11))[0] / alpha.numel()
+)
 middles = [round(0.05 + 0.1 * i, 2) for i in range(10)]
-shares_of = {"on Reuters, three seeds": by_effect["below 0.1"]["histogram"], "the small model": of_small}
+shares_of = {
+    "on Reuters, three seeds": by_effect["below 0.1"]["histogram"],
+    "the small model": of_small,
+}
 panel = {
     "series": {name: [middles, [100 * share for share in shares]] for name, shares in shares_of.items()},
     "xlabel": "importance α of a word in a dimension", "ylabel": "percent of the values", "zero": True,
@@ -570,7 +577,14 @@ caption = "Importance as it is, not averaged: how often α has which value."
 figures.show(lines, caption, "read_again_importance", panels=[panel])
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-asked = ["first word", "first word, same word", "rarer words", "unknown words", "importance averaged", "text not told"]
+asked = [
+    "first word",
+    "first word, same word",
+    "rarer words",
+    "unknown words",
+    "importance averaged",
+    "text not told",
+]
 rows = {
     name: {
         "what": by_effect[name]["what"],
@@ -1272,7 +1286,11 @@ for corpus_name, ending in endings.items():
         for change, label in labels.items():
             row = changes[change]
             mean = row.get("difference", row["mean"])
-            form = "{:.2f} [{:.2f}, {:.2f}]" if "near" in label else "{:.3f} [{:.3f}, {:.3f}]"
+            form = (
+                "{:.2f} [{:.2f}, {:.2f}]"
+                if "near" in label
+                else "{:.3f} [{:.3f}, {:.3f}]"
+            )
             cells[label] = form.format(mean, row["low"], row["high"])
 pd.DataFrame(columns)
 

@@ -105,10 +105,10 @@ def place_and_kind(alphas: Sequence[np.ndarray], documents: Sequence[EncodedDocu
     })  # fmt: skip
     first, later = words[words.place == 0].set_index("document"), words[words.place > 0]
     elsewhere = later.groupby("word")["mean"].mean()
-    at_place = later["mean"] - later.groupby("place")["mean"].transform("mean")
     kinds = np.select([later.word == UNK, later.word < len(SPECIALS) + FREQUENT], ["unknown", "frequent"], "other")
-    of_kind = at_place.groupby([later.document, kinds]).mean().unstack()
-    of_kind = of_kind.reindex(first.index, columns=["unknown", "frequent", "other"])
+    later = later.assign(kind=kinds, above=later["mean"] - later.groupby("place")["mean"].transform("mean"))
+    of_kind = later.pivot_table("above", "document", "kind", "mean")
+    of_kind = of_kind.reindex(index=first.index, columns=["unknown", "frequent", "other"])
     return {
         "first word": (first["mean"] - later.groupby("document")["mean"].mean()).to_numpy(),
         "first word, same word": (first["mean"] - first.word.map(elsewhere)).to_numpy(),
