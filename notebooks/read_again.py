@@ -554,7 +554,7 @@ figures.show(shaded_words, caption, **drawn)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** The means lie between 0.59 and 0.70. That is a mean over gates that are mostly open or shut: α has a value for each dimension. The histogram counts these values, in three such models on 1,106 dispatches and in this page's small model.
+**What to see.** The means lie between 0.59 and 0.70. That is a mean over gates that are mostly open or shut: α has a value for each dimension. The histogram counts these values, in two such models on 400 dispatches and in this page's small model.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -566,7 +566,9 @@ of_small = (
 )
 middles = [round(0.05 + 0.1 * i, 2) for i in range(10)]
 shares_of = {
-    "on Reuters, three seeds": by_effect["below 0.1"]["histogram"],
+    f"on Reuters, seeds {by_effect['below 0.1']['seeds']}": by_effect["below 0.1"][
+        "histogram"
+    ],
     "the small model": of_small,
 }
 panel = {

@@ -781,7 +781,7 @@ checks.line(
 r"""
 **What to see in Figure 4.** Each pair of equal trigrams has two dots, and a repeated passage is a line beside the diagonal. On the right trigram blocking has left only the diagonal, as it must. But the rule does not make the summary true, and it also bars what would rightly be said twice.
 
-**Is it what the model has learned, or how it is decoded?** The same weights write the same 50 papers by beam search, by greedy search and by **sampling**: each word is drawn from the model's own distribution $P$, or from $P^{1/\tau}$ with a temperature $\tau$ below 1, which prefers probable words (`python -m companion.studies.repetition trained/mem2mem --dataset pmc-sample`).
+**Is it what the model has learned, or how it is decoded?** The same weights write the same 30 papers by beam search, by greedy search and by **sampling**: each word is drawn from the model's own distribution $P$, or from $P^{1/\tau}$ with a temperature $\tau$ below 1, which prefers probable words (`python -m companion.studies.repetition trained/mem2mem --dataset pmc-sample --documents 30`).
 
 <details><summary>Predict: which summaries repeat most, and do sampled ones repeat more than the authors' abstracts?</summary>
 
@@ -827,10 +827,12 @@ for document, best in zip(
     some, search_split(run.model, some, run.vocabulary, plain_search)
 ):
     one, *others = first_two(best.ids)
-    values += [[
+    befores = (others, [one], [one, one]) if others else ()
+    changed = [
         (log_prob(document, *before, one) - log_prob(document, *before)) / len(one)
-        for before in (others, [one], [one, one])
-    ]] * bool(others)  # fmt: skip
+        for before in befores
+    ]
+    values += [changed] if changed else []
 after_other, after_itself, after_two = np.array(values).T
 change = paired_bootstrap(after_other, after_itself, seed)
 again = paired_bootstrap(after_itself, after_two, seed)
