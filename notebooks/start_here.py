@@ -847,7 +847,7 @@ pd.DataFrame(
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-A sentence that was just written is at most a little more probable than after another sentence, and after two copies it is less probable. So the presence of a sentence explains little of its repetition.
+After itself the sentence is a little more probable, and after two copies it is less probable than after one. So what is already written explains little of the repetition.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}

@@ -44,12 +44,9 @@ def random_sentences(sentences: Sequence[str], count: int, random: np.random.Gen
 
 
 def lexrank(
-    sentences: Sequence[str],
-    words: int,
-    threshold: float | None = 0.1,
-    damping: float = 0.85,
+    sentences: Sequence[str], words: int, threshold: float | None = 0.1, damping: float = 0.85,
     all_letters: bool | None = None,
-) -> list[str]:
+) -> list[str]:  # fmt: skip
     """Choose the most central sentences, in document order, until there are `words` (Erkan and Radev 2004).
 
     Two sentences are connected when the cosine of their tf-idf vectors, a sentence counting as a document, reaches
