@@ -38,11 +38,13 @@ import time
 import numpy as np
 import pandas as pd
 import torch
+from IPython.display import Markdown
 
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.documents import Document
 from lib.data.prepared import TextEncoder
 from lib.data.vocabulary import BOS, EOS, UNK, Vocabulary
+from companion.claims.text import claims_table
 from companion.studies.hidden_words import nearest
 from companion.studies.word_dependence import interaction, reach
 from lib.layers.recurrent import GatedGRU, gru_scan
@@ -1365,7 +1367,7 @@ r"""
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-# CLAIMS TABLE read_again
+Markdown(claims_table("read_again", up="../"))  # CLAIMS TABLE read_again
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
