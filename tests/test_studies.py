@@ -2,20 +2,24 @@
 
 import json
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from scipy.stats import spearmanr
 
-from companion.studies import marking, retrain, slides, windows
+from companion.studies import importance, marking, repetition, retrain, slides, windows
 from companion.studies.windows import MEASURES, SentenceLists, copied_from, rank_of
 from companion.studies.word_dependence import embeddings_of, encoder_states, interaction, reach
 from lib.data.batch import EncodedDocument
 from lib.data.documents import Document
 from lib.data.vocabulary import EOS
+from lib.decoding.search import DecodeConfig
+from lib.evaluation.interventions import batch_alone
 from lib.models.read_again import ReadAgain, ReadAgainConfig
 from lib.system.files import trained_folder
-from tests.conftest import RAGGED, double
+from tests.conftest import RAGGED, document, double
 from tests.test_interventions import transformer
 
 # ------------------------------------------------------------------------------------------- papers through windows
@@ -248,3 +252,69 @@ def test_an_interaction_is_the_mixed_second_derivative():
         for k in range(4)
     ]
     assert interaction(model, NINE, 4, 1, 2) == pytest.approx(torch.stack(mixed).abs().max().item(), rel=1e-3)
+
+
+# ------------------------------------------------------------------------------------------ importance and repetition
+
+
+def test_the_place_of_a_word_and_its_kind_are_set_apart():
+    """Word 60 is rare, 5 frequent, 1 unknown. The first place takes 0.2 from any word, a rare word has 0.1 more."""
+    texts = [[60, 5, 1, 5], [5, 60, 5, 1], [1, 5, 60, 60]]
+    documents = [document([text], [EOS]) for text in texts]
+    places = np.array([-0.2, 0.05, 0.0, 0.0])
+    alphas = [(0.5 + places + 0.1 * (np.array(text) == 60))[:, None] * np.ones(3) for text in texts]
+    found = importance.place_and_kind(alphas, documents)
+    assert found["first word"][1] == pytest.approx(0.3 - (0.65 + 0.5 + 0.5) / 3)
+    elsewhere = [(0.6 + 0.6 + 0.65) / 3, (0.55 + 0.55 + 0.5 + 0.5) / 4, (0.5 + 0.5) / 2]
+    assert found["first word, same word"] == pytest.approx(
+        [0.4 - elsewhere[0], 0.3 - elsewhere[1], 0.3 - elsewhere[2]]
+    )
+    of_places = [np.mean([alpha[i, 0] for alpha in alphas]) for i in range(4)]
+    third = alphas[2][:, 0] - of_places
+    assert found["rarer words"][1] == pytest.approx(alphas[1][1, 0] - of_places[1] - (alphas[1][2, 0] - of_places[2]))
+    assert np.isnan(found["rarer words"][0]), "the first text has its only rare word at the first place"
+    assert found["rarer words"][2] == pytest.approx(third[2:].mean() - third[1])
+
+
+def test_attention_and_copying_are_compared_word_by_word():
+    model = double(ReadAgain, ReadAgainConfig(12, 12, embedding=4, hidden=5, dropout=0.0))
+    text = document([[4, 5, 6, 7]], [5, 6, EOS])
+    with torch.no_grad():
+        batch = batch_alone(model, text)
+        output, _ = model.decode(batch.target_input, model.encode(batch))
+    beta, k = output.attention[0].numpy(), output.copy[0].numpy()
+    ranks = [spearmanr(beta[t], k[t]).statistic for t in range(3)]
+    others = [spearmanr(beta[t], k[(t + 1) % 3]).statistic for t in range(3)]
+    differ = 100 * (beta.argmax(1) != k.argmax(1)).mean()
+    expected = [differ, np.mean(ranks), np.mean(others)]
+    assert importance.attention_and_copying(model, text) == pytest.approx(expected)
+
+
+def test_effects_of_seeds_are_means_of_their_documents():
+    settings = {"encoder": "read-again gru", "importance": "sigmoid", "embedding": 4, "hidden": 5, "dropout": 0.0}
+    model = double(ReadAgain, ReadAgainConfig(12, 12, **settings))
+    runs = [SimpleNamespace(model=model, config={"train": {"seed": seed}}) for seed in (3, 7)]
+    documents = [document([[4, 5, 6, 7]], [5, 6, EOS]), document([[7, 5, 4]], [5, EOS])]
+    rows = {row["change"]: row for row in importance.effects(runs, documents)}
+    assert {*importance.WHAT} - {*rows} == {"rarer words", "unknown words"}, "there are none"
+    assert all(row["seeds"] == [3, 7] for row in rows.values())
+    alphas = [importance.importance(model, text) for text in documents]
+    assert rows["below 0.1"]["values"] == pytest.approx([100 * (alpha < 0.1).mean() for alpha in alphas], abs=1e-4)
+    assert sum(rows["below 0.1"]["histogram"]) == pytest.approx(1)
+
+
+def test_repeated_trigrams_are_counted_for_each_way_of_decoding(monkeypatch):
+    assert repetition.repeated_percent([[1, 2, 3, 1, 2, 3, 4], [1, 2], [1] * 5]).tolist() == [20, 0, 200 / 3]
+    ways = []
+
+    def written(model, documents, vocabulary, way):
+        ways.append(way)
+        return [SimpleNamespace(ids=[1] * 5 if way.sample == 0 else [1, 2, 3]) for _ in documents]
+
+    monkeypatch.setattr(repetition, "search_split", written)
+    text, vocabulary = document([[4, 5]], [4, 5, 6, EOS]), range(9)
+    run = SimpleNamespace(encode=list, decode=DecodeConfig(block_ngrams=3), vocabulary=vocabulary, model=None)
+    rows = {row["change"]: row["mean"] for row in repetition.repetition(run, [text] * 2)}
+    assert rows[repetition.BEAM] == rows["greedy search"] == pytest.approx(200 / 3) == rows.popitem()[1]
+    assert rows["references"] == rows[repetition.SAMPLED] == 0 and not any(way.block_ngrams for way in ways)
+    assert [way.temperature for way in ways if way.sample == 9] == list(repetition.TEMPERATURES)

@@ -140,7 +140,7 @@ class _Loop:
         self.record = run_config(recipe, model, corpus, config)
         self.vocab_size = len(corpus.vocabulary)
         lengths, limits = corpus["train"].source_lengths, {"tokens": config.batch_tokens, "least": process.world}
-        self.sampler = BucketSampler(lengths, config.batch_size, config.seed, **limits)
+        self.sampler = BucketSampler(lengths, config.batch_size, config.seed, config.pool, **limits)
         self.steps_an_epoch = self.sampler.batches_in(1)
         self.total = config.steps or self.sampler.batches_in(config.epochs)
         self.validate_every = config.validate_every or self.steps_an_epoch
