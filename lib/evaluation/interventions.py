@@ -7,9 +7,9 @@
 A picture of weights shows what a model attends to; a change shows what the part does to the text that it writes.
 
 On which units of a text (sentences or paragraphs) a summary rests is measured in three ways (`MEASURES`). Attention
-is where a model looks. Erasure is what the log-probability of the summary loses when the unit's words are [UNK]. Gradient times
-input says how much the log-probability moves when a word's embedding does. Where the three rank units differently, a
-picture of attention does not explain the summary.
+is where a model looks. Erasure is what the log-probability of the summary loses when [UNK] replaces the words of the
+unit. Gradient times input says how much the log-probability moves when a word's embedding does. Where the three rank
+units differently, a picture of attention does not explain the summary.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,0 +1,109 @@
+"""Compare the extract of a memory's heads with other extracts that are as long, and with chance.
+
+    python -m companion.studies.extracts trained/mem2mem --dataset sumpubmed pmc-sample --output extracts.json
+    python -m companion.studies.extracts trained/mem2mem --dataset sumpubmed --reading small --output chance.json
+
+R-1 rewards an extract that is as long as the reference, so extracts are compared at equal length. Sentences are taken
+in a random order, or in LexRank's, until the extract is about as long as that of the heads. --reading measures only
+chance, on the text that another preset reads; no run of that preset is needed.
+"""
+
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import lib
+from companion.stored import effect_row
+from lib.data.corpora import load_corpus, unseen
+from lib.data.documents import Document
+from lib.decoding.run import Run
+from lib.decoding.search import choose_sentences, source_sentences
+from lib.evaluation.baselines import by_centrality, counted_in, lead, random_sentences
+from lib.evaluation.rouge import count_words, rouge
+from lib.papers import resolve
+from lib.system.command_line import command_parser, plain_errors
+from lib.system.files import write_json
+
+DRAWS = 10
+SENTENCES = (7, 8, 9, 10)  # at random
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = command_parser("companion.studies.extracts", __doc__)
+    parser.add_argument("run", type=Path, help="the folder of a run of Mem2Mem")
+    parser.add_argument("--dataset", nargs="+", required=True, help="corpora; their test documents are read")
+    parser.add_argument("--documents", type=int, default=200, help="the first so many (200)")
+    parser.add_argument("--reading", default="", help="a preset of Mem2Mem: read as it does, without heads")
+    parser.add_argument("--output", type=Path, required=True, help="a JSON file for the numbers")
+    args = parser.parse_args(arguments)
+    with plain_errors():
+        run, effects = lib.load(args.run), []
+        for dataset in args.dataset:
+            documents = unseen(load_corpus(dataset), "test", [run.config["corpus"]], args.documents)
+            rows = compare(run, documents, args.reading)
+            effects += [row | {"name": f"{Path(dataset).name}: {row['name']}"} for row in rows]
+        command = shlex.join(["python", "-m", "companion.studies.extracts", *(arguments or sys.argv[1:])])
+        about = {"command": command, "run": str(args.run), "reading": args.reading or run.config["preset"]}
+        write_json(args.output, {**about, "draws": DRAWS, "effects": effects})
+
+
+def compare(run: Run, documents: Sequence[Document], reading: str = "") -> Iterator[dict]:
+    """R-1 of each extract of the documents, and differences between extracts that are as long."""
+    encoder = replace(run.encoder, options=resolve("mem2mem", reading).options) if reading else run.encoder
+    encoded = encoder.encode(documents)
+    read = [source_sentences(document, run.vocabulary) for document in encoded]
+    whole = [document.sentences for document in documents]
+    systems = {"first ten sentences": [[lead(sentences, 10) for sentences in whole]], "all that is read": [read]}
+    for count in SENTENCES:
+        systems[f"{count} at random"] = [
+            [random_sentences(sentences, count, np.random.default_rng(seed)) for sentences in read]
+            for seed in range(DRAWS)
+        ]
+    pairs = [(f"{count} at random", "first ten sentences") for count in SENTENCES]
+    if not reading:
+        chosen = choose_sentences(run.model, encoded, run.vocabulary)
+        heads = [[sentences[i] for i in numbers] for sentences, numbers in zip(read, chosen)]
+        letters, words = counted_in(documents), [count_words(extract) for extract in heads]
+        systems["heads"] = [heads]
+        systems["at random, as long"] = [
+            [as_long(s, np.random.default_rng(seed).permutation(len(s)), n) for s, n in zip(read, words)]
+            for seed in range(DRAWS)
+        ]
+        # the next document's heads, where this document has so many sentences; then sentences at random
+        moved = [[i for i in numbers if i < len(s)] for numbers, s in zip([*chosen[1:], chosen[0]], read)]
+        orders = [
+            [*places, *(i for i in np.random.default_rng(0).permutation(len(s)) if i not in places)]
+            for places, s in zip(moved, read)
+        ]
+        systems["places of another text's heads, as long"] = [list(map(as_long, read, orders, words))]
+        for text, sources in (("the text that is read", read), ("the whole paper", whole)):
+            systems[f"LexRank of {text}, as long"] = [
+                [as_long(s, by_centrality(s, all_letters=letters), n) for s, n in zip(sources, words)]
+            ]
+        pairs += [("heads", other) for other in systems if other != "heads"]
+        pairs += [("at random, as long", "first ten sentences")]
+        pairs += [("places of another text's heads, as long", "at random, as long")]
+    seed = [run.config["train"].get("seed", 0)]
+    references, scores = [document.summary for document in documents], {}
+    for name, draws in systems.items():
+        scores[name] = np.mean([rouge(texts, references)[:, 0] for texts in draws], 0)
+        length = float(np.mean([count_words(text) for texts in draws for text in texts]))
+        yield effect_row(name, "R-1", scores[name], seed, words=round(length, 1))
+    for first, second in pairs:
+        yield effect_row(f"{first} - {second}", "R-1", scores[first] - scores[second], seed)
+
+
+def as_long(sentences: list[str], order: Any, words: int) -> list[str]:
+    """Take sentences in an `order` of their numbers until they have about so many words. In document order."""
+    lengths = np.cumsum([count_words([sentences[i]]) for i in order])
+    count = int(np.abs(lengths - words).argmin()) + 1
+    return [sentences[i] for i in sorted(order[:count])]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""A memory that is exchanged when it is handed over, and extracts of equal length."""
+
+import numpy as np
+import pytest
+
+import lib
+from companion.stored import effect_row
+from companion.studies import extracts, lever
+from companion.studies.slots import distance_after, slots_after
+from companion.tasks.memory import MemoryAlone
+from companion.tasks.synthetic import planted_sentences
+from lib.data.batch import make_batch
+from lib.data.corpora import load_corpus, unseen
+from lib.decoding.search import DecodeConfig
+from lib.evaluation.interventions import MEMORY, NOTHING, batch_alone, log_probs, one_memory
+from lib.models.mem2mem import Mem2Mem
+from lib.system.files import trained_folder
+from tests.test_tasks import small_model
+
+DOCUMENTS = planted_sentences(4, seed=0, sentences=5, planted=3, vocab_size=20)  # summaries of 15 words and the end
+
+
+def test_words_are_counted_by_place():
+    model = small_model(Mem2Mem)
+    whole, first, later = lever.by_place(model, DOCUMENTS, NOTHING)
+    batch = make_batch(DOCUMENTS, 20)
+    state = model.encode(batch)
+    words = model.log_prob(model.decode(batch.target_input, state)[0], batch.target, state).detach().numpy()
+    expected = [words.mean(1), words[:, :10].mean(1), words[:, 10:].mean(1)]
+    assert np.allclose([whole, first, later], expected, rtol=0, atol=1e-10)
+
+
+def test_each_position_of_the_lever_costs_what_its_change_costs():
+    models, others = {5: small_model(), 6: small_model(write=False)}, DOCUMENTS[2:]
+    rows = {row["name"]: row for row in lever.costs("toy", models, DOCUMENTS[:2], others)}
+    assert len(rows) == 15 and rows["toy: erased"]["seeds"] == [5, 6]
+    own = log_probs(models[6], DOCUMENTS[:2])
+    for name, change in {"erased": MEMORY["memory erased"], "one for all": one_memory(models[6], others)}.items():
+        expected = float((own - log_probs(models[6], DOCUMENTS[:2], change)).mean())
+        assert rows[f"toy: {name}"]["by seed"][1] == pytest.approx(expected, abs=1e-4) and abs(expected) > 1e-3
+    assert rows["toy: own"]["by seed"][1] == pytest.approx(-own.mean(), abs=1e-4)
+
+
+def test_a_search_writes_with_the_exchanged_memory():
+    model = small_model()
+    decodings = {", greedy": DecodeConfig(beam=1, max_length=9)}
+    found = lever.writes(model, DOCUMENTS[:2], DOCUMENTS[2:], decodings, list)
+    own, other = (lever.writes(model, [document] * 2, DOCUMENTS, decodings, list) for document in DOCUMENTS[:2])
+    assert found["right"] == DOCUMENTS[0].target.tolist() and found["own, greedy"] == own["own, greedy"]
+    assert found["another text's, greedy"] == other["own, greedy"] != own["own, greedy"], "its memory is all it knows"
+
+
+def test_cosines_of_equal_and_of_other_memories():
+    model = small_model(Mem2Mem)
+    alike, *_ = lever.cosines("toy", {0: model}, [DOCUMENTS[0]] * 3)
+    others, *_ = lever.cosines("toy", {0: model}, DOCUMENTS)
+    assert alike["mean"] == pytest.approx(1) and others["mean"] < 0.999
+
+
+def test_two_memories_stay_apart_where_nothing_is_written_and_more_than_the_gates_say_where_it_is():
+    for kind, changes in ((MemoryAlone, {"write": False}), (MemoryAlone, {})):
+        model = small_model(kind, **changes)
+        batch, other = batch_alone(model, DOCUMENTS[0]), model.encode(batch_alone(model, DOCUMENTS[1])).memory
+        distances = distance_after(model, batch, other, (0, 1, 5))
+        if changes:
+            assert distances.tolist() == [1, 1, 1]
+    assert distances[0] == 1 and distances[2] > slots_after(model, batch, (5,))["left"][0]
+
+
+def test_an_effect_has_the_mean_of_its_seeds_for_each_document():
+    row = effect_row("a", "b", [[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]], (0, 4), words=7)
+    assert (row["values"], row["by seed"], row["mean"]) == ([2, 2, 2], [2, 2], 2)
+    assert (row["documents"], row["seeds"], row["words"]) == (3, [0, 4], 7)
+    assert row["low"] < 2 < row["high"]
+
+
+def test_an_extract_is_as_long_as_asked():
+    sentences = ["a b c", "d e f g", "h i"]
+    assert extracts.as_long(sentences, np.array([2, 0, 1]), 4) == ["a b c", "h i"], "five words, not two"
+    assert extracts.as_long(sentences, np.array([2, 1, 0]), 3) == ["h i"]
+    assert extracts.as_long(sentences, np.array([1, 0, 2]), 99) == sentences
+
+
+def test_extracts_are_compared_with_chance():
+    run = lib.load(trained_folder("mem2mem"))
+    documents = unseen(load_corpus("pmc-sample"), "test", [], 2)
+    rows = {row["name"]: row for row in extracts.compare(run, documents)}
+    heads, chance = rows["heads"], rows["at random, as long"]
+    assert (
+        abs(heads["words"] - chance["words"]) < 15
+        and rows["7 at random"]["words"] < rows["all that is read"]["words"]
+    )
+    difference = np.subtract(heads["values"], chance["values"])
+    assert rows["heads - at random, as long"]["values"] == pytest.approx(difference, abs=1e-3)
+    small = {row["name"]: row for row in extracts.compare(run, documents, "small")}
+    assert small["all that is read"]["words"] < rows["all that is read"]["words"] and "heads" not in small
