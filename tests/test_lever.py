@@ -1,5 +1,7 @@
 """A memory that is exchanged when it is handed over, and extracts of equal length."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -11,8 +13,9 @@ from companion.tasks.memory import MemoryAlone
 from companion.tasks.synthetic import planted_sentences
 from lib.data.batch import make_batch
 from lib.data.corpora import load_corpus, unseen
-from lib.decoding.search import DecodeConfig
+from lib.decoding.search import DecodeConfig, source_sentences
 from lib.evaluation.interventions import MEMORY, NOTHING, batch_alone, log_probs, one_memory
+from lib.evaluation.rouge import rouge
 from lib.models.mem2mem import Mem2Mem
 from lib.system.files import trained_folder
 from tests.test_tasks import small_model
@@ -41,13 +44,18 @@ def test_each_position_of_the_lever_costs_what_its_change_costs():
     assert rows["toy: own"]["by seed"][1] == pytest.approx(-own.mean(), abs=1e-4)
 
 
-def test_a_search_writes_with_the_exchanged_memory():
+def test_a_search_reads_the_exchanged_memory(monkeypatch):
+    def search(model, batch, config):
+        return [[SimpleNamespace(ids=model.encode(batch).memory[0].flatten().tolist())]]
+
+    monkeypatch.setattr(lever, "beam_search", search)
     model = small_model()
-    decodings = {", greedy": DecodeConfig(beam=1, max_length=9)}
-    found = lever.writes(model, DOCUMENTS[:2], DOCUMENTS[2:], decodings, list)
-    own, other = (lever.writes(model, [document] * 2, DOCUMENTS, decodings, list) for document in DOCUMENTS[:2])
-    assert found["right"] == DOCUMENTS[0].target.tolist() and found["own, greedy"] == own["own, greedy"]
-    assert found["another text's, greedy"] == other["own, greedy"] != own["own, greedy"], "its memory is all it knows"
+    own, other = (model.encode(batch_alone(model, document)).memory.flatten().tolist() for document in DOCUMENTS[:2])
+    found = lever.writes(model, DOCUMENTS[:2], DOCUMENTS[2:], {"": DecodeConfig()}, list)
+    assert found["right"] == DOCUMENTS[0].target.tolist()
+    assert (found["own"], found["another text's"], set(found["erased"])) == (own, other, {0})
+    assert len({tuple(found[name]) for name in ("own", "random", "one for all")}) == 3
+    assert model.encode(batch_alone(model, DOCUMENTS[0])).memory.flatten().tolist() == own
 
 
 def test_cosines_of_equal_and_of_other_memories():
@@ -84,12 +92,15 @@ def test_an_extract_is_as_long_as_asked():
 def test_extracts_are_compared_with_chance():
     run = lib.load(trained_folder("mem2mem"))
     documents = unseen(load_corpus("pmc-sample"), "test", [], 2)
+    references = [document.summary for document in documents]
     rows = {row["name"]: row for row in extracts.compare(run, documents)}
     heads, chance = rows["heads"], rows["at random, as long"]
     assert (
         abs(heads["words"] - chance["words"]) < 15
         and rows["7 at random"]["words"] < rows["all that is read"]["words"]
     )
+    whole = rouge([source_sentences(document, run.vocabulary) for document in run.encode(documents)], references)
+    assert rows["all that is read"]["values"] == pytest.approx(whole[:, 0], abs=1e-3)
     difference = np.subtract(heads["values"], chance["values"])
     assert rows["heads - at random, as long"]["values"] == pytest.approx(difference, abs=1e-3)
     small = {row["name"]: row for row in extracts.compare(run, documents, "small")}

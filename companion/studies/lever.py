@@ -9,7 +9,6 @@ all texts, which is the mean over other texts. It is pulled in a trained run, an
 file also has cosines between memories, what is left of a memory, where the heads look, and what the models write.
 """
 
-import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -69,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         decodings = {f", {name}": replace(run.decode, block_ngrams=n) for name, n in DECODINGS.items()}
         read = lambda ids: run.vocabulary.text(ids, own[0].unknown)  # noqa: E731
         written["papers"] = writes(run.model, own, others, decodings, read)
-        command = shlex.join(["python", "-m", "companion.studies.lever", *(arguments or sys.argv[1:])])
+        command = " ".join(["python -m companion.studies.lever", *(arguments or sys.argv[1:])])
         about = {"command": command, "corpus": Path(args.dataset).name, "documents": args.documents}
         write_json(args.output, {**about, "effects": effects, "written": written})
 
@@ -128,12 +127,11 @@ def contents(label: str, model: Mem2Mem, documents: Sequence[EncodedDocument]) -
     distance = [
         distance_after(model, batch, other.memory, WORDS) for batch, other in zip(batches, [*states[1:], states[0]])
     ]
-    for name, what, values in (
-        ("left", "product of the write gates, a lower bound of what is left", left),
-        ("distance", "of two texts' memories under the same words, over their first distance", distance),
-    ):
-        for words, of_words in zip(WORDS, np.transpose(values)):
-            yield effect_row(f"{label}: {name} after {words} words", what, of_words)
+    for words, of_gates, of_memories in zip(WORDS, np.transpose(left), np.transpose(distance)):
+        what = "product of the write gates, a lower bound of what is left"
+        yield effect_row(f"{label}: left after {words} words", what, of_gates)
+        what = "distance of two texts' memories under the same words, over their first distance"
+        yield effect_row(f"{label}: distance after {words} words", what, of_memories)
     strongest = [state.write_attention.amax(-1).mean().item() for state in states]
     yield effect_row(f"{label}: strongest sentence", "weight of a head on it", strongest)
 
