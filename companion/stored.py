@@ -67,7 +67,7 @@ def open_store(output: Path | None, what: str, about: Mapping[str, Any]) -> Stor
 def effect_row(name: str, what: str, values: Any, seeds: Sequence[int] = (0,), **more: Any) -> dict[str, Any]:
     """Make an entry of `effects`: the mean of `values` [documents] or [seeds, documents], its interval over documents
     and seeds, and the value of each document (the mean over seeds)."""
-    values = np.atleast_2d(values)
+    values = np.atleast_2d(np.asarray(values, dtype=float))
     found = interval(values)
     return {
         "name": name, "what": what, **more, "mean": found.mean, "low": found.low, "high": found.high,

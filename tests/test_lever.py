@@ -89,6 +89,12 @@ def test_an_extract_is_as_long_as_asked():
     assert extracts.as_long(sentences, np.array([1, 0, 2]), 99) == sentences
 
 
+def test_a_place_is_counted_from_the_nearer_end_of_its_section():
+    sections, others = extracts._sections([["a"] * 4, ["b"] * 3]), extracts._sections([["c"] * 6, ["d"]])
+    found = [extracts._same_place(number, sections, others) for number in range(7)]
+    assert found == [[0], [1], [4], [5], [6], [], [6]]
+
+
 def test_extracts_are_compared_with_chance():
     run = lib.load(trained_folder("mem2mem"))
     documents = unseen(load_corpus("pmc-sample"), "test", [], 2)

@@ -74,13 +74,14 @@ def compare(run: Run, documents: Sequence[Document], reading: str = "") -> Itera
             [as_long(s, np.random.default_rng(seed).permutation(len(s)), n) for s, n in zip(read, words)]
             for seed in range(DRAWS)
         ]
-        # the next document's heads, where this document has so many sentences; then sentences at random
-        moved = [[i for i in numbers if i < len(s)] for numbers, s in zip([*chosen[1:], chosen[0]], read)]
+        sections = [_sections(encoder.options.kept_sections(document)) for document in documents]
         random = np.random.default_rng(0)
-        orders = [
-            sorted(random.permutation(len(sentences)), key=lambda i, places=places: i not in places)
-            for places, sentences in zip(moved, read)
-        ]
+        orders = []
+        for i, own in enumerate(sections):
+            places, following = [], (i + 1) % len(sections)
+            for number in chosen[following]:
+                places += _same_place(number, sections[following], own)
+            orders.append(sorted(random.permutation(len(read[i])), key=lambda n, places=places: n not in places))
         systems["places of another text's heads, as long"] = [list(map(as_long, read, orders, words))]
         for text, sources in (("the text that is read", read), ("the whole paper", whole)):
             systems[f"LexRank of {text}, as long"] = [
@@ -97,6 +98,22 @@ def compare(run: Run, documents: Sequence[Document], reading: str = "") -> Itera
         yield effect_row(name, "R-1", scores[name], seed, words=round(length, 1))
     for first, second in pairs:
         yield effect_row(f"{first} - {second}", "R-1", scores[first] - scores[second], seed)
+
+
+def _sections(sections: Sequence[Sequence]) -> list[np.ndarray]:
+    """Number all sentences: an array for each section."""
+    ends = np.cumsum([len(section) for section in sections])
+    return np.split(np.arange(ends[-1]), ends[:-1])
+
+
+def _same_place(number: int, sections: list[np.ndarray], others: list[np.ndarray]) -> list[int]:
+    """Find the sentence of other sections that is as far from the beginning or the end of the same section, whichever
+    is nearer. None where that section has no such sentence."""
+    for section, other in zip(sections, others):
+        if number in section:
+            begin, end = number - section[0], section[-1] - number
+            return [int(other[begin if begin <= end else -1 - end])] if min(begin, end) < len(other) else []
+    return []
 
 
 def _rouge_1(texts: Sequence[list[str]], references: Sequence[list[str]]) -> np.ndarray:
