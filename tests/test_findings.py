@@ -103,7 +103,9 @@ def mem2mem_lines():
     toys = {"all ways": "toy", "memory alone, gate +3": "memory only, gate that starts by keeping",
             "memory alone, never written": "memory only, never overwritten"}  # fmt: skip
     for row, model in toys.items():
-        costs = [lever[f"{model}: {cell}"](2) for cell in ("own", "another text's", "one for all", "erased", "random")]
+        costs = [
+            lever[f"{model}: {cell}"](2) for cell in ("own", "another text's", "one for all", "erased", "random")
+        ]
         yield line(row, *costs, *(lever[f"{model}: {cosine}"](3) for cosine in cosines))
     extracts, small = effects("mem2mem_extracts"), effects("mem2mem_extracts_small")
     for name in extracts:

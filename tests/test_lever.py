@@ -90,9 +90,8 @@ def test_an_extract_is_as_long_as_asked():
 
 
 def test_a_place_is_counted_from_the_nearer_end_of_its_section():
-    sections, others = extracts._sections([["a"] * 4, ["b"] * 3]), extracts._sections([["c"] * 6, ["d"]])
-    found = [extracts._same_place(number, sections, others) for number in range(7)]
-    assert found == [[0], [1], [4], [5], [6], [], [6]]
+    heads = [(1, 1, 4), (1, 2, 3), (1, 3, 2), (1, 4, 1), (2, 1, 3), (2, 2, 2), (2, 3, 1), (3, 1, 1)]
+    assert extracts.at_places(np.array(heads).T, [6, 1]) == [0, 1, 4, 5, 6, 6], "one section has one sentence"
 
 
 def test_extracts_are_compared_with_chance():

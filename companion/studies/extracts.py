@@ -19,6 +19,7 @@ from rouge_score.rouge_scorer import RougeScorer
 
 import lib
 from companion.stored import effect_row
+from companion.studies.slots import head_places
 from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
 from lib.decoding.run import Run
@@ -74,14 +75,11 @@ def compare(run: Run, documents: Sequence[Document], reading: str = "") -> Itera
             [as_long(s, np.random.default_rng(seed).permutation(len(s)), n) for s, n in zip(read, words)]
             for seed in range(DRAWS)
         ]
-        sections = [_sections(encoder.options.kept_sections(document)) for document in documents]
-        random = np.random.default_rng(0)
-        orders = []
-        for i, own in enumerate(sections):
-            places, following = [], (i + 1) % len(sections)
-            for number in chosen[following]:
-                places += _same_place(number, sections[following], own)
-            orders.append(sorted(random.permutation(len(read[i])), key=lambda n, places=places: n not in places))
+        places = [head_places(run.model, document, encoder) for document in documents]
+        random, orders = np.random.default_rng(0), []
+        for document, sentences, of_heads in zip(documents, read, [*places[1:], places[0]]):
+            moved = at_places(of_heads, [*map(len, encoder.options.kept_sections(document))])
+            orders.append(sorted(random.permutation(len(sentences)), key=lambda i, moved=moved: i not in moved))
         systems["places of another text's heads, as long"] = [list(map(as_long, read, orders, words))]
         for text, sources in (("the text that is read", read), ("the whole paper", whole)):
             systems[f"LexRank of {text}, as long"] = [
@@ -100,20 +98,15 @@ def compare(run: Run, documents: Sequence[Document], reading: str = "") -> Itera
         yield effect_row(f"{first} - {second}", "R-1", scores[first] - scores[second], seed)
 
 
-def _sections(sections: Sequence[Sequence]) -> list[np.ndarray]:
-    """Number all sentences: an array for each section."""
-    ends = np.cumsum([len(section) for section in sections])
-    return np.split(np.arange(ends[-1]), ends[:-1])
-
-
-def _same_place(number: int, sections: list[np.ndarray], others: list[np.ndarray]) -> list[int]:
-    """Find the sentence of other sections that is as far from the beginning or the end of the same section, whichever
-    is nearer. None where that section has no such sentence."""
-    for section, other in zip(sections, others):
-        if number in section:
-            begin, end = number - section[0], section[-1] - number
-            return [int(other[begin if begin <= end else -1 - end])] if min(begin, end) < len(other) else []
-    return []
+def at_places(places: np.ndarray, lengths: Sequence[int]) -> list[int]:
+    """Find the sentences at the places of another document's heads (`head_places`), counted from the nearer end of
+    their section. lengths: of this document's sections."""
+    sections = np.split(np.arange(sum(lengths)), np.cumsum(lengths)[:-1])
+    return [
+        int(sections[section - 1][begin - 1 if begin <= end else -end])
+        for section, begin, end in places.T
+        if section <= len(sections) and min(begin, end) <= len(sections[section - 1])
+    ]
 
 
 def _rouge_1(texts: Sequence[list[str]], references: Sequence[list[str]]) -> np.ndarray:

@@ -6,7 +6,7 @@
 The lever has five positions: a text's own memory, another text's, an erased one, random vectors, and one memory for
 all texts, which is the mean over other texts. It is pulled in a trained run, and in synthetic models
 (`companion.tasks.memory`) in which all paths from the text to the summary are open or the memory is the only one. The
-file also has cosines between memories, what is left of a memory, where the heads look, and what the models write.
+file also has cosines between memories, what is left of a memory, and what the models write.
 """
 
 import sys
@@ -22,7 +22,7 @@ from torch.nn import functional as F
 
 import lib
 from companion.stored import effect_row
-from companion.studies.slots import distance_after, mean_cosine, slots_after, usual_places
+from companion.studies.slots import distance_after, mean_cosine, slots_after
 from companion.tasks.memory import VOCABULARY, MemoryAlone, learn_planted, unseen_documents
 from companion.tasks.synthetic import planted_sentences
 from lib.data.batch import EncodedDocument
@@ -57,14 +57,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             texts, others = unseen_documents(), planted_sentences(200, seed=2, vocab_size=VOCABULARY)
             effects += [*costs(label, models, texts, others), *cosines(label, models, texts)]
             written[label] = writes(models[args.seeds[0]], texts, others, {"": DecodeConfig(max_length=20)}, list)
-        documents = unseen(load_corpus(args.dataset), "test", [run.config["corpus"]], 2 * args.documents)
-        encoded = run.encode(documents)
+        encoded = run.encode(unseen(load_corpus(args.dataset), "test", [run.config["corpus"]], 2 * args.documents))
         own = [document for document in encoded[: args.documents] if len(document.target) > BEGINNING]
         others, models = encoded[args.documents :], {run.config["train"].get("seed", 0): run.model}
         effects += [*costs("papers", models, own, others), *cosines("papers", models, own)]
         effects += contents("papers", run.model, own)
-        places = usual_places(run.model, run.encoder, documents[: args.documents])["papers"].to_numpy()
-        effects.append({"name": "papers: usual place", "what": "share of texts", "mean": places.mean()})
         decodings = {f", {name}": replace(run.decode, block_ngrams=n) for name, n in DECODINGS.items()}
         read = lambda ids: run.vocabulary.text(ids, own[0].unknown)  # noqa: E731
         written["papers"] = writes(run.model, own, others, decodings, read)
@@ -120,7 +117,7 @@ def cosines(label: str, models: Mapping[int, Mem2Mem], documents: Sequence[Encod
 
 @torch.no_grad()
 def contents(label: str, model: Mem2Mem, documents: Sequence[EncodedDocument]) -> Iterator[dict]:
-    """What is left of a memory after words of long references, and the weight of a head on its strongest sentence."""
+    """What is left of a memory after words of long references."""
     batches = [batch_alone(model, document) for document in documents if len(document.target) > WORDS[-1] + 1]
     states = [model.encode(batch) for batch in batches]
     left = [slots_after(model, batch, WORDS)["left"] for batch in batches]
@@ -132,8 +129,6 @@ def contents(label: str, model: Mem2Mem, documents: Sequence[EncodedDocument]) -
         yield effect_row(f"{label}: left after {words} words", what, of_gates)
         what = "distance of two texts' memories under the same words, over their first distance"
         yield effect_row(f"{label}: distance after {words} words", what, of_memories)
-    strongest = [state.write_attention.amax(-1).mean().item() for state in states]
-    yield effect_row(f"{label}: strongest sentence", "weight of a head on it", strongest)
 
 
 def writes(

@@ -54,13 +54,13 @@ def usual_places(model: Any, encoder: TextEncoder, documents: Sequence[Document]
     if not isinstance(model, Mem2Mem) or not model.extracts:
         return pd.DataFrame()
     readings = encoder, replace(encoder, options=replace(encoder.options, whole_sentences=True))
-    as_read, whole = (np.stack([_strongest(model, document, reads) for document in documents]) for reads in readings)
+    as_read, whole = (np.stack([head_places(model, document, reads) for document in documents]) for reads in readings)
     rows = {f"slot {k + 1}": _usual_place(as_read[:, :, k], whole[:, :, k]) for k in range(as_read.shape[2])}
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
 @torch.no_grad()
-def _strongest(model: Mem2Mem, document: Document, encoder: TextEncoder) -> np.ndarray:
+def head_places(model: Mem2Mem, document: Document, encoder: TextEncoder) -> np.ndarray:
     """Of the sentence on which each head is strongest: its section, its place from the section's beginning, and from
     its end, all from 1: [3, r]."""
     ends = np.cumsum([len(section) for section in encoder.options.kept_sections(document)])

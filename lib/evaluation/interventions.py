@@ -156,11 +156,8 @@ def without_unit(document: EncodedDocument, unit: int = 0) -> EncodedDocument:
     if len(document.sentence_lengths) == 1:
         return document
     erased = np.repeat(np.arange(len(document.sentence_lengths)) == unit, document.sentence_lengths)
-    source, own = (
-        ids if ids is None else np.where(erased, UNK, ids).astype(ids.dtype)
-        for ids in (document.source, document.source_ids)
-    )
-    return replace(document, source=source, source_ids=own)
+    ids = {"source": document.source, "source_ids": document.source_ids}
+    return replace(document, **{name: np.where(erased, np.int32(UNK), x) for name, x in ids.items() if x is not None})
 
 
 TEXTS = {
