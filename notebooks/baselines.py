@@ -48,13 +48,19 @@ from torch.nn import functional as F
 
 from lib.data.batch import EncodedDocument, in_vocabulary, make_batch, rows_of
 from lib.data.vocabulary import BOS, UNK
-from lib.models.abs import ABS, ABSConfig
 from lib.models.discourse_aware import DiscourseAware
+from lib.models.headline_baselines import (
+    ABS,
+    RAS,
+    ABSConfig,
+    RASConfig,
+    WordsLVT,
+    WordsLVTConfig,
+)
 from lib.models.hierarchical_transformer import (
     HierarchicalTransformer,
     HierarchicalTransformerConfig,
 )
-from lib.models.ras import RAS, RASConfig
 from lib.models.sentence_extractors import (
     SentenceClassifier,
     SentenceExtractorConfig,
@@ -63,7 +69,6 @@ from lib.models.sentence_extractors import (
 from lib.models.seq2seq import RecurrentConfig, Seq2Seq, Seq2SeqConfig
 from lib.models.t_dmca import TDMCA, CompressedLayer, TDMCAConfig
 from lib.models.tlm import TLM, TLMConfig
-from lib.models.words_lvt import WordsLVT, WordsLVTConfig
 from companion.pages.checks import Checks, gradients
 from companion.pages.diagrams import show_model
 

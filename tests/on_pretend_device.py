@@ -239,7 +239,7 @@ def test_a_run_is_trained_resumed_and_used(optimizer, tmp_path, monkeypatch):
 
     _, (expected,) = run_in("cpu", [4])
     with pretend_device():
-        monkeypatch.setattr(loop, "device_named", lambda name: DEVICE)
+        monkeypatch.setattr(loop.devices, "device_named", lambda name: DEVICE)
         run, (summary,) = run_in("device", [2, 4])
         assert {p.device for p in run.model.parameters()} == {DEVICE}
     ours, theirs = ([m["loss"] for m in read_metrics(tmp_path / name)] for name in ("device", "cpu"))
@@ -268,7 +268,7 @@ def test_a_loss_that_is_not_finite_is_found_before_it_is_used(checks, tmp_path, 
     expected = error_in("cpu")
     assert expected.startswith("step 2, documents ")
     with pretend_device():
-        monkeypatch.setattr(loop, "device_named", lambda name: DEVICE)
+        monkeypatch.setattr(loop.devices, "device_named", lambda name: DEVICE)
         assert error_in("device") == expected
     assert len(updates) == 3, "looked at every three updates"
 

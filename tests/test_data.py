@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lib.data.batch import make_batch
-from lib.data.batching import BucketSampler
+from lib.data.batch import BucketSampler, make_batch
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
 from lib.data.pieces import Pieces

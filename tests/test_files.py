@@ -8,7 +8,7 @@ import pytest
 
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError
-from lib.data.files import read_text_file, texts_of
+from lib.data.files import texts_of
 from lib.data.plain_text import left_out_words, parse_text
 from lib.summarize import read_texts
 from lib.system.errors import InputError
@@ -268,7 +268,7 @@ def test_what_cannot_be_read_is_refused_with_what_to_do(data, message, tmp_path)
     with pytest.raises(InputError, match=message):
         read(data, "my text")
     with pytest.raises(CorpusError, match=f"{tmp_path / 'text'}: ") as error:
-        read_text_file(tmp_path / "text")
+        list(read_texts([tmp_path / "text"]))
     assert "\n" not in str(error.value)
 
 

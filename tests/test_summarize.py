@@ -75,7 +75,7 @@ def test_several_texts_and_a_corpus(run, tmp_path, capsys):
 
 
 def test_records_in_every_kind_of_file(run, tmp_path, capsys, monkeypatch):
-    """What is no text is not read as one: the same records in four files and on standard input."""
+    """What is no text is not read as one: the same records in four files, and on standard input in two forms."""
     lines = "".join(json.dumps({"text": f"We read text {i}. It is long.", "id": i}) + "\n" for i in range(2))
     table = pd.read_json(io.StringIO(lines), lines=True)
     (tmp_path / "a.json").write_text(json.dumps(table.to_dict("records")), encoding="utf-8")
@@ -86,9 +86,10 @@ def test_records_in_every_kind_of_file(run, tmp_path, capsys, monkeypatch):
     for name in ("a.jsonl", "a.json", "a.csv", "a.parquet"):
         main([str(run), str(tmp_path / name), "--json"])
         found.append([json.loads(line) for line in capsys.readouterr().out.splitlines()])
-    monkeypatch.setattr("sys.stdin", stdin("\ufeff" + lines))
-    main([str(run), "--json"])
-    found.append([json.loads(line) for line in capsys.readouterr().out.splitlines()])
+    for given in ("\ufeff" + lines, json.dumps({"papers": table.to_dict("records")}, indent=1)):
+        monkeypatch.setattr("sys.stdin", stdin(given))
+        main([str(run), "--json"])
+        found.append([json.loads(line) for line in capsys.readouterr().out.splitlines()])
     assert [f[1]["name"] for f in found[::4]] == ["a.jsonl, line 2", "standard input, line 2"]
     assert all([r["sentences"] for r in f] == [r["sentences"] for r in found[0]] != [[], []] for f in found)
     monkeypatch.setattr("sys.stdin", stdin(lines + '{"text"'))

@@ -12,8 +12,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
-from lib.data.batch import Batch, EncodedDocument, rows_of
-from lib.data.batching import in_order
+from lib.data.batch import Batch, EncodedDocument, in_order, rows_of
 from lib.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 from lib.layers.pointer import bar_words
 from lib.models.summarizer import Extractor, Summarizer

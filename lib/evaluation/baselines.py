@@ -44,12 +44,9 @@ def random_sentences(sentences: Sequence[str], count: int, random: np.random.Gen
 
 
 def lexrank(
-    sentences: Sequence[str],
-    words: int,
-    threshold: float | None = 0.1,
-    damping: float = 0.85,
+    sentences: Sequence[str], words: int, threshold: float | None = 0.1, damping: float = 0.85,
     all_letters: bool | None = None,
-) -> list[str]:
+) -> list[str]:  # fmt: skip
     """Choose the most central sentences (`by_centrality`), in document order, until there are `words`."""
     if not sentences:
         return []

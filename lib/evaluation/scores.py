@@ -19,18 +19,10 @@ from lib.data.options import Options, words_of
 from lib.data.tokenize import is_word, with_numbers
 from lib.decoding.run import Run
 from lib.decoding.search import DECODINGS, extract, summarize
+from lib.evaluation import rouge
 from lib.evaluation.baselines import counted_in
 from lib.evaluation.bootstrap import Interval, interval
 from lib.evaluation.measures import COPIED, MEASURES, SUPPORT
-from lib.evaluation.rouge import (
-    count_words,
-    distinct,
-    limited_recall,
-    ngram_counts,
-    repeated_ngrams,
-    rouge,
-    rouge_in_one_line,
-)
 from lib.evaluation.support import names_of, source_of, support_counts
 from lib.models.summarizer import Extractor
 from lib.training.devices import ALONE, Process
@@ -39,11 +31,9 @@ ALL_LETTERS = "all letters, without stems"  # what scores and tables note where 
 
 
 def score_systems(
-    systems: Mapping[str, Sequence[list[str]]],
-    documents: Sequence[Document],
-    options: Options | None = None,
+    systems: Mapping[str, Sequence[list[str]]], documents: Sequence[Document], options: Options | None = None,
     words: int | None = None,
-) -> dict[str, dict]:
+) -> dict[str, dict]:  # fmt: skip
     """Compute the scores that a table needs of each system's summaries (lists of sentences), for every document.
 
     An n-gram counts as copied from anywhere in the whole document, in words of `options`; without these in words and
@@ -62,17 +52,17 @@ def score_systems(
     parts = {}
     for name, summaries in systems.items():
         tokens = [_words(summary, options, d.tokenised) for summary, d in zip(summaries, documents)]
-        copied = [ngram_counts(*pair, sizes=[int(n) for n in COPIED]) for pair in zip(tokens, sources)]
+        copied = [rouge.ngram_counts(*pair, sizes=[int(n) for n in COPIED]) for pair in zip(tokens, sources)]
         support = [support_counts(summary, text, names) for summary, text in zip(summaries, texts)]
         # counts are pairs [found, all] of each document
         parts[name] = {
-            "rouge": np.round(rouge(summaries, [d.summary for d in documents]), 3).tolist(),
-            "one line": np.round(rouge_in_one_line(summaries, [d.summary for d in documents]), 3).tolist(),
-            "recall": np.round(limited_recall(summaries, [d.references for d in documents]), 3).tolist(),
+            "rouge": np.round(rouge.rouge(summaries, [d.summary for d in documents]), 3).tolist(),
+            "one line": np.round(rouge.rouge_in_one_line(summaries, [d.summary for d in documents]), 3).tolist(),
+            "recall": np.round(rouge.limited_recall(summaries, [d.references for d in documents]), 3).tolist(),
             "copied": {n: [counts[int(n)] for counts in copied] for n in COPIED},
-            "repeated": [repeated_ngrams(summary) for summary in tokens],
-            "distinct": distinct(tokens),
-            "words": round(float(np.mean([count_words(summary) for summary in summaries])), 1),
+            "repeated": [rouge.repeated_ngrams(summary) for summary in tokens],
+            "distinct": rouge.distinct(tokens),
+            "words": round(float(np.mean([rouge.count_words(summary) for summary in summaries])), 1),
             "support": {kind: [counts[kind] for counts in support] for kind in SUPPORT},
         }
     return parts
@@ -92,14 +82,9 @@ def cut(summary: Sequence[str], words: int, options: Options | None, tokenised: 
 
 
 def score_run(
-    run: Run,
-    documents: Sequence[Document],
-    split_name: str,
-    corpus: str,
-    batch_size: int = 16,
-    numbers: bool = False,
-    process: Process = ALONE,
-) -> tuple[dict, list[list[str]]]:
+    run: Run, documents: Sequence[Document], split_name: str, corpus: str, batch_size: int = 16,
+    numbers: bool = False, process: Process = ALONE,
+) -> tuple[dict, list[list[str]]]:  # fmt: skip
     """Score a trained run on documents with references; return also the summaries that it wrote or chose.
 
     The parts are the run's own decoding ("summaries"), the other of DECODINGS and the references.

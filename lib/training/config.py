@@ -25,9 +25,8 @@ class TrainConfig:
     warmup: Count | None = None  # steps; given, the rate is learning_rate * min(step^-1/2, step * warmup^-3/2)
     cosine: Count | None = None  # steps; given, the rate rises in a line for `warmup` and falls in a cosine to 0
     halve_after: Count | None = None  # epochs; given, the rate is halved after each further epoch
-    anneal: Annotated[float, Field(ge=1)] | None = (
-        None  # the rate is divided by it when the validation loss has risen
-    )
+    # the rate is divided by it when the validation loss has risen
+    anneal: Annotated[float, Field(ge=1)] | None = None
     beta2: BelowOne = 0.999  # Adam's
     epsilon: Positive = 1e-8  # Adam's
     weight_decay: Weight = 0.0  # the L2 term

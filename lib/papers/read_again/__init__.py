@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-from lib.models.abs import ABS
-from lib.models.ras import RAS
+from lib.models.headline_baselines import ABS, RAS, WordsLVT
 from lib.models.read_again import ENCODERS, ReadAgain
-from lib.models.words_lvt import WordsLVT
 from lib.papers.paper import Paper, Variant, at_least, read_presets
 from lib.papers.read_again.headlines import HeadlineOptions
 
