@@ -136,7 +136,7 @@ def hierarchical_lines():
         if found["second"] in ("HT + similarity graph", "HT + discourse graph"):
             yield points(found["R-1"])
     yield points(numbers("hierarchical_table_copying_sumpubmed_medium")["pairs"][0]["R-1"])
-    early = numbers("hierarchical_on_h100")["R-1 after 1,000 steps"]
+    early = {effect["name"]: effect for effect in numbers("hierarchical_on_h100")["effects"]}
     for row in ("HT - HT without global layers", "HT - FT 2600"):
         yield points(early[row]).partition(" ")[2]
     retrained = numbers("retrained_hierarchical_transformer_copying")["results"]
@@ -204,7 +204,7 @@ def test_the_list_of_claims_has_the_numbers_of_the_tables():
     expected = [
         pair("hierarchical_table_short_sumpubmed", "HT without global layers", "HT"),
         pair("hierarchical_table_short_sumpubmed", "FT 300", "HT"),
-        points(numbers("hierarchical_on_h100")["R-1 after 1,000 steps"]["HT - FT 2600"]),
+        points({effect["name"]: effect for effect in numbers("hierarchical_on_h100")["effects"]}["HT - FT 2600"]),
         interval(losses("hierarchical_transformer_copying")["layers cut"]).partition(" ")[2],
         f"twice {percent(task_results('read_twice')['twice, last state']['right'])}",
     ]
