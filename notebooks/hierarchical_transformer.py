@@ -1341,9 +1341,13 @@ r"""
 # 4. The paper's claims, and what we found
 
 Plain beam search is the paper's decoding. The [tables](../docs/papers/hierarchical_transformer.md#tables-2-and-3) have all rows and intervals beside the published ones.
+"""
 
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 # CLAIMS TABLE hierarchical_transformer
 
+# %% [markdown] slideshow={"slide_type": "notes"}
+r"""
 [`papers.md`](../papers.md#hierarchical-transformer) says what the verdicts mean, and which claims were not tested (T-DMCA, WikiSum, people's judgements).
 
 ## Deviations
