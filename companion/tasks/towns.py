@@ -184,10 +184,8 @@ class TownsRow:
     sizes: Mapping[str, Any] = field(default_factory=dict)  # that differ from those of all rows
     reads: Mapping[str, bool] = field(default_factory=dict)  # arguments of `town_document`
     steps: int = STEPS
-    rate: float = 1e-3  # of Adam
 
 
-_LONG = 4 * STEPS
 _NO_GLOBAL = {"local_layers": 4, "global_layers": 0}
 ROWS = {
     "HT": TownsRow(),
@@ -198,10 +196,6 @@ ROWS = {
     "one pooling head": TownsRow({"pooling_heads": 1}, steps=2 * STEPS),
     "graph of towns": TownsRow(reads={"graph": True}),
     "without paragraph positions": TownsRow({"paragraph_positions": False}),
-    "flat, trained longer": TownsRow(_NO_GLOBAL, {"flat": True}, _LONG),
-    "flat, trained longer at 0.0003": TownsRow(_NO_GLOBAL, {"flat": True}, _LONG, 3e-4),
-    "without global layers, trained longer": TownsRow(_NO_GLOBAL, {}, _LONG),
-    "without global layers, trained longer at 0.0003": TownsRow(_NO_GLOBAL, {}, _LONG, 3e-4),
 }
 
 
@@ -236,7 +230,7 @@ def train_towns(row: str, seed: int, steps: int = 0) -> tuple[HierarchicalTransf
                 on_the_way[f"right after {step}"] = facts_written(model, row)["right"]
                 model.train()
 
-    return learn(model, batches(), ROWS[row].rate).eval(), on_the_way
+    return learn(model, batches(), 1e-3).eval(), on_the_way
 
 
 def documents_of(clusters: list[TownCluster], row: str = "HT") -> list[EncodedDocument]:
