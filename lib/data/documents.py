@@ -1,11 +1,11 @@
 """One schema for documents, and what is turned into it: records in the layouts of public corpora."""
 
+import html
 import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from lib.data.characters import clean
-from lib.data.markers import split_summary
 from lib.data.sentences import split_sentences
 from lib.system.errors import InputError
 
@@ -134,6 +134,20 @@ def checked_text(value, key: str) -> str:
     if not isinstance(value, str):
         raise InputError(f"{key!r} must hold text, found {type(value).__name__}")
     return clean(value)
+
+
+# What summarizers put between sentences, such as <n>, <q> and </s>.
+_MARK = re.compile(r"</?(?:n|q|t|s|pad)>", re.IGNORECASE)
+
+
+def split_summary(summary: str | list[str]) -> list[str]:
+    """Split a summary, a text or its sentences, at line ends and marks; HTML's entities become characters."""
+    sentences = []
+    for text in [summary] if isinstance(summary, str) else summary:
+        for part in _MARK.split(text):
+            part = clean(html.unescape(part).replace("\xa0", " "))
+            sentences += split_sentences(part) if isinstance(summary, str) else [part.strip()]
+    return [sentence for sentence in sentences if sentence]
 
 
 def first_key(record: dict, keys: tuple[str, ...]) -> str | None:

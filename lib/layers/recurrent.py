@@ -102,14 +102,9 @@ class GatedGRU(nn.Module):
 
 
 def gru_scan(
-    projected: Tensor,
-    alpha: Tensor | None,
-    start: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    sizes: list[int],
+    projected: Tensor, alpha: Tensor | None, start: Tensor, weight: Tensor, bias: Tensor, sizes: list[int],
     backwards: bool = False,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Compute the recurrence over W words that are in the order of the steps, `sizes` of them at each step.
 
     projected: [W, 3d], W x + b of the words; alpha: [W, d]; start: [n, d]; weight: [3d, d], bias: [3d]. Returns

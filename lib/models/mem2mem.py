@@ -80,8 +80,7 @@ class Mem2Mem(HRED):
         scores = self.compress_heads(torch.tanh(self.compress_hidden(sentences)))  # [B, L, r]
         attention = masked_softmax(scores.transpose(1, 2), mask[:, None])
         # M_E = A H   (5)
-        memory = attention.to(sentences.dtype) @ sentences
-        return attention, memory
+        return attention, attention.to(sentences.dtype) @ sentences
 
     # ------------------------------------------------------------------------------------------------------ decoder
 

@@ -15,8 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import torch
 
-from lib.data.batch import EncodedDocument, rows_of
-from lib.data.batching import in_order
+from lib.data.batch import EncodedDocument, in_order, rows_of
 from lib.data.documents import CorpusError, Document
 from lib.data.options import PieceOptions, beginning, cased, summary_pieces, words_of
 from lib.data.pieces import Pieces
