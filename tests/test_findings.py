@@ -172,11 +172,11 @@ def hierarchical_lines():
     yield pair("hierarchical_table_short_sumpubmed", "HT without global layers", "HT")
     yield pair("hierarchical_table_short_sumpubmed", "FT 300", "HT")
     yield pair("hierarchical_table_short_sumpubmed", "FT 150", "FT 300")
-    for found in numbers("hierarchical_table_short_pmc")["pairs"]:
+    for found in numbers("hierarchical_table_graphs_pmc")["pairs"]:
         if found["second"] in ("HT + similarity graph", "HT + discourse graph"):
             yield points(found["R-1"])
     yield points(numbers("hierarchical_table_copying_sumpubmed_medium")["pairs"][0]["R-1"])
-    early = numbers("hierarchical_on_h100")["R-1 after 1,000 steps"]
+    early = {effect["name"]: effect for effect in numbers("hierarchical_on_h100")["effects"]}
     for row in ("HT - HT without global layers", "HT - FT 2600"):
         yield points(early[row]).partition(" ")[2]
     retrained = numbers("retrained_hierarchical_transformer_copying")["results"]

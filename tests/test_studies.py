@@ -1,6 +1,7 @@
 """Studies: how papers are read through windows, models that learn on after a change, what states depend on."""
 
 import json
+from dataclasses import replace
 from itertools import product
 from types import SimpleNamespace
 
@@ -9,15 +10,17 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
-from companion.studies import importance, marking, repetition, retrain, slides, windows
+from companion.studies import importance, marking, ranking, repetition, retrain, slides, town_marks, windows
 from companion.studies.windows import MEASURES, SentenceLists, copied_from, rank_of
 from companion.studies.word_dependence import embeddings_of, encoder_states, interaction, reach
+from companion.tasks.towns import batch_of, open_towns, unseen_towns
 from lib.data.batch import EncodedDocument
 from lib.data.documents import Document
 from lib.data.vocabulary import EOS
 from lib.decoding.search import DecodeConfig
 from lib.evaluation.interventions import batch_alone
 from lib.models.read_again import ReadAgain, ReadAgainConfig
+from lib.papers import resolve
 from lib.system.files import trained_folder
 from tests.conftest import RAGGED, document, double
 from tests.test_interventions import transformer
@@ -252,6 +255,45 @@ def test_an_interaction_is_the_mixed_second_derivative():
         for k in range(4)
     ]
     assert interaction(model, NINE, 4, 1, 2) == pytest.approx(torch.stack(mixed).abs().max().item(), rel=1e-3)
+
+
+# ----------------------------------------------------------------------------------------------------------- clusters
+
+
+def test_a_ranking_is_measured_by_what_its_best_paragraphs_hold(tmp_path, monkeypatch):
+    records = [
+        {"title": "t", "paragraphs": ["a b c", "d e f", "g h"], "summary": "d e f"},
+        {"title": "d", "paragraphs": ["g h", "d e f", "a b c"], "summary": "a b"},
+    ] * 6
+    for name in ("train", "val", "test"):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    monkeypatch.setattr(ranking, "COUNTS", (1, 3))
+    monkeypatch.setattr(ranking, "SEEDS", (0, 1))
+    small = replace(resolve("hierarchical_transformer", "demo"), documents=None)
+    small = replace(small, options=replace(small.options, vocab_size=40, ranker_steps=2, clones=1.0))
+    monkeypatch.setattr(ranking, "resolve", lambda *_: small)
+    ranking.main(["--dataset", str(tmp_path), "--output", str(tmp_path / "made.json")])
+    made = json.loads((tmp_path / "made.json").read_text("utf-8"))
+    assert made["means"]["as they come"] == {"1": [0], "3": [100]}
+    assert made["means"]["similarity"]["1"] == [0] and made["means"]["by the labels"]["1"] == [100]
+    effect = made["effects"][2]
+    assert effect["change"] == "by the labels - similarity" and effect["values"] == [[100] * 12]
+
+
+def test_marks_of_towns_are_those_of_their_paragraphs():
+    model, clusters = open_towns()["HT"], unseen_towns(3)
+    together = town_marks.context_lengths(model, clusters, 1)
+    alone = torch.cat([town_marks.context_lengths(model, [cluster], 1) for cluster in clusters])
+    assert together == pytest.approx(alone, rel=1e-4)
+    batch, nothing = batch_of(clusters), torch.zeros(3, 13, dtype=torch.bool)
+    words = model.encode(batch).words
+    one = nothing.clone()
+    one[1, 4] = True
+    for rows, changed in ((nothing, nothing), (one, one)):
+        with town_marks.without_context(model, 1, rows):
+            moved = (model.encode(batch).words - words).abs().sum(-1) > 1e-4
+        assert moved.equal(changed.gather(1, batch.sentence_of) & batch.source_mask)
+    assert model.encode(batch).words.equal(words), "the model is as before"
 
 
 # ------------------------------------------------------------------------------------------ importance and repetition

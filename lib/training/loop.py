@@ -96,7 +96,7 @@ def train_in_cache(
 
     make: gives the untrained model. The run is named after all that determines it, this code included.
     """
-    torch.manual_seed(0)
+    torch.manual_seed(config.seed)
     model = make().to(devices.device_named())
     recipe = Recipe(kind)
     name = digest([determining(run_config(recipe, model, corpus, config)), code_of(make)])
