@@ -50,11 +50,10 @@ def open_store(output: Path | None, what: str, about: Mapping[str, Any]) -> Stor
 
     what: a name for the file's content. about: the setting. Raises InputError for a file of something else.
     """
-    if output is None or not output.exists():
-        if output:
-            check_writable(output)
-        return Store(output, dict(about))
-    numbers = read_numbers(output, what, about)
+    if output is None:
+        return Store(None, dict(about))
+    check_writable(output)
+    numbers = read_numbers(output, what, about) if output.exists() else dict(about)
     for name, value in about.items():
         if numbers[name] != value:
             raise InputError(f"{output} is of {name} {numbers[name]}, not {value}: name another file")

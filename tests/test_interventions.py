@@ -242,10 +242,7 @@ def test_attention_is_compared_with_erasure_and_gradient(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("arguments", "reason"),
-    [
-        (["slots permutd"], "did you mean 'slots permuted'"),
-        (["--documents", "1"], "--documents must be at least 2"),
-    ],
+    [(["slots permutd"], "did you mean 'slots permuted'"), (["--documents", "1"], "--documents must be at least 2")],
 )
 def test_wrong_arguments_are_one_line(arguments, reason):
     with pytest.raises(SystemExit, match=reason):

@@ -183,13 +183,7 @@ def test_beam_search(numbers, texts, config, control):
             assert equal(h.score, rank(config, h.log_prob, len(h.ids) + 1))
 
 
-@holds(
-    80,
-    numbers=numbers("normal", "steps"),
-    texts=documents(WORDS, most=3),
-    config=decodings(),
-    control=CONTROL,
-)
+@holds(80, numbers=numbers("normal", "steps"), texts=documents(WORDS, most=3), config=decodings(), control=CONTROL)
 @torch.no_grad()
 def test_greedy_search(numbers, texts, config, control):
     """Greedy search takes a word that is as probable as any at every step, and is beam search of width 1."""
@@ -214,13 +208,7 @@ SAMPLES = st.builds(
 )  # fmt: skip
 
 
-@holds(
-    100,
-    numbers=numbers("normal"),
-    texts=documents(WORDS, most=3),
-    config=SAMPLES,
-    control=CONTROL,
-)
+@holds(100, numbers=numbers("normal"), texts=documents(WORDS, most=3), config=SAMPLES, control=CONTROL)
 @torch.no_grad()
 def test_sampled_words(numbers, texts, config, control):
     """Sampled words are of the most probable ones that may follow; a document's own are the same again, whatever else

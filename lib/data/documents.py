@@ -156,7 +156,7 @@ def split_summary(summary: str | list[str]) -> list[str]:
 
 def report_marks(name: str, summaries: Iterable[str | list[str]]) -> None:
     """Print a line to standard error about marks and entities, if there are any."""
-    texts = [summary if isinstance(summary, str) else " ".join(summary) for summary in summaries]
+    texts = (text for summary in summaries for text in ([summary] if isinstance(summary, str) else summary))
     counts = Counter(found for text in texts for mark in (_MARK, _ENTITY) for found in mark.findall(text))
     if counts:
         found = ", ".join(f"{mark} {count} times" for mark, count in counts.most_common(6))
