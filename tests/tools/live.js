@@ -1,4 +1,4 @@
-// What the tests of live pages run in Node behind the scripts of a page (`tests.tools.live`); BODY is of one test.
+// What the tests of live pages run in Node behind the scripts of a page (`tests.tools.live`); each puts its own code at the end.
 
 const all = generator => { for (;;) { const { value, done } = generator.next(); if (done) return value; } };
 
