@@ -14,6 +14,7 @@ class TrainConfig:
     """The paper's training (appendix A.2), and what it leaves to the machine."""
 
     batch_size: Count = 16  # documents
+    pool: Count = 50  # batches whose documents are sorted by length before they are made; 1: shuffled documents
     batch_tokens: Count | None = None  # at most so many source words in a batch, padding counted in
     # parts in which a batch is computed, shared out among processes; None: as few as the device's memory allows
     accumulate: Count | None = 1

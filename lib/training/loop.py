@@ -78,8 +78,7 @@ def train(
         check_output(output, resume)
         # a second training of this run waits
         lock = nullcontext() if process.rank else FileLock(output / ".lock")
-        precision = devices.float32_products(config.matmul_precision)
-        with lock, precision, devices.attention_of_many_lengths():
+        with lock, devices.float32_products(config.matmul_precision), devices.attention_of_many_lengths():
             process.wait()
             loop.start()
             loop.run()
@@ -96,7 +95,7 @@ def train_in_cache(
 
     make: gives the untrained model. The run is named after all that determines it, this code included.
     """
-    torch.manual_seed(0)
+    torch.manual_seed(config.seed)
     model = make().to(devices.device_named())
     recipe = Recipe(kind)
     name = digest([determining(run_config(recipe, model, corpus, config)), code_of(make)])
@@ -140,7 +139,7 @@ class _Loop:
         self.record = run_config(recipe, model, corpus, config)
         self.vocab_size = len(corpus.vocabulary)
         lengths, limits = corpus["train"].source_lengths, {"tokens": config.batch_tokens, "least": process.world}
-        self.sampler = BucketSampler(lengths, config.batch_size, config.seed, **limits)
+        self.sampler = BucketSampler(lengths, config.batch_size, config.seed, config.pool, **limits)
         self.steps_an_epoch = self.sampler.batches_in(1)
         self.total = config.steps or self.sampler.batches_in(config.epochs)
         self.validate_every = config.validate_every or self.steps_an_epoch
