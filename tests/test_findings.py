@@ -146,7 +146,14 @@ def windowed_lines():
     for name in ("by half - the paper's search", "first window - the paper's search", "equal chunks - by half"):
         yield points(effects[f"{name}, trigram blocking"])
     yield points(effects["equal chunks - by half, plain beam search"])
-    yield numbers("windowed_slides")["by the median, plain beam search"]["R-1"]
+    own = {effect["name"]: effect for effect in numbers("windowed_slides")["effects"]}
+    median = "by the median - the paper's search, plain beam search"
+    for name in (
+        median,
+        median.replace("plain beam search", "trigram blocking"),
+        f"{median}: words from the windows between",
+    ):
+        yield points(own[name])
     for name, row in numbers("windowed_links")["shares"].items():
         yield line(*name.split(", "), row["right"], row["last"])
     cells = ("facts of 6", "first fact", "texts with symbols", "first look, facts", "first look, largest")
