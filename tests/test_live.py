@@ -144,7 +144,8 @@ CASES = {
 OF_TEXTS = [name for name in CASES if name != "pointer"]  # whose pages are of texts
 DECODINGS = [
     {"block_ngrams": 3}, {"block_ngrams": 2, "min_length": 5}, {"beam": 1, "length_penalty": 0.6, "length_offset": 5},
-    {"beam": 3, "min_length": 9, "forbidden": (0, 1, 2, SLIDE)},
+    {"beam": 3, "min_length": 9, "forbidden": (0, 1, 2, SLIDE)}, {"slide": "half"},
+    {"slide": "median", "block_ngrams": 3},
 ]  # fmt: skip
 LETTERS = [f"w{i}" for i in range(VOCAB)]
 TEXT = "w0 w1 thylacine w2 . w1"

@@ -1,6 +1,8 @@
 """Studies: how papers are read through windows, models that learn on after a change, what states depend on."""
 
 import json
+from dataclasses import replace
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,15 +11,17 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
-from companion.studies import importance, repetition, retrain, windows
+from companion.studies import importance, marking, ranking, repetition, retrain, slides, town_marks, windows
 from companion.studies.windows import MEASURES, SentenceLists, copied_from, rank_of
 from companion.studies.word_dependence import embeddings_of, encoder_states, interaction, reach
+from companion.tasks.towns import batch_of, open_towns, unseen_towns
 from lib.data.batch import EncodedDocument
 from lib.data.documents import Document
 from lib.data.vocabulary import EOS
 from lib.decoding.search import DecodeConfig
 from lib.evaluation.interventions import batch_alone
 from lib.models.read_again import ReadAgain, ReadAgainConfig
+from lib.papers import resolve
 from lib.system.files import trained_folder
 from tests.conftest import RAGGED, document, double
 from tests.test_interventions import transformer
@@ -44,6 +48,63 @@ def test_papers_are_read_in_every_part_once(tmp_path, capsys):
     assert {*held["links"]} >= {"word counts", "tf-idf", "first paper", "sums, embeddings of the run"}
     with pytest.raises(SystemExit, match=r"papers\.json is of documents 2, not 3: name another file"):
         windows.main([*arguments, "--documents", "3"])
+
+
+def test_searches_that_decide_first_are_compared_with_the_papers(tmp_path, capsys):
+    output, systems = tmp_path / "slides.json", ["the paper's search, greedy", "by half, greedy", "first window"]
+    options = [WINDOWED, "--dataset", "pmc-sample", "--documents", "2", "--output", str(output), "--systems"]
+    slides.main([*options, "the paper's search"])
+    slides.main([*options, *systems])
+    held = json.loads(output.read_text("utf-8"))
+    effects = {effect["name"]: effect for effect in held["effects"]}
+    half = effects["by half, greedy - the paper's search, trigram blocking"]
+    first, second = (held[f"{name}, trigram blocking"] for name in ("the paper's search", "by half, greedy"))
+    assert half["values"] == pytest.approx(np.subtract(second["values"], first["values"]), abs=1e-3)
+    assert half["mean"] == pytest.approx(np.mean(half["values"]), abs=1e-3)
+    assert first["by window"] != second["by window"] and [len(row) for row in second["by window"]] == [3, 3]
+    assert "first window - the paper's search, plain beam search" in effects
+    shown = held["example"]["the paper's search"]
+    assert all(shown["slide"][place] > shown["word"][place] for place in shown["slides"]), (
+        "it beats every single word"
+    )
+    (first, *_) = held["example"]["by the median"]["slides"]
+    median = held["example"]["by the median"]
+    assert median["product"][first] * (1 - median["slide"][first]) < 0.5 <= median["product"][first]
+
+
+def test_words_by_window():
+    ids = [9, 4, 9, 9, 4, 4, 9, 9, 9]
+    assert slides.words_by_window(ids, 4) == [1, 2, 3] and slides.words_by_window([9, 9], 4) == [2, 0, 0]
+    assert slides.words_by_window([9, 4, 9, 9], 2) == [1, 0, 2] and slides.words_by_window([9], 1) == [1, 0, 0]
+
+
+def test_the_best_path_is_the_best_of_all_that_never_go_back():
+    random, sources = np.random.default_rng(0), np.array([0, 0, 1, 2, 2, 2])
+    for _ in range(20):
+        similar = random.random((4, 6))
+        best = [[similar[i, sources == w].max() for w in range(3)] for i in range(4)]
+        paths = [path for path in product(range(3), repeat=4) if list(path) == sorted(path)]
+        expected = max(paths, key=lambda path: sum(best[i][w] for i, w in enumerate(path)))
+        assert marking.best_path(similar, sources).tolist() == list(expected)
+        linked = sources[similar.argmax(1)]
+        assert (
+            marking.apply_rule("never goes back", similar, sources).tolist() == np.maximum.accumulate(linked).tolist()
+        )
+
+
+def test_marks_of_papers_are_counted(tmp_path, capsys):
+    output = tmp_path / "links.json"
+    marking.main([WINDOWED, "--dataset", "pmc-sample", "--documents", "3", "--output", str(output)])
+    held = json.loads(output.read_text("utf-8"))
+    rows = {name: np.array(row) for name, row in held["counts"].items()}
+    assert set(rows) == {f"{links}, {rule}" for links in marking.LINKS for rule in marking.RULES}
+    assert all((row[:, 0] <= row[:, 1]).all() and (row[:, 2] + row[:, 3] <= row[:, 4]).all() for row in rows.values())
+    last = {name: row[:, 2].sum() for name, row in rows.items()}
+    assert last["random, never goes back"] > last["random, link alone"]
+    effect = next(e for e in held["effects"] if e["name"].startswith("last: random, never goes back - "))
+    total = rows["random, link alone"][:, 4].sum()
+    gained = last["random, never goes back"] - last["random, link alone"]
+    assert effect["mean"] == pytest.approx(100 * gained / total, abs=1e-2)
 
 
 def test_three_sections_in_another_order():
@@ -195,6 +256,45 @@ def test_an_interaction_is_the_mixed_second_derivative():
         for k in range(4)
     ]
     assert interaction(model, NINE, 4, 1, 2) == pytest.approx(torch.stack(mixed).abs().max().item(), rel=1e-3)
+
+
+# ----------------------------------------------------------------------------------------------------------- clusters
+
+
+def test_a_ranking_is_measured_by_what_its_best_paragraphs_hold(tmp_path, monkeypatch):
+    records = [
+        {"title": "t", "paragraphs": ["a b c", "d e f", "g h"], "summary": "d e f"},
+        {"title": "d", "paragraphs": ["g h", "d e f", "a b c"], "summary": "a b"},
+    ] * 6
+    for name in ("train", "val", "test"):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    monkeypatch.setattr(ranking, "COUNTS", (1, 3))
+    monkeypatch.setattr(ranking, "SEEDS", (0, 1))
+    small = replace(resolve("hierarchical_transformer", "demo"), documents=None)
+    small = replace(small, options=replace(small.options, vocab_size=40, ranker_steps=2, clones=1.0))
+    monkeypatch.setattr(ranking, "resolve", lambda *_: small)
+    ranking.main(["--dataset", str(tmp_path), "--output", str(tmp_path / "made.json")])
+    made = json.loads((tmp_path / "made.json").read_text("utf-8"))
+    assert made["means"]["as they come"] == {"1": [0], "3": [100]}
+    assert made["means"]["similarity"]["1"] == [0] and made["means"]["by the labels"]["1"] == [100]
+    effect = made["effects"][2]
+    assert effect["change"] == "by the labels - similarity" and effect["values"] == [[100] * 12]
+
+
+def test_marks_of_towns_are_those_of_their_paragraphs():
+    model, clusters = open_towns()["HT"], unseen_towns(3)
+    together = town_marks.context_lengths(model, clusters, 1)
+    alone = torch.cat([town_marks.context_lengths(model, [cluster], 1) for cluster in clusters])
+    assert together == pytest.approx(alone, rel=1e-4)
+    batch, nothing = batch_of(clusters), torch.zeros(3, 13, dtype=torch.bool)
+    words = model.encode(batch).words
+    one = nothing.clone()
+    one[1, 4] = True
+    for rows, changed in ((nothing, nothing), (one, one)):
+        with town_marks.without_context(model, 1, rows):
+            moved = (model.encode(batch).words - words).abs().sum(-1) > 1e-4
+        assert moved.equal(changed.gather(1, batch.sentence_of) & batch.source_mask)
+    assert model.encode(batch).words.equal(words), "the model is as before"
 
 
 # ------------------------------------------------------------------------------------------ importance and repetition

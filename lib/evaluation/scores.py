@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, repeat
 from pathlib import Path
 
 import numpy as np
@@ -32,18 +32,19 @@ ALL_LETTERS = "all letters, without stems"  # what scores and tables note where 
 
 def score_systems(
     systems: Mapping[str, Sequence[list[str]]], documents: Sequence[Document], options: Options | None = None,
-    words: int | None = None,
+    words: int | Sequence[int] | None = None,
 ) -> dict[str, dict]:  # fmt: skip
     """Compute the scores that a table needs of each system's summaries (lists of sentences), for every document.
 
     An n-gram counts as copied from anywhere in the whole document, in words of `options`; without these in words and
     marks in lower case. What is not in the text is counted by `lib.evaluation.support`.
 
-    words: every summary is cut to so many first; marks do not count.
+    words: every summary is cut to so many first, or to as many as are given for each document; marks do not count.
     """
     if words is not None:
+        lengths = repeat(words) if isinstance(words, int) else words
         systems = {
-            name: [cut(summary, words, options, d.tokenised) for summary, d in zip(summaries, documents)]
+            name: [cut(summary, n, options, d.tokenised) for summary, n, d in zip(summaries, lengths, documents)]
             for name, summaries in systems.items()
         }
     sources = [_words(d.sentences, options, d.tokenised) for d in documents]
@@ -83,7 +84,7 @@ def cut(summary: Sequence[str], words: int, options: Options | None, tokenised: 
 
 def score_run(
     run: Run, documents: Sequence[Document], split_name: str, corpus: str, batch_size: int = 16,
-    numbers: bool = False, process: Process = ALONE,
+    numbers: bool = False, process: Process = ALONE, as_long_as_references: bool = False,
 ) -> tuple[dict, list[list[str]]]:  # fmt: skip
     """Score a trained run on documents with references; return also the summaries that it wrote or chose.
 
@@ -91,6 +92,7 @@ def score_run(
 
     corpus: the name of the documents' corpus. numbers: whether the text's numbers replace # (`with_numbers`).
     process: one of those that share the writing; the first one scores, and the others return no scores.
+    as_long_as_references: whether each summary is cut to the number of words of its reference.
     """
     source = run.model, run.encode(documents), run.vocabulary
     how = {"batch_size": batch_size, "process": process}
@@ -117,8 +119,11 @@ def score_run(
             for name, summaries in systems.items()
         }
     systems["reference"] = [document.summary for document in documents]
-    parts = score_systems(systems, documents, run.options)
-    notes = []
+    lengths = [rouge.count_words(document.summary) for document in documents] if as_long_as_references else None
+    parts = score_systems(systems, documents, run.options, lengths)
+    notes = ["cut at the length of each reference"] * as_long_as_references
+    if run.decode.slide != "as a word":
+        notes.append(f"slides are decided first ({run.decode.slide})")
     if is_extractor:
         parts["extracts"] = parts["summaries"]
     elif run.decode.min_length == run.decode.max_length:

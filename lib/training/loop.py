@@ -78,8 +78,7 @@ def train(
         check_output(output, resume)
         # a second training of this run waits
         lock = nullcontext() if process.rank else FileLock(output / ".lock")
-        precision = devices.float32_products(config.matmul_precision)
-        with lock, precision, devices.attention_of_many_lengths():
+        with lock, devices.float32_products(config.matmul_precision), devices.attention_of_many_lengths():
             process.wait()
             loop.start()
             loop.run()
@@ -96,7 +95,7 @@ def train_in_cache(
 
     make: gives the untrained model. The run is named after all that determines it, this code included.
     """
-    torch.manual_seed(0)
+    torch.manual_seed(config.seed)
     model = make().to(devices.device_named())
     recipe = Recipe(kind)
     name = digest([determining(run_config(recipe, model, corpus, config)), code_of(make)])

@@ -166,7 +166,9 @@ class ClusterOptions(ParagraphOptions):
         return list(choose_rows(wide, scores, self, pieces, documents))
 
 
-def train_ranker(wide: PreparedCorpus, options: ClusterOptions, progress: bool = True) -> ParagraphRanker:
+def train_ranker(
+    wide: PreparedCorpus, options: ClusterOptions, progress: bool = True, seed: int = 0
+) -> ParagraphRanker:
     """Train the ranker of a corpus of whole clusters (`ParagraphOptions`), or load it from the cache.
 
     With Adagrad, as in the paper; batch and duration are not stated there.
@@ -177,6 +179,7 @@ def train_ranker(wide: PreparedCorpus, options: ClusterOptions, progress: bool =
         optimizer="adagrad",
         learning_rate=options.ranker_rate,
         max_norm=None,
+        seed=seed,
         validate_every=max(1, options.ranker_steps // 5),
     )
     return train_in_cache("ranker", lambda: _ranker(wide.encoder, options.ranker_width), wide, config, progress)
