@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from itertools import product
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -335,7 +336,7 @@ def test_attention_and_copying_are_compared_word_by_word():
 def test_effects_of_seeds_are_means_of_their_documents():
     settings = {"encoder": "read-again gru", "importance": "sigmoid", "embedding": 4, "hidden": 5, "dropout": 0.0}
     model = double(ReadAgain, ReadAgainConfig(12, 12, **settings))
-    runs = [SimpleNamespace(model=model, config={"train": {"seed": seed}}) for seed in (3, 7)]
+    runs: Any = [SimpleNamespace(model=model, config={"train": {"seed": seed}}) for seed in (3, 7)]
     documents = [document([[4, 5, 6, 7]], [5, 6, EOS]), document([[7, 5, 4]], [5, EOS])]
     rows = {row["change"]: row for row in importance.effects(runs, documents)}
     assert {*importance.WHAT} - {*rows} == {"rarer words", "unknown words"}, "there are none"
@@ -354,8 +355,8 @@ def test_repeated_trigrams_are_counted_for_each_way_of_decoding(monkeypatch):
         return [SimpleNamespace(ids=[1] * 5 if way.sample == 0 else [1, 2, 3]) for _ in documents]
 
     monkeypatch.setattr(repetition, "search_split", written)
-    text, vocabulary = document([[4, 5]], [4, 5, 6, EOS]), range(9)
-    run = SimpleNamespace(encode=list, decode=DecodeConfig(block_ngrams=3), vocabulary=vocabulary, model=None)
+    text: Any = document([[4, 5]], [4, 5, 6, EOS])
+    run: Any = SimpleNamespace(encode=list, decode=DecodeConfig(block_ngrams=3), vocabulary=range(9), model=None)
     rows = {row["change"]: row["mean"] for row in repetition.repetition(run, [text] * 2)}
     assert rows[repetition.BEAM] == rows["greedy search"] == pytest.approx(200 / 3) == rows.popitem()[1]
     assert rows["references"] == rows[repetition.SAMPLED] == 0 and not any(way.block_ngrams for way in ways)
