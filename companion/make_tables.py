@@ -5,24 +5,26 @@
     python -m companion.make_tables page read_again_table4 --figure read_again_seconds.json --output T.json
     python -m companion.make_tables support --output T.json Mem2Mem=runs/scores/mem2mem/scores.json ...
     python -m companion.make_tables keep T.json          # into figures/, and docs or a card
-    python -m companion.make_tables render               # docs and the cards again, from kept tables
+    python -m companion.make_tables again NAME           # a kept table from its kept scores
+    python -m companion.make_tables render               # the project's texts again, from kept tables and claims
 
 `workflow/Snakefile` makes the runs and the scores (`lib.evaluation.scores`) and calls these. The scores of
 a table are written beside it. Numbers: `companion.results.numbers`; as text: `companion.results.text`; in
-the project's texts: `companion.results.kept`.
+the project's texts: `companion.results.places`.
 """
 
 import shlex
 from argparse import Namespace
 from pathlib import Path
 
-from companion.results.kept import SCORES, keep, read_table_scores, render, write_table_scores
+from companion.results.kept import SCORES, kept_table, read_table_scores, write_table_scores
 from companion.results.numbers import REFERENCES, make_table, page_table, support_table
+from companion.results.places import keep, render
 from companion.results.tables import TABLES
 from companion.results.text import markdown
 from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError, one_of
-from lib.system.files import read_numbers, write_json, write_whole
+from lib.system.files import project_root, read_numbers, write_json, write_whole
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -46,10 +48,12 @@ def main(arguments: list[str] | None = None) -> None:
     keep_command = commands.add_parser("keep", help="put tables into figures/, and docs or a card")
     keep_command.add_argument("tables", nargs="+", type=Path)
     keep_command.add_argument("--size", default="", metavar="NAME", help="kept as TABLE_CORPUS_NAME")
-    commands.add_parser("render", help="write the kept tables into docs and the cards again")
+    again = commands.add_parser("again", help="make kept tables again from their kept scores")
+    again.add_argument("tables", nargs="+", metavar="NAME", help="as in figures/NAME.json")
+    commands.add_parser("render", help="write kept tables and claims into the texts again")
     args = parser.parse_args(arguments)
     with plain_errors():
-        {"table": _table, "page": _page, "support": _support, "keep": _keep, "render": _render}[args.command](args)
+        globals()[f"_{args.command}"](args)
 
 
 def _table(args: Namespace) -> None:
@@ -108,6 +112,17 @@ def _write_table(path: Path, numbers: dict) -> None:
 def _keep(args: Namespace) -> None:
     for path in args.tables:
         print(keep(path, args.size))
+
+
+def _again(args: Namespace) -> None:
+    for name in args.tables:
+        old = kept_table(name)
+        scored = read_table_scores(project_root() / "figures" / "scores" / f"{name}{SCORES}")
+        write_json(
+            project_root() / "figures" / f"{name}.json",
+            make_table(old["table"], scored, old["corpus"], old["preset"], old["command"]),
+        )
+    render()
 
 
 def _render(args: Namespace) -> None:

@@ -15,8 +15,8 @@ from pathlib import Path
 from safetensors.torch import save
 
 import lib
-from companion.results.kept import render
 from companion.results.numbers import table_numbers
+from companion.results.places import render
 from companion.results.tables import TRAINED, Row, Table, TrainedRun
 from companion.results.text import markdown
 from lib.data.corpora import load_corpus, unseen

@@ -54,7 +54,7 @@ from lib.evaluation.baselines import lexrank, oracle
 from companion.pages.figures import interval_bars
 from lib.decoding.search import DECODINGS, summarize
 from lib.evaluation.summaries import write_summaries
-from companion.results.kept import render
+from companion.results.places import render
 from companion.pages.choice import compare_means, sample_text
 from companion.results.tables import TRAINED
 from companion.pages.runs import run_module, unseen_papers

@@ -9,7 +9,7 @@ import pytest
 
 import lib
 from companion import make_tables
-from companion.results import kept as kept_tables
+from companion.results import kept, places
 from companion.results.kept import SCORES, kept_table, read_table_scores
 from companion.results.numbers import make_table, page_table
 from companion.results.tables import PAGE_RESULTS, SHOWN, TABLES, Row, run_arguments, run_name, run_preset, slug
@@ -277,7 +277,10 @@ def test_a_table_from_a_page():
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    monkeypatch.setattr(kept_tables, "project_root", lambda: tmp_path)
+    for module in (kept, places):
+        monkeypatch.setattr(module, "project_root", lambda: tmp_path)
+    monkeypatch.setattr(places, "claims_texts", dict)
+    monkeypatch.setattr(places, "draw_claims", lambda: None)
     (tmp_path / "figures").mkdir()
     (tmp_path / "papers.md").write_text(
         "before\n<!-- table mem2mem_table2_aclsum -->\nold\n<!-- end -->\nafter\n", encoding="utf-8"
@@ -291,11 +294,11 @@ def test_a_table_is_kept(scored, project, capsys):
     made.write_text(json.dumps(table_2(scored)), encoding="utf-8")
     scores.write_bytes(b"scores")
     make_tables.main(["keep", str(made)])
-    kept = project / "figures" / "scores" / "mem2mem_table2_aclsum.scores.json.gz"
-    assert kept.read_bytes() == b"scores"
+    stored = project / "figures" / "scores" / "mem2mem_table2_aclsum.scores.json.gz"
+    assert stored.read_bytes() == b"scores"
     scores.unlink()
     make_tables.main(["keep", str(made)])
-    assert not kept.exists(), "they were of another table"
+    assert not stored.exists(), "they were of another table"
     text = (project / "papers.md").read_text(encoding="utf-8")
     assert text.startswith("before\n<!-- table") and text.endswith("<!-- end -->\nafter\n") and "old" not in text
     assert kept_table("mem2mem_table2_aclsum") == table_2(scored)
@@ -307,13 +310,13 @@ def test_a_table_is_kept(scored, project, capsys):
     assert "mem2mem_table2_aclsum" in capsys.readouterr().out
 
 
-def test_every_kept_table_is_shown_as_it_is():
+def test_kept_tables_and_claims_are_shown_as_they_are():
     """As `python -m companion.make_tables render` writes them."""
-    texts, tables = kept_tables._texts(), kept_tables.kept_tables()
-    for name in tables:
-        assert any(kept_tables._place(name).search(text) for text in texts.values()), name
+    texts, contents = places._texts(), places.place_contents()
+    for name in contents:
+        assert any(places._place(name).search(text) for text in texts.values()), name
     for text in texts.values():
-        assert kept_tables._rendered(text, tables) == text, "run: make figures"
+        assert places._rendered(text, contents) == text, "run: make figures"
 
 
 KEPT_SCORES = {
@@ -338,5 +341,5 @@ def test_the_read_again_page_and_its_kept_table_3_have_the_same_numbers():
 
 
 def test_the_papers_texts_name_every_table_and_figure():
-    text = "".join(text for file, text in kept_tables._texts().items() if file.startswith("docs/papers/"))
+    text = "".join(text for file, text in places._texts().items() if file.startswith("docs/papers/"))
     assert [name for name in (*TABLES, *SHOWN, *PAGE_RESULTS) if f"`{name}`" not in text] == []

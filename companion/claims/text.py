@@ -1,0 +1,125 @@
+"""The claims as tables of the project's texts and pages, and a small picture of each."""
+
+from collections.abc import Mapping
+
+from companion.claims.records import Claim, Effect, Setting, claims_of, effect_of, verdict
+from companion.results.text import markdown_table
+from lib.papers import PAPERS
+from lib.system.files import project_root, write_whole
+
+PICTURES = "figures/claims"
+WIDTH, HEIGHT, MARGIN = 150, 24, 6
+_STYLE = (
+    "<style>.ink{stroke:#333;fill:#333}.paper{fill:#c2410c}.band{fill:#ddd}"
+    "@media(prefers-color-scheme:dark){.ink{stroke:#ddd;fill:#ddd}.paper{fill:#fb923c}.band{fill:#555}}</style>"
+)
+
+
+def claims_texts() -> dict[str, str]:
+    """Write the table of each paper's claims, and README's excerpt: {name of a place in the texts: Markdown}."""
+    names = {f"claims_{paper}": claims_table(paper) for paper in PAPERS}
+    return names | {"claims_readme": readme_table()}
+
+
+def claims_table(paper: str, up: str = "") -> str:
+    """Write the table of a paper's claims. up: the way from the text to the project's folder, as "../"."""
+    head = ("claim", "verdict", "the paper", "here", "", "could have seen", "other settings, controls, notes")
+    return markdown_table(head, (_row(claim, up) for claim in claims_of(paper)))
+
+
+def readme_table() -> str:
+    """Write the claims of README: verdict, the paper's effect and ours."""
+    rows = []
+    for paper, about in PAPERS.items():
+        name = f"[{about.title}](docs/papers/{paper}.md)"
+        for claim in (claim for claim in claims_of(paper) if claim.readme):
+            here = _effect(claim, claim.settings[0]) if claim.settings else ""
+            rows.append((name, claim.claim, verdict(claim), _published(claim), here))
+    return markdown_table(("paper", "claim", "verdict", "the paper", "here"), rows)
+
+
+def _row(claim: Claim, up: str) -> tuple[str, ...]:
+    text = f"{claim.claim} ([{claim.place}]({up}docs/papers/{claim.docs}))"
+    if not claim.settings:
+        return text, verdict(claim), _published(claim), "", "", "", claim.note
+    smallest = effect_of(claim.settings[0]).smallest_seen
+    picture = f"![{_description(claim)}]({up}{PICTURES}/{claim.paper}-{claim.id}.svg)"
+    others = [f"{setting.label}: {_effect(claim, setting)}" for setting in claim.settings[1:]]
+    others += [f"{'left' if c.remains else 'control'}, {c.label}: {_effect(claim, c)}" for c in claim.controls]
+    return (
+        text,
+        verdict(claim),
+        _published(claim),
+        f"{_effect(claim, claim.settings[0])} {claim.unit}, {claim.settings[0].label}",
+        picture,
+        "" if smallest is None else _number(smallest, claim.unit),
+        "; ".join(filter(None, [*others, claim.note])),
+    )
+
+
+def _published(claim: Claim) -> str:
+    if claim.published is not None:
+        return f"{claim.published:+g}"
+    return f"{claim.shows}; {claim.counts:g} counts" if claim.counts is not None else claim.shows
+
+
+def _effect(claim: Claim, setting: Setting) -> str:
+    found = effect_of(setting)
+    mean, low, high = (_number(value, claim.unit, sign="+") for value in (found.mean, found.low, found.high))
+    return mean if low == high else f"{mean} [{low}, {high}]"
+
+
+def _number(value: float, unit: str, sign: str = "") -> str:
+    return f"{value:{sign}.{3 if 'nats' in unit else 2}f}"
+
+
+def _description(claim: Claim) -> str:
+    expected = "" if claim.expected is None else f"{claim.expected:g}"
+    name = "the smallest effect that counts" if claim.published is None else "the paper's effect"
+    return f"{_effect(claim, claim.settings[0])}{expected and f'; {name}: {expected}'}"
+
+
+def pictures() -> Mapping[str, str]:
+    """Draw each claim with a result: {file of the project: SVG}.
+
+    An axis with a line at 0, our interval, the paper's effect (or the smallest that counts) as a diamond, and a grey
+    band of effects that are too small to be seen.
+    """
+    return {
+        f"{PICTURES}/{paper}-{claim.id}.svg": _picture(claim, effect_of(claim.settings[0]))
+        for paper in PAPERS
+        for claim in claims_of(paper)
+        if claim.settings
+    }
+
+
+def _picture(claim: Claim, found: Effect) -> str:
+    smallest, expected = found.smallest_seen or 0, claim.expected
+    values = [0, found.low, found.high, -smallest, smallest, *([] if expected is None else [expected])]
+    left, scale = min(values), (WIDTH - 2 * MARGIN) / ((max(values) - min(values)) or 1)
+    middle = HEIGHT / 2
+
+    def x(value: float) -> str:
+        return f"{MARGIN + (value - left) * scale:.1f}"
+
+    parts = [
+        f'<rect class="band" x="{x(-smallest)}" y="3" width="{2 * smallest * scale:.1f}" height="{HEIGHT - 6}"/>',
+        f'<path class="ink" d="M{x(0)} 1V{HEIGHT - 1}" stroke-dasharray="2 2"/>',
+        f'<path class="ink" d="M{x(found.low)} {middle}H{x(found.high)}" stroke-width="2"/>',
+        f'<circle class="ink" cx="{x(found.mean)}" cy="{middle}" r="3"/>',
+    ]
+    if expected is not None:
+        parts.append(f'<path class="paper" d="M{x(expected)} {middle - 5}l5 5l-5 5l-5-5z"/>')
+    size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
+    title = f"<title>{claim.claim.replace('&', '&amp;').replace('<', '&lt;')}: {_description(claim)}</title>"
+    return f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size}>{title}{_STYLE}{"".join(parts)}</svg>\n'
+
+
+def draw_claims() -> None:
+    """Write the picture of every claim into the project's figures, and remove those of claims that are gone."""
+    drawn = pictures()
+    for old in (project_root() / PICTURES).glob("*.svg"):
+        if old.relative_to(project_root()).as_posix() not in drawn:
+            old.unlink()
+    for file, svg in drawn.items():
+        write_whole(project_root() / file, svg)
