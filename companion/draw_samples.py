@@ -7,8 +7,7 @@
 have the number of the document instead of its title, its text and its reference.
 """
 
-from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +16,8 @@ from typing import Any
 import numpy as np
 
 import lib
-from companion.pages.figures import attention_maps, draw, maximum_attention, shaded_words, use_style
+from companion.command import run_command, split_labels
+from companion.pages.figures import Plot, attention_maps, draw, maximum_attention, shaded_words
 from companion.results.tables import SHOWN
 from lib.data.corpora import check_unpublished, load_corpus, unseen
 from lib.data.documents import Document
@@ -25,7 +25,6 @@ from lib.data.registry import is_private
 from lib.decoding.run import Run, Summary
 from lib.decoding.search import DECODINGS
 from lib.evaluation.baselines import lead
-from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError, one_of, printable
 from lib.system.files import write_json, write_whole
 
@@ -54,10 +53,8 @@ def samples(name: str, runs: dict[str, Run], documents: Sequence[Document], corp
     for number, document in enumerate(documents):
         record = {"number": number + 1, "summaries": {label: texts[number] for label, texts in by_row.items()}}
         if not is_private(corpus):
-            record["id"] = document.id
-            record["title"] = document.title
-            record["text"] = " ".join(document.sentences[:BEGINNING])
-            record["reference"] = " ".join(document.summary)
+            record |= {"id": document.id, "title": document.title}
+            record["text"], record["reference"] = " ".join(document.sentences[:BEGINNING]), " ".join(document.summary)
         shown.append(record)
     return {"samples": name, "title": table.title, "corpus": corpus, "documents": shown}
 
@@ -77,6 +74,9 @@ def samples_text(numbers: dict) -> str:
 
 # ----------------------------------------------------------------------------------------------------- attention
 
+Runs = Mapping[str, Run]
+Drawing = tuple[Plot, dict[str, Any]]
+
 
 def _summaries(run: Run, documents: Sequence[Document], name: str) -> list[Summary]:
     """Summarize documents; raise InputError where the run has no such attention."""
@@ -86,36 +86,30 @@ def _summaries(run: Run, documents: Sequence[Document], name: str) -> list[Summa
     return summaries
 
 
-def _memory(runs: dict[str, Run], documents: Sequence[Document], name: str, columns: str) -> tuple[Any, dict]:
+def draw_memory(runs: Runs, documents: Sequence[Document], name: str, columns: str) -> Drawing:
     """Panels of a memory's weights [r slots, columns] for each run and document."""
     panels = []
     for label, run in runs.items():
         for number, summary in enumerate(_summaries(run, documents, name), 1):
             weights = summary.attention[name]
-            weights = weights.T if name == "slots" else weights
             title = label if len(documents) == 1 else f"{label}, paper {number}"
-            panels.append({"title": title, "weights": weights, "columns": columns})
+            panels.append({"title": title, "weights": weights.T if name == "slots" else weights, "columns": columns})
     top = max(float(panel["weights"].max()) for panel in panels)
     return attention_maps, {"panels": panels, "rows": "slot", "columns": "", "top": top}
 
 
-def _largest(runs: dict[str, Run], documents: Sequence[Document]) -> tuple[Any, dict]:
+def draw_largest(runs: Runs, documents: Sequence[Document]) -> Drawing:
     """The word with the largest weight at each step, of one run and document."""
     (run,) = runs.values()
-    (summary,) = run.summarize(documents[:1], attention=True)
+    (summary,) = _summaries(run, documents[:1], "words")
     weights = summary.attention["words"]  # [T, N]
-    config, words = run.config["model"], weights.shape[1]
-    return maximum_attention, {
-        "places": weights.argmax(1),
-        "weights": weights.max(1),
-        "windows": summary.attention.get("window", np.zeros(len(weights), dtype=int)),
-        "words": words,
-        "window": config["window"] or words,
-        "stride": config["stride"] or 1,
-    }
+    config, (steps, words) = run.config["model"], weights.shape
+    windows = summary.attention.get("window", np.zeros(steps, dtype=int))
+    data = {"places": weights.argmax(1), "weights": weights.max(1), "windows": windows, "words": words}
+    return maximum_attention, {**data, "window": config["window"] or words, "stride": config["stride"] or 1}
 
 
-def _importance(runs: dict[str, Run], documents: Sequence[Document]) -> tuple[Any, dict]:
+def draw_importance(runs: Runs, documents: Sequence[Document]) -> Drawing:
     """The words of texts, as dark as they are important to one run."""
     (run,) = runs.values()
     panels = []
@@ -126,48 +120,46 @@ def _importance(runs: dict[str, Run], documents: Sequence[Document]) -> tuple[An
 
 
 MAPS = {  # by `Shown.attention`: a plot and its numbers
-    "heads": partial(_memory, name="heads", columns="sentence"),  # [r, L]
-    "slots": partial(_memory, name="slots", columns="word of the summary"),  # [T, r]
-    "largest": _largest,
-    "importance": _importance,
+    "heads": partial(draw_memory, name="heads", columns="sentence"),  # [r, L]
+    "slots": partial(draw_memory, name="slots", columns="word of the summary"),  # [T, r]
+    "largest": draw_largest,
+    "importance": draw_importance,
 }
 
 # -------------------------------------------------------------------------------------------------- command line
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = command_parser("companion.draw_samples", __doc__)
-    parser.add_argument("name", help="of the paper's table of samples, or figure of attention")
-    parser.add_argument("runs", nargs="+", metavar="LABEL=FOLDER", help="the run of each row")
-    parser.add_argument("--dataset", required=True)
-    parser.add_argument("--documents", type=int, help="the first so many of the test split")
-    parser.add_argument("--output", required=True, type=Path, help="NAME.json, or NAME.png for a figure")
-    with plain_errors():
-        _show(parser.parse_args(arguments))
+def draw_samples(
+    name: str, runs: tuple[str, ...], /, *, dataset: str, output: Path, documents: int | None = None
+) -> None:
+    """Write samples, or draw a figure.
 
-
-def _show(args: Namespace) -> None:
-    shown = SHOWN[one_of(args.name, SHOWN, "table")]
+    Args:
+        name: of the paper's table of samples, or figure of attention.
+        runs: LABEL=FOLDER, the run of each row.
+        documents: the first so many of the test split.
+        output: NAME.json, or NAME.png for a figure.
+    """
+    shown = SHOWN[one_of(name, SHOWN, "table")]
     if shown.attention == "importance":  # its panels are the texts
-        check_unpublished(args.output.with_suffix(".json"), args.dataset)
-    labels, runs = [row.label for row in shown.rows if row.is_run], {}
-    for pair in args.runs:
-        label, _, folder = pair.partition("=")
-        one_of(label, labels, f"row of {args.name}")
-        runs[label] = lib.load(folder, device="cpu")
-    trained_on = [run.config["corpus"] for run in runs.values()]
-    count = shown.documents if args.documents is None else args.documents
-    documents = unseen(load_corpus(args.dataset), "test", trained_on, count)
+        check_unpublished(output.with_suffix(".json"), dataset)
+    labels = [row.label for row in shown.rows if row.is_run]
+    folders = {one_of(label, labels, f"row of {name}"): folder for label, folder in split_labels(runs)}
+    opened = {label: lib.load(folder, device="cpu") for label, folder in folders.items()}
+    trained_on = [run.config["corpus"] for run in opened.values()]
+    count = shown.documents if documents is None else documents
+    texts = unseen(load_corpus(dataset), "test", trained_on, count)
     if shown.attention:
-        plot, numbers = MAPS[shown.attention](runs, documents)
-        use_style()
-        draw(plot, args.output.stem, args.output.parent, shown.title, **numbers)
+        plot, numbers = MAPS[shown.attention](opened, texts)
+        draw(plot, output.stem, output.parent, shown.title, **numbers)
         return
-    numbers = samples(args.name, runs, documents, Path(args.dataset).name)
-    write_json(args.output, numbers)
-    write_whole(args.output.with_suffix(".md"), samples_text(numbers))
+    numbers = samples(name, opened, texts, Path(dataset).name)
+    write_json(output, numbers)
+    write_whole(output.with_suffix(".md"), samples_text(numbers))
     print(printable(samples_text(numbers)))
 
+
+main = partial(run_command, "companion.draw_samples", __doc__, draw_samples)
 
 if __name__ == "__main__":
     main()

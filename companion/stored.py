@@ -6,6 +6,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from lib.evaluation.bootstrap import interval
 from lib.system.errors import InputError
 from lib.system.files import check_writable, read_numbers, write_json
 
@@ -50,12 +53,23 @@ def open_store(output: Path | None, what: str, about: Mapping[str, Any]) -> Stor
 
     what: a name for the file's content. about: the setting. Raises InputError for a file of something else.
     """
-    if output is None or not output.exists():
-        if output:
-            check_writable(output)
-        return Store(output, dict(about))
-    numbers = read_numbers(output, what, about)
+    if output is None:
+        return Store(None, dict(about))
+    check_writable(output)
+    numbers = read_numbers(output, what, about) if output.exists() else dict(about)
     for name, value in about.items():
         if numbers[name] != value:
             raise InputError(f"{output} is of {name} {numbers[name]}, not {value}: name another file")
     return Store(output, numbers)
+
+
+def effect_row(name: str, what: str, values: Any, seeds: Sequence[int] = (0,), **more: Any) -> dict[str, Any]:
+    """Make an entry of `effects`: the mean of `values` [documents] or [seeds, documents], its interval over documents
+    and seeds, and the value of each document (the mean over seeds)."""
+    values = np.atleast_2d(np.asarray(values, dtype=float))
+    found = interval(values)
+    return {
+        "name": name, "what": what, **more, "mean": found.mean, "low": found.low, "high": found.high,
+        "documents": values.shape[1], "seeds": [*seeds], "by seed": values.mean(1).round(5).tolist(),
+        "values": values.mean(0).round(4).tolist(),
+    }  # fmt: skip

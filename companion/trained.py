@@ -10,11 +10,13 @@ import json
 import shlex
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from safetensors.torch import save
 
 import lib
+from companion.command import run_command
 from companion.results.numbers import table_numbers
 from companion.results.places import render
 from companion.results.tables import TRAINED, Row, Table, TrainedRun
@@ -25,16 +27,19 @@ from lib.decoding.run import Run
 from lib.decoding.search import DECODINGS, summarize
 from lib.evaluation.baselines import counted_in, lexrank
 from lib.evaluation.scores import about, cut, score_systems
-from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import RunError, one_of
 from lib.system.files import trained_folder, write_json, write_whole
 from lib.training.folder import weights_of
 
 
-def keep_run(folder: Path, replace_stored: bool = False) -> Path:
-    """Copy what using a run takes, its weights in 16 bits (float16).
+def keep(folder: Path, /, *, replace: bool = False) -> None:
+    """Store a run under its name: what using it takes, its weights in 16 bits (float16).
 
-    Raises RunError for a run of a model of which none is kept, or, unless `replace_stored`, where one is stored.
+    Raises RunError for a run of a model of which none is kept.
+
+    Args:
+        folder: that lib.train wrote.
+        replace: replace the run that is stored.
     """
     run = lib.load(folder, device="cpu")
     names = {(kept.paper, kept.variant): name for name, kept in TRAINED.items()}
@@ -42,7 +47,7 @@ def keep_run(folder: Path, replace_stored: bool = False) -> Path:
     if model not in names:
         raise RunError(f"{folder}: a run of {', '.join(model)}; the project keeps none of this model")
     to = trained_folder(names[model])
-    if (to / "config.json").exists() and not replace_stored:
+    if (to / "config.json").exists() and not replace:
         raise RunError(f"{to} holds a run already: give --replace to replace it")
     weights = {
         name: (value.half() if value.is_floating_point() else value).contiguous()
@@ -52,13 +57,17 @@ def keep_run(folder: Path, replace_stored: bool = False) -> Path:
     write_json(to / "config.json", {**run.config, "weights": "best"})
     write_whole(to / "metrics.jsonl", "".join(json.dumps(m) + "\n" for m in run.metrics))
     run.encoder.save(to)
-    return to
+    print(to)
 
 
-def score(name: str, dataset: str = "", documents: int | None = None) -> dict:
-    """Make the table of a kept run on test documents of a corpus, by default the one that it was trained on.
+def score(name: str, /, *, dataset: str = "", documents: int | None = None, output: Path | None = None) -> None:
+    """Make the table of a kept run on test documents.
 
-    name: its folder's.
+    Args:
+        name: of its folder.
+        dataset: by default the corpus that it was trained on.
+        documents: the first so many; by default 200.
+        output: by default table.json beside the run.
     """
     kept = TRAINED[one_of(name, TRAINED, "trained run")]
     run = lib.load(trained_folder(name))
@@ -66,17 +75,18 @@ def score(name: str, dataset: str = "", documents: int | None = None) -> dict:
     texts = unseen(load_corpus(corpus), "test", [run.config["corpus"]], documents or kept.documents)
     systems = _systems(kept, run, texts)
     words = kept.words if kept.cut else None
-    scores = {**about(run, corpus, texts, "test"), "parts": score_systems(systems, texts, run.options, words)}
+    scored = {**about(run, corpus, texts, "test"), "parts": score_systems(systems, texts, run.options, words)}
     command = ["python", "-m", "companion.trained", "score", name]
     if dataset:
-        command += ["--dataset", scores["corpus"]]
-    of_systems = {label: [scores] for label in systems}
-    numbers = table_numbers(
-        table_of(kept, systems), of_systems, scores["corpus"], run.config["preset"], shlex.join(command)
-    )
+        command += ["--dataset", scored["corpus"]]
+    about_table = table_of(kept, systems), {label: [scored] for label in systems}, scored["corpus"]
+    numbers = table_numbers(*about_table, run.config["preset"], shlex.join(command))
     for metric in ("R-1", "R-2", "R-Lsum"):
         del numbers["rows"][-1]["scores"][metric]  # of the references against themselves
-    return {"table": "trained", **numbers, "hours": round(run.hours, 2)}
+    numbers = {"table": "trained", **numbers, "hours": round(run.hours, 2)}
+    write_json(output or trained_folder(name) / "table.json", numbers)
+    render()
+    print(markdown(numbers))
 
 
 def table_of(kept: TrainedRun, systems: Iterable[str]) -> Table:
@@ -104,27 +114,7 @@ def _systems(kept: TrainedRun, run: Run, texts: list[Document]) -> dict[str, lis
     return systems
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = command_parser("companion.trained", __doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    keep = commands.add_parser("keep", help="a run, in 16 bits, under its name")
-    keep.add_argument("folder", type=Path, help="that lib.train wrote")
-    keep.add_argument("--replace", action="store_true", help="replace the run that is stored")
-    scored = commands.add_parser("score", help="the table of a kept run")
-    scored.add_argument("name", help="of its folder")
-    scored.add_argument("--dataset", default="", help="by default the corpus that it was trained on")
-    scored.add_argument("--documents", type=int, help="the first so many; by default 200")
-    scored.add_argument("--output", type=Path, help="by default table.json beside the run")
-    args = parser.parse_args(arguments)
-    with plain_errors():
-        if args.command == "keep":
-            print(keep_run(args.folder, args.replace))
-            return
-        numbers = score(args.name, args.dataset, args.documents)
-        write_json(args.output or trained_folder(args.name) / "table.json", numbers)
-        render()
-        print(markdown(numbers))
-
+main = partial(run_command, "companion.trained", __doc__, {"keep": keep, "score": score})
 
 if __name__ == "__main__":
     main()

@@ -55,6 +55,9 @@ def main(arguments: list[str] | None = None) -> None:
     run.add_argument("--min-length", type=int, help="words of a summary, at least; by default as the run has it")
     run.add_argument("--max-length", type=count, help="at most")
     run.add_argument("--beam", type=count, help="width of the search")
+    run.add_argument("--slide", help="how a window slides: 'as a word' (the paper's search), half, median or coin")
+    cut_help = "cut each summary to the words of its reference, as the code of windowed attention does"
+    run.add_argument("--as-long-as-references", action="store_true", help=cut_help)
     run.add_argument("--numbers", action="store_true", help="replace # by the text's numbers (Rush et al. 2015)")
     run.add_argument("--batch-size", type=count, default=16, help="documents that are read and written at once")
     run.add_argument("--device", help="cpu or cuda; by default the GPU where there is one")
@@ -118,7 +121,7 @@ def _run(args: Namespace, output: Path, process: Process) -> dict:
     check_writable(beside)
     check_unpublished(beside, str(corpus))
     run = lib.load(args.folder, device=args.device)
-    changes = {name: getattr(args, name) for name in ("min_length", "max_length", "beam")}
+    changes = {name: getattr(args, name) for name in ("min_length", "max_length", "beam", "slide")}
     decode = replace(run.decode, **{name: value for name, value in changes.items() if value is not None})
     run = replace(run, encoder=replace(run.encoder, options=_scaled(run.options, args.scaled)), decode=decode)
     limits = [n for n in (args.documents, args.limit) if n is not None]
@@ -126,7 +129,8 @@ def _run(args: Namespace, output: Path, process: Process) -> dict:
         limits = [n for n in [run.config["documents"].get(args.split)] if n]  # as many as there were in training
     texts = corpus_for(args.dataset, args.errors, args.test)
     documents = unseen(texts, args.split, [run.config["corpus"]], min(limits, default=None))
-    scores, summaries = score_run(run, documents, args.split, corpus.name, args.batch_size, args.numbers, process)
+    how = args.batch_size, args.numbers, process, args.as_long_as_references
+    scores, summaries = score_run(run, documents, args.split, corpus.name, *how)
     if not process.rank:
         write_summaries(beside, documents, summaries, corpus.name, run)
     return scores

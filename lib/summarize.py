@@ -24,7 +24,7 @@ Several GPUs share the texts, and write what one would:
     torchrun --standalone --nproc-per-node 4 -m lib.summarize runs/arxiv papers.jsonl --json > summaries.jsonl
 """
 
-import codecs
+import io
 import json
 import re
 import sys
@@ -41,9 +41,9 @@ from tqdm import tqdm
 
 import lib
 from lib.data.documents import CorpusError, Document
-from lib.data.files import read_text_file, texts_of
+from lib.data.files import texts_of
 from lib.data.plain_text import left_out_words
-from lib.data.readers import parse_json, reading, records_reader
+from lib.data.readers import json_lines, reading, records_reader
 from lib.decoding.run import Run, Summary
 from lib.decoding.summary_page import ShownDocument, ShownText, write_page
 from lib.evaluation.support import Names, names_of
@@ -137,30 +137,21 @@ def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, str | dict]]:
     """
     if not files:
         with reading("standard input"):
-            data = sys.stdin.buffer.read().removeprefix(codecs.BOM_UTF8)
-            if re.match(rb'\s*\{\s*"', data):
-                lines = enumerate(data.splitlines(), 1)
-                records = ((number, parse_json(line)) for number, line in lines if line.strip())
-                yield from _records("standard input", records)
-            else:
-                yield from _articles("standard input", texts_of(data))
+            data = sys.stdin.buffer.read()
+            is_json = re.match(rb'(?:\xef\xbb\xbf)?\s*\{\s*"', data)
+            yield from _named("standard input", json_lines(io.BytesIO(data)) if is_json else texts_of(data))
     for path in files:
         with reading(path):
-            if read := records_reader(path):
-                yield from _records(path.name, read(path))
-            else:
-                yield from _articles(path.name, read_text_file(path))
+            read = records_reader(path)
+            yield from _named(path.name, read(path) if read else texts_of(path.read_bytes(), str(path)))
 
 
-def _articles(name: str, texts: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield texts with their names: several articles in a file are numbered."""
-    for number, text in enumerate(texts, 1):
-        yield f"{name}, article {number}" if len(texts) > 1 else name, text
-
-
-def _records(name: str, records: Iterable[tuple[int, Any]]) -> Iterator[tuple[str, Any]]:
-    """Yield records, by their lines, with their names."""
-    for number, value in records:
+def _named(name: str, texts: Iterable[tuple[int, Any]] | list[str]) -> Iterator[tuple[str, Any]]:
+    """Yield records by their lines, or texts, of which several are numbered, with their names."""
+    if isinstance(texts, list):
+        yield from ((f"{name}, article {n}" if len(texts) > 1 else name, text) for n, text in enumerate(texts, 1))
+        return
+    for number, value in texts:
         if isinstance(value, ValueError):
             raise CorpusError(f"{name}, line {number}: {value}")
         yield f"{name}, line {number}", value

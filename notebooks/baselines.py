@@ -30,7 +30,7 @@ Three of the four papers have other people's trained systems in their tables; th
 
 Lead, LexRank and the oracle learn nothing: `lib.evaluation.baselines`. ABS+ and TOPIARY, of Read-Again's tables, were not released and need tools or corpora that are not free: of them this project has published numbers only.
 
-The letter of an equation says whose it is: P Ptr-Gen, C Cohan and others, S Subramanian and others, A ABS, D T-DMCA; (19) to (24) go on where Read-Again's end. Symbols are those of the systems' own papers and may mean something else on another page.
+The letter of an equation says whose it is: P Ptr-Gen, C Cohan and others, S Subramanian and others, A ABS, R RAS and words-lvt, D T-DMCA. Symbols are those of the systems' own papers and may mean something else on another page.
 """
 
 # %% tags=["parameters"]
@@ -48,13 +48,19 @@ from torch.nn import functional as F
 
 from lib.data.batch import EncodedDocument, in_vocabulary, make_batch, rows_of
 from lib.data.vocabulary import BOS, UNK
-from lib.models.abs import ABS, ABSConfig
 from lib.models.discourse_aware import DiscourseAware
+from lib.models.headline_baselines import (
+    ABS,
+    RAS,
+    ABSConfig,
+    RASConfig,
+    WordsLVT,
+    WordsLVTConfig,
+)
 from lib.models.hierarchical_transformer import (
     HierarchicalTransformer,
     HierarchicalTransformerConfig,
 )
-from lib.models.ras import RAS, RASConfig
 from lib.models.sentence_extractors import (
     SentenceClassifier,
     SentenceExtractorConfig,
@@ -63,7 +69,6 @@ from lib.models.sentence_extractors import (
 from lib.models.seq2seq import RecurrentConfig, Seq2Seq, Seq2SeqConfig
 from lib.models.t_dmca import TDMCA, CompressedLayer, TDMCAConfig
 from lib.models.tlm import TLM, TLMConfig
-from lib.models.words_lvt import WordsLVT, WordsLVTConfig
 from companion.pages.checks import Checks, gradients
 from companion.pages.diagrams import show_model
 
@@ -292,9 +297,9 @@ r"""
 
 # %% [markdown]
 r"""
-# 3. Sent-CLF and Sent-PTR
+# 3. Sent-CLF and Sent-PTR (a reconstruction)
 
-Two systems that choose sentences, of Subramanian, Li, Pilault and Pal (2020, *On Extractive and Abstractive Neural Document Summarization with Transformer Language Models*, [arXiv:1909.03186](https://arxiv.org/abs/1909.03186)). They learn from labels: for each sentence of the reference, the two sentences that are most like it. The equations and their numbers are ours, written without a copy of that paper at hand; [`docs/papers/mem2mem.md`](../docs/papers/mem2mem.md) says what else is our reading.
+Two systems that choose sentences, of Subramanian, Li, Pilault and Pal (2020, *On Extractive and Abstractive Neural Document Summarization with Transformer Language Models*, [arXiv:1909.03186](https://arxiv.org/abs/1909.03186)). They learn from labels: for each sentence of the reference, the two sentences that are most like it. The equations are a reconstruction: we had no copy of that paper when we wrote them; [`docs/papers/mem2mem.md`](../docs/papers/mem2mem.md) says what else is our reading.
 
 Both make a vector of each sentence $j$ from its pieces, the last states of a bidirectional LSTM, and with another one a state of the sentence in its document:
 
@@ -397,9 +402,9 @@ r"""
 
 # %% [markdown]
 r"""
-# 4. TLM
+# 4. TLM (a reconstruction)
 
-A language model of the same authors with GPT-2's architecture, trained from scratch: no encoder, no cross attention, no copying. A paper is one sequence: its introduction, in the hybrid row the sentences that Sent-PTR has chosen, a symbol, the summary. The rest of the paper follows in windows of its own. Each layer attends to the pieces before, then comes a feed-forward part, both after a normalisation:
+A language model of the same authors with GPT-2's architecture, trained from scratch: no encoder, no cross attention, no copying. A paper is one sequence: its introduction, in the hybrid row the sentences that Sent-PTR has chosen, a symbol, the summary. The rest of the paper follows in windows of its own. The equations are a reconstruction, as in section 3. Each layer attends to the pieces before, then comes a feed-forward part, both after a normalisation:
 
 $$Y=X+\mathrm{Attention}_{\le}\bigl(\mathrm{LN}(X)\bigr)\tag{S6}$$
 
@@ -523,24 +528,24 @@ r"""
 
 # %% [markdown]
 r"""
-# 6. RAS
+# 6. RAS (a reconstruction)
 
 RAS (Chopra, Auli and Rush 2016) keeps the encoder without recurrence and takes a recurrent decoder. A learned embedding $l_i$ of the position is added to each word $x_i$, and a convolution over $q=5$ words makes the aggregate vectors $z_i$:
 
-$$a_i=x_i+l_i,\qquad z_{ik}=\sum_{h=-\lfloor q/2\rfloor}^{\lfloor q/2\rfloor}a_{i+h}\cdot b^k_{\lfloor q/2\rfloor+h},\qquad k=1,\dots,d\tag{19}$$
+$$a_i=x_i+l_i,\qquad z_{ik}=\sum_{h=-\lfloor q/2\rfloor}^{\lfloor q/2\rfloor}a_{i+h}\cdot b^k_{\lfloor q/2\rfloor+h},\qquad k=1,\dots,d\tag{R19}$$
 
 These say only where to look; the context is the weighted mean of the *word* embeddings:
 
-$$\alpha_{t-1,i}=\frac{\exp(z_i\cdot h_{t-1})}{\sum_j\exp(z_j\cdot h_{t-1})},\qquad c_t=\sum_i\alpha_{t-1,i}\,x_i\tag{20}$$
+$$\alpha_{t-1,i}=\frac{\exp(z_i\cdot h_{t-1})}{\sum_j\exp(z_j\cdot h_{t-1})},\qquad c_t=\sum_i\alpha_{t-1,i}\,x_i\tag{R20}$$
 
 The context and the last word make the next state, in Elman's network with a sigmoid and no gates; in the LSTM the gates $i,f,o$ and the proposal $i'$ see the same three vectors:
 
 $$\begin{gathered}h_t=\sigma(W_1y_{t-1}+W_2h_{t-1}+W_3c_t)\\
-\text{or}\quad m_t=f_t\odot m_{t-1}+i_t\odot i'_t,\;\;h_t=o_t\odot m_t\end{gathered}\tag{21}$$
+\text{or}\quad m_t=f_t\odot m_{t-1}+i_t\odot i'_t,\;\;h_t=o_t\odot m_t\end{gathered}\tag{R21}$$
 
-$$P(y_t\mid y_{<t},x)=\mathrm{softmax}(W_4h_t+W_5c_t)\tag{22}$$
+$$P(y_t\mid y_{<t},x)=\mathrm{softmax}(W_4h_t+W_5c_t)\tag{R22}$$
 
-The equations were written without its paper at hand; [`docs/papers/read_again.md`](../docs/papers/read_again.md) says which of them another source confirms.
+The equations are a reconstruction, written without the paper at hand; [`docs/papers/read_again.md`](../docs/papers/read_again.md) says which of them another source confirms.
 """
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
@@ -549,7 +554,7 @@ show_model("ras")
 
 # %%
 def aggregate_vectors(x, model):
-    """(19): words outside the text are zeros."""
+    """(R19): words outside the text are zeros."""
     a = [x_i + model.position_embedding.weight[i] for i, x_i in enumerate(x)]
     b, q, z = model.convolution.weight, model.config.filter_width, []
     for i in range(len(x)):
@@ -567,17 +572,17 @@ def ras(model):
     z, h, m, found = aggregate_vectors(x, model), torch.zeros(d), torch.zeros(d), []
     W_1, W_3, W_2 = model.cell.weight.split(d, 1)
     for word, wanted in zip(inputs, target):
-        c = (z @ h).softmax(0) @ x  # (20)
+        c = (z @ h).softmax(0) @ x  # (R20)
         y = model.target_embedding(as_read(word))
         gates = W_1 @ y + W_2 @ h + W_3 @ c + model.cell.bias
-        h, m = eq21_state(gates, m, model.config.decoder)
-        scores = model.vocabulary(torch.cat([h, c]))  # (22)
+        h, m = eqR21_state(gates, m, model.config.decoder)
+        scores = model.vocabulary(torch.cat([h, c]))  # (R22)
         found.append(scores.log_softmax(0)[as_read(wanted)])
     return torch.stack(found)
 
 
 # %%
-def eq21_state(gates, m, decoder):
+def eqR21_state(gates, m, decoder):
     if decoder == "elman":
         return gates.sigmoid(), m
     i, proposal, f, o = gates.chunk(4)
@@ -587,7 +592,7 @@ def eq21_state(gates, m, decoder):
 
 for decoder in ("elman", "lstm"):
     model = built(RAS, RASConfig(V, V, 12, hidden=4, decoder=decoder))
-    compare(model, ras(model), "(19)-(22)")
+    compare(model, ras(model), "(R19)-(R22)")
 checks.line("Elman's network and the LSTM, word by word:")
 
 # %% [markdown]
@@ -603,9 +608,9 @@ r"""
 
 An ordinary encoder-decoder with attention (Nallapati and others 2016) that uses the *large vocabulary trick* of Jean and others (2015). The vocabulary $Y$ has 69,000 words (200,000 in the second row), but for a batch $B$ only $n=2{,}000$ (5,000) of them are scored: the words of the batch's texts, and the most frequent others.
 
-$$Y_B=\underbrace{\textstyle\bigcup_{x\in B}\{x_1,\dots,x_N\}\cap Y}_{\text{words of the texts}}\;\cup\;\{\text{the most frequent others}\},\;|Y_B|=n\tag{23}$$
+$$Y_B=\underbrace{\textstyle\bigcup_{x\in B}\{x_1,\dots,x_N\}\cap Y}_{\text{words of the texts}}\;\cup\;\{\text{the most frequent others}\},\;|Y_B|=n\tag{R23}$$
 
-$$P(y_t=w)=\frac{\exp(o_w^\top[s_t;c_t]+b_w)}{\sum_{v\in Y_B}\exp(o_v^\top[s_t;c_t]+b_v)},\quad w\in Y_B\tag{24}$$
+$$P(y_t=w)=\frac{\exp(o_w^\top[s_t;c_t]+b_w)}{\sum_{v\in Y_B}\exp(o_v^\top[s_t;c_t]+b_v)},\quad w\in Y_B\tag{R24}$$
 
 A word that is not in $Y_B$ counts as [UNK]. The additive score, first state and output layer are this project's interpretation.
 """
@@ -615,7 +620,7 @@ show_model("words_lvt")
 
 
 # %%
-def eq23_candidates(count):
+def eqR23_candidates(count):
     """Symbols and words of the text, then frequent others: ids are by frequency."""
     chosen = sorted({0, 1, 2, 3} | {word for word in source if word < V})[:count]
     others = [word for word in range(V) if word not in chosen]
@@ -631,7 +636,7 @@ def words_lvt(model, candidates):
         c = torch.stack(e).softmax(0) @ h
         x = torch.cat([model.target_embedding(as_read(word)), c])
         s = model.decoder(x[None], s[None])[0]
-        scores = model.vocabulary(torch.cat([s, c]))[candidates]  # (24)
+        scores = model.vocabulary(torch.cat([s, c]))[candidates]  # (R24)
         place = candidates.index(wanted if wanted in candidates else UNK)
         found.append(scores.log_softmax(0)[place])
     return torch.stack(found)
@@ -639,8 +644,8 @@ def words_lvt(model, candidates):
 
 # %%
 model = built(WordsLVT, WordsLVTConfig(V, V, candidates=11, embedding=3, hidden=4))
-candidates = eq23_candidates(11)
-compare(model, words_lvt(model, candidates), "(23), (24)")
+candidates = eqR23_candidates(11)
+compare(model, words_lvt(model, candidates), "(R23), (R24)")
 checks.line(f"Of 12 words, 11 are scored for this text: {candidates}")
 
 # %% [markdown]

@@ -21,6 +21,7 @@ from companion.pages.parameters import check_parameters  # missing? Clone the pr
 
 check_parameters(globals())
 
+import json
 import math
 import random
 from collections import Counter
@@ -38,7 +39,6 @@ from lib.data.corpora import load_corpus
 from lib.data.vocabulary import BOS, EOS, PAD, Vocabulary
 from lib.evaluation.baselines import lexrank
 from lib.evaluation.bootstrap import interval, paired_bootstrap
-from companion.studies.windows import SentenceLists
 from lib.evaluation.rouge import repeated_ngrams, rouge
 from lib.evaluation.interventions import log_probs
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
@@ -46,7 +46,6 @@ from companion.pages.checks import Checks
 from companion.pages.diagrams import show_model
 from companion.pages.figures import beam_tree, lines, word_maps
 from companion.live.page import LivePointer
-from companion.pages.measured import task_table
 from companion.pages.shown import (
     PageFigures,
     Passages,
@@ -57,8 +56,8 @@ from companion.pages.shown import (
 from companion.pages.steps import decoding_frames, pointer_steps
 from lib.evaluation.scores import cut
 from lib.training.config import TrainConfig
-from lib.decoding.search import DECODINGS, DecodeConfig, beam_search
-from lib.system.files import trained_folder
+from lib.decoding.search import DECODINGS, DecodeConfig, beam_search, search_split
+from lib.system.files import project_root, trained_folder
 from companion.tasks.task import learn
 
 figures = PageFigures(figures_folder())
@@ -86,7 +85,7 @@ Passages([
 r"""
 **What to see.** An **extractive** summary consists of sentences of the text. **Lead** takes the first ones, **LexRank** (Erkan and Radev 2004) the most central ones, those that are similar to many others. Both learn nothing, and what they say is as true as
 the paper. An **abstractive** summary is written word by word. The abstract is one, and so is the summary by Mem2Mem, one of the four papers' models, trained on papers like this one. Its first sentence is copied from the paper, word for word. Its second
-begins as abstracts do and is wrong: it joins the participants and the public repository of the paper, which have nothing to do with each other. **What does not work**: what such a model writes is not reliable, and that holds for all models of these pages.
+begins as abstracts do and is wrong: it joins the participants and the public repository of the paper, which have nothing to do with each other. **What does not work**: one cannot rely on what such a model writes. The other pages show the same kind of mistakes.
 
 Why can such a model copy, what makes it repeat itself, how is a summary scored, and when is one system better than another? This page answers that with a model small enough to look at. This is its picture:
 """
@@ -373,7 +372,7 @@ figures.show(word_maps, caption, "start_attention", panels=[panel], top=1.0)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see in Figure 1.** A row is a step, and sums to 1. For *zebra*, *saw* and *cat* nearly all weight is on one word each, in reverse order. Nobody has told it which word belongs to which. The weight decides: moved to *dog*, it makes the model write *dog* there (the line above; so it is with two other seeds). The rows of *the* and of [EOS] are spread out, and the row of the full stop lies on the two animals that are [UNK].
+**What to see in Figure 1.** A row is a step, and sums to 1. For *zebra*, *saw* and *cat* nearly all weight is on one word each, in reverse order. Nobody has told it which word belongs to which. The weight decides: moved to *dog*, it makes the model write *dog* there (the line above; so it is with two other seeds). The row of the first *the* is spread out; the second *the* and [EOS] have nearly half of their weight on *seen*. The row of the full stop lies on the two animals that are [UNK].
 At *zebra* the plain model looks at the right word and still has to write [UNK]: it knows *where* the word is, but not *which* word it is.
 """
 
@@ -550,28 +549,15 @@ checks.line(f"The loss is the mean of the last row: {losses.mean():.4f}.")
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-Teacher forcing is blamed for **exposure bias**: a model meets its own mistakes for the first time when it is used, and one slip might lead to the next. Does it? A pointer-generator like ours copies three marked sentences out of twelve, and one word that it is fed is wrong. Another one was fed one wrong word in five in training.
-`python -m companion.solve slips` trains both with three seeds; a cell has their mean, with the least and the largest.
-"""
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-task_table("slips", {
-    "nats a word": "nats after the true word",
-    "after a wrong word": "nats after a wrong word",
-    "a phrase fed twice goes on as before": "goes on as before, twice",
-})  # fmt: skip
-
-# %% [markdown] slideshow={"slide_type": "notes"}
-r"""
-**What to see.** In this task it does not. The words after a wrong word lose nothing, and after a phrase that is fed a second time, in the place of another sentence, its old continuation gets 1%. The model keeps its place in its state, and does not take it from the last word. How much exposure bias there is in long summaries, this page cannot tell.
+Teacher forcing has a price that is often named and hard to measure: **exposure bias**. In training the model reads only references, and in use its own words, with its own mistakes. This page does not measure how much that costs.
 
 <details><summary>Only the hierarchical transformer needs it: a learning rate that warms up</summary>
 
-The recurrent models learn with Adam at one rate. Transformers do not start well in this way: their first steps, taken from random weights while Adam's averages are still empty, are too large. Vaswani and others (2017, their equation 3) let the rate rise in proportion to the step for $k_0$ steps of **warm-up**; after that it falls as one over the root of the step:
+The recurrent models learn with Adam at one rate. Transformers with the layer norm after each layer often do not start well in this way; their large gradients near the output at first weights are one explanation (Xiong and others 2020). Vaswani and others (2017, their equation 3) let the rate rise in proportion to the step for $k_0$ steps of **warm-up**; after that it falls as one over the root of the step:
 
 $$\eta_k=\eta\,d^{-1/2}\cdot\min\big(k^{-1/2},\ k\,k_0^{-3/2}\big)\tag{11}$$
 
-with $\eta$ a factor, $k$ the step from 1 on and $d$ the width of the model. The rate is largest at $k=k_0$, and four times as many steps always mean half the rate. Code and papers call it **Noam's rate**, after Noam Shazeer, one of the authors. In `lib`, $\eta\,d^{-1/2}$ is one number, `learning_rate`.
+with $\eta$ a factor, $k$ the step from 1 on and $d$ the width of the model. The rate is largest at $k=k_0$. After that, four times as many steps mean half the rate. Code and papers call it **Noam's rate**, after Noam Shazeer, one of the authors. In `lib`, $\eta\,d^{-1/2}$ is one number, `learning_rate`.
 A run of a few hundred steps with $k_0=8000$ would never leave the beginning of the line, so demos have a $k_0$ of their own.
 
 </details>
@@ -749,7 +735,7 @@ r"""
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
-# 5. Models repeat themselves, and coverage alone does not stop it
+# 5. Why do models repeat themselves?
 
 Mem2Mem summarizes the paper of the first table twice, with the same weights and beams: once by plain beam search, as its paper does, and once with **trigram blocking** (Paulus, Xiong and Socher 2018): no three words in a row are written twice. A word is barred if it would complete a trigram that already stands in the summary (`block_ngrams=3`).
 What is counted is the share of a summary's trigrams that have occurred in it before:
@@ -795,25 +781,58 @@ checks.line(
 r"""
 **What to see in Figure 4.** Each pair of equal trigrams has two dots, and a repeated passage is a line beside the diagonal. On the right trigram blocking has left only the diagonal, as it must. But the rule does not make the summary true, and it also bars what would rightly be said twice.
 
-Does repetition feed itself? The first sentence of a reference is read to the model after itself, and after the second sentence:
+**Is it what the model has learned, or how it is decoded?** The same weights write the same 30 papers by beam search, by greedy search and by **sampling**: each word is drawn from the model's own distribution $P$, or from $P^{1/\tau}$ with a temperature $\tau$ below 1, which prefers probable words (`python -m companion.studies.repetition trained/mem2mem --dataset pmc-sample --documents 30`).
+
+<details><summary>Predict: which summaries repeat most, and do sampled ones repeat more than the authors' abstracts?</summary>
+
+Greedy and beam search repeat most. Words drawn from the model's own distribution repeat no more than the authors do.
+
+</details>
+"""
+
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
+stored = json.loads(
+    (project_root() / "figures" / "repetition_mem2mem.json").read_text("utf-8")
+)
+by_way = {row["change"]: row["text"] for row in stored["changes"]}
+pd.DataFrame({"repeated trigrams, percent": by_way})
+
+# %% [markdown] slideshow={"slide_type": "notes"}
+r"""
+**What to see.** The distribution that the model has learned hardly repeats. Repetition comes with the search for probable words, and grows as the temperature falls (Holtzman and others 2020 found the same for language models). Sampling is no remedy: what it draws from the tail of the distribution is often wrong.
+
+Does repetition also feed itself? The first sentence of the model's own summary is read to it after another sentence of that summary, after itself, and after two copies of itself:
 """
 
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 def log_prob(document, *sentences):
     """log P of sentences as the beginning of a document's summary."""
-    words = np.concatenate(sentences)
+    words = np.concatenate(sentences).astype(np.int32)
     (of_word,) = log_probs(run.model, [replace(document, target=words)])
     return of_word * len(words)
 
 
-values = []
-for document in run.encode(papers[:15]):
-    one, other, *_ = SentenceLists.of(document, lower=True).reference
-    values.append([
+def first_two(ids):
+    """The first two different sentences of a summary, in ids."""
+    ends = [i + 1 for i, word in enumerate(ids) if word == full_stop]
+    parts = [tuple(ids[a:b]) for a, b in zip([0, *ends], ends)]
+    return list(dict.fromkeys(part for part in parts if len(part) > 4))[:2]
+
+
+full_stop, values = run.vocabulary.words.index("."), []
+some = run.encode(papers[:15])
+plain_search = replace(run.decode, block_ngrams=0, min_length=120, max_length=120)
+for document, best in zip(
+    some, search_split(run.model, some, run.vocabulary, plain_search)
+):
+    one, *others = first_two(best.ids)
+    befores = (others, [one], [one, one]) if others else ()
+    changed = [
         (log_prob(document, *before, one) - log_prob(document, *before)) / len(one)
-        for before in ([other], [one], [one, one])
-    ])  # fmt: skip
+        for before in befores
+    ]
+    values += [changed] if changed else []
 after_other, after_itself, after_two = np.array(values).T
 change = paired_bootstrap(after_other, after_itself, seed)
 again = paired_bootstrap(after_itself, after_two, seed)
@@ -823,12 +842,12 @@ differences = {
 }
 pd.DataFrame(
     {name: [x.text(3)] for name, x in differences.items()},
-    ["log P of a word, 15 papers"],
+    [f"log P of a word, {len(values)} papers"],
 )
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-After itself it is more probable, but by 0.06 nats a word only, and after two copies it is less probable than after one. So the mere presence of a sentence explains little of its repetition.
+After itself the sentence is a little more probable, and after two copies it is less probable than after one. So what is already written explains little of the repetition.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -847,7 +866,7 @@ A loss can also ask the model to do so. It counts the attention that goes where 
 
 $$\mathcal L^{(cov)}_t=\sum_{i=1}^N\min\big(\alpha_{ti},\ cov_{ti}\big)\tag{16}$$
 
-At each step this loss lies between 0, when all attention is on new words, and 1, when all of it is on words that had at least as much before. Mem2Mem has (15) without (16), and so has the pointer-generator of this page.
+At each step this loss lies between 0, when all attention is on new words, and 1, when all of it is on words that had at least as much before. In a long summary it says little: once every word has had some attention, coverage exceeds nearly every weight, and the loss is near 1 whatever the attention does. Mem2Mem has (15) without (16), and so has the pointer-generator of this page.
 """
 
 
@@ -862,11 +881,6 @@ def coverage_attention(s, h, W_h, W_s, w_cov, v):
         covs.append(cov)
         cov = cov + alphas[-1]
     return torch.stack(alphas), torch.stack(covs)
-
-
-def overlaps(alpha, cov):
-    """(16) of each step: [T]."""
-    return torch.minimum(alpha, cov).sum(1)
 
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
@@ -896,26 +910,7 @@ r"""
 **What to see in Figure 5.** When the pointer-generator writes *saw*, it attends a second time to the *the* before *zebra*, and for the next *the* it does so a third time. The state of this source word has read *the cat was seen by the* from the left and *zebra* from the right, and so knows of both. **A weight points at a state, not at a word**, and a state knows its surroundings.
 Coverage does not stop the model from looking three times at one place, because nothing is lost by it.
 
-<details><summary>Predict: in the summary that repeats itself, does the attention repeat itself as much as the words do?</summary>
-
-No. The attention of both summaries comes back to where it has been, and equally often.
-
-</details>
-"""
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-rows = {}
-for how, summary in by_decoding.items():
-    seen = torch.from_numpy(summary.attention["words"]).double()  # [words, N]
-    rows[how] = {
-        "repeated trigrams": f"{repeated_share(written[how]):.0%}",
-        "(16), mean of the steps": f"{overlaps(seen, seen.cumsum(0) - seen).mean():.2f}",
-    }
-pd.DataFrame.from_dict(rows, orient="index")
-
-# %% [markdown] slideshow={"slide_type": "notes"}
-r"""
-**What to see.** The table is about Mem2Mem's two summaries; the weights are those by which it copies. By (16), three quarters of the attention of a step goes where attention has been, in both. A third of the trigrams is repeated in the one and none in the other, and the attention does not show it: a summary of 240 symbols has reasons to come back to a place. See, Liu and Manning report that coverage as an input alone, without the loss (16), did not reduce repetition in their model. Mem2Mem has the input, and the left summary in Figure 4 agrees.
+See, Liu and Manning report that coverage as an input, without the loss (16), did not reduce repetition in their model. Mem2Mem has the input, and repeats itself in plain beam search. Whether it would repeat more without it was not measured.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -1086,9 +1081,9 @@ checks.line(
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**What to see.** On the real summary, R-L is 20.3 and R-Lsum is 30.7: taking one for the other is a larger error than most differences between models. The tables of CNN/DailyMail, arXiv and PubMed mean **R-Lsum**; so do the pages here, unless they say R-L. In a table of long summaries an R-L near R-1 is R-Lsum; one far below R-1 is R-L.
+**What to see.** On the real summary, R-L is 20.3 and R-Lsum is 30.7: taking one for the other is a larger error than most differences between models. Most tables of CNN/DailyMail, arXiv and PubMed mean **R-Lsum**, but it depends on the script. The pages here mean R-Lsum, unless they say R-L. In a table of long summaries an R-L near R-1 is R-Lsum; one far below R-1 is R-L.
 
-In the third row the wrong animal saw the other, and still R-1 is 100. ROUGE counts words. It does not judge truth, and it may reward length alone, as section 7 shows.
+In the third row the wrong animal saw the other, and still R-1 is 100. ROUGE counts words. It does not judge truth, and it rewards longer summaries: in section 7, twenty more words of the paper are worth a point.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -1158,7 +1153,7 @@ But comparing two intervals throws away what we know: both systems were scored o
 $$\begin{gathered}\Delta_b=\frac1D\sum_{j=1}^D\big(m'_{i_{bj}}-m_{i_{bj}}\big)\\
 p_{boot}=\min\Big(1,\ 2\,\frac{\#\{\Delta_b\le0\}}B,\ 2\,\frac{\#\{\Delta_b\ge0\}}B\Big)\end{gathered}\tag{22}$$
 
-A difference is called real when its interval excludes 0. When no resample contradicts it, (22) gives 0, and a table shows $p_{boot}<2/B$.
+By convention a difference is called real when its interval excludes 0; of many comparisons some do so by luck, and $p_{boot}$ is a rough p-value. When no resample contradicts it, (22) gives 0, and a table shows $p_{boot}<2/B$.
 """
 
 
@@ -1256,7 +1251,7 @@ r"""
 # 8. What to take home, and where to go
 
 * **A summarizer looks, and copies.** Attention says at which states of the text the next word is; the switch sends a word that no vocabulary has from there into the summary. On made-up texts it makes the difference between 16 and 100 right of 100.
-* **How a model writes is not what it has learned.** The same weights repeat a third of their trigrams in plain beam search and none with trigram blocking; a rule about length can turn a ranking round.
+* **How a model writes is not what it has learned.** The same weights repeat much in plain beam search, hardly at all when words are drawn from their distribution, and never with trigram blocking.
 * **A score is a count of words, and a mean over documents.** R-1 is 100 when the wrong animal saw the other, and twenty more words are worth a point. Compare at one length, on the same documents, paired.
 
 | page | what it adds to this one | take it when |
@@ -1355,7 +1350,7 @@ r"""
 # 10. Exercises
 
 Six functions of at most six lines each. Write one instead of `raise NotImplementedError`, run its cell and then the check below it, which compares your results with the library or with
-something computed in another way. A check says how many cases are right and shows the first wrong one, never the right answer. Hints and solutions are folded. This part needs nothing from
+something computed in another way. A check says how many cases are right and shows the first wrong one. Hints and solutions are folded. This part needs nothing from
 above but the cell that follows. `make class` makes notebooks of it for students and for their teachers (`docs/teaching.md`).
 """
 

@@ -2,8 +2,11 @@
 
 import os
 import re
+import subprocess
 import sys
+import tomllib
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -25,9 +28,34 @@ from lib.system.files import project_root
 VOCAB = 12
 
 
+def case_tables(name: str) -> dict:
+    """Tables of texts and of what is made of them, from `tests/cases`."""
+    return tomllib.loads((Path(__file__).parent / "cases" / f"{name}.toml").read_text(encoding="utf-8"))
+
+
 def pytest_configure(config):
     """Let Triton's kernels be computed by its interpreter; it is asked for when they are imported."""
     os.environ["TRITON_INTERPRET"] = "1"
+
+
+def in_a_process(*arguments: str) -> subprocess.CompletedProcess:
+    """A command in a process of its own: the pretend device changes PyTorch."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, cwd=project_root(), timeout=1800,
+        env={**own, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"},
+    )  # fmt: skip
+
+
+def train_runs(folder: Path, runs: Mapping[str, Sequence[str]]) -> Path:
+    """Train runs below a folder, by their names and the arguments of `lib.train`; their cache is there too."""
+    from lib.train import main
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COMPANION_CACHE", str(folder / "cache"))
+        for name, arguments in runs.items():
+            main([*arguments, "--output", str(folder / name)])
+    return folder
 
 
 @pytest.fixture

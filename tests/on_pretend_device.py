@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.nn.functional import scaled_dot_product_attention
 
 import lib
 from companion.results.tables import TRAINED
@@ -42,6 +43,8 @@ from lib.training.config import TrainConfig
 from lib.training.devices import default_device
 from lib.training.folder import Recipe, read_meta, read_metrics
 from tests.conftest import VOCAB, batch_of, make_planted_corpus, same_document
+from tests.gpu import counts, plan
+from tests.gpu.cases import Case as PlanCase
 from tests.test_models import CONCERNED, Case, cases
 from tests.test_runs import RECORD, tiny
 from tests.tools.pretend_device import DEVICE, Fault, moved, on_cpu, pretend_device
@@ -239,7 +242,7 @@ def test_a_run_is_trained_resumed_and_used(optimizer, tmp_path, monkeypatch):
 
     _, (expected,) = run_in("cpu", [4])
     with pretend_device():
-        monkeypatch.setattr(loop, "device_named", lambda name: DEVICE)
+        monkeypatch.setattr(loop.devices, "device_named", lambda name: DEVICE)
         run, (summary,) = run_in("device", [2, 4])
         assert {p.device for p in run.model.parameters()} == {DEVICE}
     ours, theirs = ([m["loss"] for m in read_metrics(tmp_path / name)] for name in ("device", "cpu"))
@@ -268,7 +271,7 @@ def test_a_loss_that_is_not_finite_is_found_before_it_is_used(checks, tmp_path, 
     expected = error_in("cpu")
     assert expected.startswith("step 2, documents ")
     with pretend_device():
-        monkeypatch.setattr(loop, "device_named", lambda name: DEVICE)
+        monkeypatch.setattr(loop.devices, "device_named", lambda name: DEVICE)
         assert error_in("device") == expected
     assert len(updates) == 3, "looked at every three updates"
 
@@ -385,6 +388,84 @@ def test_a_further_synchronisation_is_counted(monkeypatch, tmp_path):
     monkeypatch.setattr(HRED, "encode", planted(lambda model, batch: bool(batch.source_mask.all())))
     after, *_ = count_training(first(HRED), tmp_path)
     assert after == before + 1
+
+
+# ------------------------------------------------------------------------------------------ what the plan counts
+
+
+def operations_of(work: Callable, *shapes: tuple[int, ...]) -> tuple[int, int, int]:
+    """Floating-point operations, bytes moved and launches of a function of tensors of zeros."""
+    with counts.counted() as (_, found):
+        tensors = [torch.zeros(shape).to(DEVICE).requires_grad_() for shape in shapes]
+        found.start()
+        work(*tensors)
+        return found.flop, found.moved, found.launches
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(
+    ("work", "shapes", "expected"),
+    [
+        (lambda a, b: a @ b, [(2, 3), (3, 5)], (60, 4 * (6 + 15 + 10), 1)),
+        (lambda a: a.T[:1], [(2, 3)], (0, 0, 0)),  # views
+        (lambda a, b: a + b.expand(2, 3), [(2, 3), (1, 3)], (0, 4 * (6 + 3 + 6), 1)),  # what is repeated is read once
+        (lambda a: a.add_(1), [(2, 3)], (0, 4 * (6 + 6), 1)),
+        (lambda a: a.zero_(), [(2, 3)], (0, 4 * 6, 1)),  # written alone
+        (lambda a, b: a.addmm_(b, b), [(3, 3), (3, 3)], (54, 4 * (9 + 9 + 9 + 9), 1)),
+        # the index is copied; of 100 rows one is read
+        (lambda a: a[torch.tensor([1]).to(DEVICE)], [(100, 3)], (0, 8 + 8 + 4 * 6 + 8, 2)),
+        (lambda a: torch.zeros_like(a), [(2, 3)], (0, 4 * 6, 1)),
+    ],
+)
+def test_operations_are_counted_as_by_hand(work, shapes, expected):
+    assert operations_of(work, *shapes) == expected
+
+
+def test_attention_and_recurrent_layers_are_counted():
+    shapes = (1, 2, 3, 4), (1, 2, 5, 4)
+    flop, _, launches = operations_of(lambda q, k: scaled_dot_product_attention(q, k, k).sum(), *shapes)
+    assert flop == 2 * 2 * 2 * 3 * 5 * 4 and launches == 2, "two products of 2 heads, and the sum"
+    layer = torch.nn.LSTM(3, 2, batch_first=True)
+
+    def read(x: torch.Tensor) -> None:
+        first = [torch.zeros(1, 7, 2, device=DEVICE)] * 2
+        torch.lstm(x, first, [p.data.to(DEVICE) for p in layer.parameters()], True, 1, 0.0, True, False, True)
+
+    with torch.no_grad():
+        assert operations_of(read, (7, 5, 3))[0] == 2 * 35 * (8 * 3 + 8 * 2)
+
+
+def test_memory_is_counted_for_as_long_as_it_is_held():
+    with counts.counted() as (_, found):
+        a = torch.zeros(1000).to(DEVICE).requires_grad_()
+        b = a.exp().exp()
+        assert found.live == found.peak == 3 * 4000, "a, and both exponentials, which their slopes need"
+        b.sum().backward()
+        del b
+        assert found.live == 2 * 4000, "a and its gradient"
+
+
+def test_parts_of_an_update_are_counted_as_often_as_there_are(monkeypatch):
+    """Of four documents in two parts: forward and backward twice, the optimizer once. Where a preset names no parts,
+    all that fit into memory are one."""
+
+    class Small(PlanCase):
+        batch, parts = 4, 1
+
+        @property
+        def setup(self):
+            setup = PAPERS[self.paper].setup(self.preset)
+            return replace(setup, train=replace(setup.train, accumulate=self.parts))
+
+    case = Small("read_again", "paper", ("gigaword",))
+    one = plan.count(case, 1)
+    Small.parts = 2
+    two = plan.count(case, 1)
+    Small.parts = None
+    monkeypatch.setattr(plan, "WORDS_AT_ONCE", 2 * case.source)  # two documents at once are counted, and four fit
+    by_memory = plan.count(case, 1)
+    assert two["parts"] == 2 and 1.8 * one["launches"] < two["launches"] < 2 * one["launches"]
+    assert by_memory["parts"] == 1 and by_memory["launches"] == pytest.approx(one["launches"], rel=0.02)
 
 
 def main() -> None:

@@ -6,9 +6,8 @@ from torch import nn
 
 from lib.data.batch import in_vocabulary
 from lib.data.vocabulary import BOS, EOS, PAD, UNK
-from lib.models.ras import RAS, RASConfig
+from lib.models.headline_baselines import RAS, RASConfig, WordsLVT, WordsLVTConfig
 from lib.models.summarizer import target_weights
-from lib.models.words_lvt import WordsLVT, WordsLVTConfig
 from tests.conftest import RAGGED, VOCAB, batch_of, document, double, log_prob, same_gradients
 
 LVT = {"source_vocab_size": 20, "embedding": 3, "hidden": 4}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from companion.site.class_pages import for_class, write_config, write_exercises
+from companion.site.class_pages import for_class, write_class
 from lib.system.files import project_root
 from tests.test_project import PAGES as EVERY_PAGE
 from tests.test_project import notebook
@@ -71,8 +71,8 @@ def course(tmp_path_factory):
     """A course with the exercises of every page, one of them built for students."""
     pytest.importorskip("nbgrader", reason="needs the extra `class`")
     folder = tmp_path_factory.mktemp("course")
-    assert write_exercises(folder / "source") == [page.stem for page in PAGES]
-    write_config(folder)
+    write_class(folder)
+    assert sorted(path.stem for path in (folder / "source").glob("*/*.ipynb")) == [page.stem for page in PAGES]
     nbgrader(folder, "generate_assignment", GRADED, "--create")
     return folder
 

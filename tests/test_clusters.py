@@ -172,6 +172,8 @@ def test_a_learned_ranking_comes_again(folder):
     first, second = (learned_scores(train_ranker(wide, options, progress=False), wide["test"]) for _ in range(2))
     assert [len(s) for s in first] == [5] * 4 and all(0 < s.min() <= s.max() < 1 for s in first)
     assert all(np.array_equal(a, b) for a, b in zip(first, second))
+    other = learned_scores(train_ranker(wide, options, progress=False, seed=1), wide["test"])
+    assert not any(np.array_equal(a, b) for a, b in zip(first, other))
     chosen = options.prepare(corpus, progress=False)
     assert chosen.encoder.chooser and chosen.fingerprint != wide.fingerprint
     row = rows_of(chosen["test"][0])[1]

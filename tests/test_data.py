@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lib.data.batch import make_batch
-from lib.data.batching import BucketSampler
+from lib.data.batch import BucketSampler, make_batch
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
 from lib.data.pieces import Pieces
@@ -21,6 +20,7 @@ from lib.data.prepared import PreparedCorpus, TextEncoder
 from lib.data.sections import choose_sections
 from lib.data.split import Split
 from lib.data.vocabulary import EOS, Vocabulary
+from lib.papers import resolve
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.windowed.windows import ArticleOptions
 from lib.system.files import project_root
@@ -241,8 +241,11 @@ def test_buckets():
     assert len(epoch) == sampler.batches_in(1) == 25 and sampler.batches_in(3) == 75
     assert all((a == b).all() for a, b in zip(epoch, BucketSampler(lengths, 4, 3, 5).epoch(0)))
     assert any((a != b).any() for a, b in zip(epoch, sampler.epoch(1)))
-    spread = np.mean([np.ptp(lengths[batch]) for batch in epoch])
-    assert spread < 0.5 * np.mean([np.ptp(lengths[i : i + 4]) for i in range(0, 100, 4)])
+    shuffled = BucketSampler(lengths, 4, 3, resolve("read_again", "paper").train.pool).epoch(0)
+    assert len(set(np.concatenate(shuffled).tolist())) == 100
+    spread, random = (np.mean([np.ptp(lengths[batch]) for batch in batches]) for batches in (epoch, shuffled))
+    by_chance = np.mean([np.ptp(lengths[i : i + 4]) for i in range(0, 100, 4)])
+    assert spread < 0.5 * by_chance and random == pytest.approx(by_chance, rel=0.15)
 
 
 def test_no_document_is_left_out_for_its_length():

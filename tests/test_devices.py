@@ -1,21 +1,12 @@
 """Models on another device than the CPU, without one: the tests of `on_pretend_device.py`, in their own process."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 
-from lib.system.files import project_root
+from tests.conftest import in_a_process
 
 
 def on_pretend_device(*arguments: str) -> None:
-    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-    command = [sys.executable, "-m", "pytest", "tests/on_pretend_device.py", "-q", "-p", "no:cacheprovider"]
-    done = subprocess.run(
-        [*command, *arguments], capture_output=True, text=True, cwd=project_root(), timeout=1800,
-        env={**own, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"},
-    )  # fmt: skip
+    done = in_a_process("-m", "pytest", "tests/on_pretend_device.py", "-q", "-p", "no:cacheprovider", *arguments)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

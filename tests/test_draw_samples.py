@@ -9,13 +9,13 @@ from companion import runs as list_runs
 from companion.draw_samples import samples, samples_text
 from lib.data.corpora import load_corpus
 from lib.data.registry import CORPORA, is_private
-from lib.train import main as train_main
+from tests.conftest import train_runs
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """Runs of six rows, trained for two steps."""
-    folder = tmp_path_factory.mktemp("runs")
+    data = ["--dataset", "aclsum", "--limit", "3", "--steps", "2"]
     wanted = {
         "read": ["mem2mem", "--preset", "demo"],
         "comp": ["mem2mem", "--preset", "demo", "--variant", "+comp"],
@@ -24,12 +24,7 @@ def runs(tmp_path_factory):
         "windows": ["windowed", "--preset", "demo CD_II"],
         "gru": ["read_again", "--preset", "demo papers", "--variant", "read-again gru + copy"],
     }
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("COMPANION_CACHE", str(folder / "cache"))
-        for name, given in wanted.items():
-            data = ["--dataset", "aclsum", "--limit", "3", "--steps", "2"]
-            train_main([*given, *data, "--output", str(folder / name)])
-    return folder
+    return train_runs(tmp_path_factory.mktemp("runs"), {name: [*given, *data] for name, given in wanted.items()})
 
 
 def shown(*arguments, output):

@@ -10,11 +10,7 @@ from lib.data.corpora import Corpus
 from lib.data.documents import Document
 from lib.models.sentence_extractors import SentencePointer
 from lib.papers import resolve
-from lib.papers.mem2mem.extracts import (
-    ExtractOptions,
-    SequenceOptions,
-    train_pointer,
-)
+from lib.papers.mem2mem.extracts import ExtractOptions, SequenceOptions, train_pointer
 from lib.system.files import cache_dir
 from lib.training.folder import load_weights, read_metrics
 

@@ -4,13 +4,7 @@ import torch
 from lib.data.documents import Document
 from lib.data.vocabulary import Vocabulary
 from lib.decoding.search import extract, source_sentences
-from lib.evaluation.baselines import (
-    baselines,
-    lead,
-    lexrank,
-    oracle,
-    random_sentences,
-)
+from lib.evaluation.baselines import baselines, lead, lexrank, oracle, random_sentences
 from lib.models.mem2mem import memory_sentences
 from tests.conftest import RAGGED, VOCAB, tiny_model
 

@@ -3,15 +3,18 @@
 import gzip
 import importlib.util
 import io
+from pathlib import Path
 
 import pytest
 
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError
-from lib.data.files import read_text_file, texts_of
+from lib.data.files import texts_of
 from lib.data.plain_text import left_out_words, parse_text
 from lib.summarize import read_texts
 from lib.system.errors import InputError
+
+CASES = Path(__file__).parent / "cases"
 
 
 def needs(*modules):
@@ -27,18 +30,7 @@ def read(data, name="text.bin"):
 
 # -------------------------------------------------------------------------------------------------------------- HTML
 
-PAGE = """<!DOCTYPE html>
-<html><head><title>Gulls | Harbour News</title><style>p {color: red}</style></head>
-<body><nav><a href="/">Home</a> <a href="/boats">All boats</a></nav>
-<h1>Gulls of the <em>north</em> pier</h1><!-- a remark -->
-<p>There are 2 * 10<sup>3</sup> gulls<sup><a href="#n1">1</a></sup> on
-the pier &amp; none elsewhere.</p><script>let x = "No text.";</script>
-<h2>Why they stay</h2>
-<ul><li>Bread</li><li># 1 reason: fish_and_chips</li></ul>
-<table><tr><td>May</td><td>9 gulls</td></tr></table>
-<pre><code>count(gulls)</code></pre>
-Text without a paragraph.<br>It ends.
-<footer>Harbour News 1931</footer></body></html>"""
+PAGE = (CASES / "gulls.html").read_text(encoding="utf-8")
 
 
 @needs("bs4", "lxml")
@@ -70,12 +62,6 @@ def test_the_main_part_of_a_page():
         assert left_out_words(*texts_of(text.encode())) == 2 + 1 + 3 + 3
     assert read("<p>One part.<p>Another.", "x.html").sentences == ["One part.", "Another."]
     assert read("<html><body><pre>Plain\ntext.\n\nOf old.</pre></body>").sentences == ["Plain text.", "Of old."]
-
-
-@needs("bs4", "lxml")
-def test_the_encoding_and_the_ends_of_a_page():
-    page = '<html><head><meta charset="iso-8859-1"></head><p>Café.<p>It rains.</html>'
-    assert read(page.encode("latin-1")).sentences == ["Café.", "It rains."]
 
 
 # -------------------------------------------------------------------------------------------------------------- DOCX
@@ -200,20 +186,12 @@ def test_running_heads_and_exponents_of_a_pdf():
     ]
 
 
-LOCKED = b"""%PDF-1.4
-1 0 obj <</Type/Catalog/Pages 2 0 R>> endobj
-2 0 obj <</Type/Pages/Kids[]/Count 0>> endobj
-3 0 obj <</Filter/Standard/V 1/R 2/P -44
-/O(11111111111111111111111111111111)/U(22222222222222222222222222222222)>> endobj
-trailer <</Root 1 0 R/Encrypt 3 0 R/ID[(x)(x)]>>
-%%EOF"""
+LOCKED = (CASES / "locked.pdf").read_bytes()
 
 
 # --------------------------------------------------------------------------------------------------------------- XML
 
-ARTICLE = """<?xml version="1.0"?><article><front><article-meta><title-group><article-title>Gulls</article-title>
-</title-group><abstract><p>In short.</p></abstract></article-meta></front><body><p>It begins.</p>
-<sec><title>Results</title><p># 9 is a gull.</p><p>So is *10* &lt;b&gt;.</p></sec></body></article>"""
+ARTICLE = (CASES / "gulls.xml").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
@@ -238,13 +216,6 @@ def test_several_articles_and_standard_input(tmp_path, monkeypatch):
 
 # ------------------------------------------------------------------------------------------- encodings and refusals
 
-FRENCH = "Le café est fermé à l'été. Il pleut."
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_encodings(encoding):
-    assert read(FRENCH.encode(encoding)).sentences == ["Le café est fermé à l'été.", "Il pleut."]
-
 
 @pytest.mark.parametrize(
     ("data", "message"),
@@ -268,7 +239,7 @@ def test_what_cannot_be_read_is_refused_with_what_to_do(data, message, tmp_path)
     with pytest.raises(InputError, match=message):
         read(data, "my text")
     with pytest.raises(CorpusError, match=f"{tmp_path / 'text'}: ") as error:
-        read_text_file(tmp_path / "text")
+        list(read_texts([tmp_path / "text"]))
     assert "\n" not in str(error.value)
 
 

@@ -9,14 +9,7 @@ import torch
 
 from lib.data.batch import in_vocabulary
 from lib.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
-from lib.decoding.search import (
-    DecodeConfig,
-    beam_search,
-    greedy_search,
-    repeating,
-    sample_search,
-    summarize,
-)
+from lib.decoding.search import DecodeConfig, beam_search, greedy_search, repeating, sample_search, summarize
 from lib.system.errors import InputError
 from tests.conftest import RAGGED, VOCAB, batch_of, document, tiny_model
 

@@ -1,10 +1,7 @@
 """The plan for GPUs, and the checks that `make gpu` makes on one (`tests.gpu`), tried where there is none."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from itertools import count
 
 import pytest
@@ -15,6 +12,7 @@ from companion.results.kept import kept_table
 from companion.results.text import markdown
 from lib.system.files import project_root
 from lib.training.folder import load_tensors, read_meta
+from tests.conftest import in_a_process
 from tests.gpu import card, checks, plan, tables
 from tests.gpu.__main__ import README
 from tests.gpu.cases import CASES, CORPORA, PAPER_CASES
@@ -28,86 +26,6 @@ ROOT = project_root()
 
 def kept_plan() -> dict:
     return json.loads(PLAN.read_text(encoding="utf-8"))
-
-
-def in_a_process(*arguments: str) -> subprocess.CompletedProcess:
-    """A command in a process of its own: the pretend device changes PyTorch."""
-    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-    return subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, cwd=ROOT, timeout=1800,
-        env={**own, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"},
-    )  # fmt: skip
-
-
-# A script that has just gone backward: PyTorch's thread of the device may still let go of its objects while Python
-# ends. That presumably aborted the process once ("terminate called", after all was printed; not in 80 tries more).
-LEAVING = """
-import os, sys
-sys.stdout.flush()
-os._exit(0)
-"""
-
-
-# ----------------------------------------------------------------------------------------------------- counting
-
-COUNTING = """
-import torch
-from torch.nn import functional as F
-from tests.gpu.counts import counted
-from tests.tools.pretend_device import DEVICE
-
-def of(work, *shapes):
-    with counted() as (device, counts):
-        tensors = [torch.zeros(shape).to(DEVICE).requires_grad_() for shape in shapes]
-        counts.start()
-        work(*tensors)
-        return counts.flop, counts.moved, counts.launches
-
-with torch.no_grad():
-    print(of(lambda a, b: a @ b, (2, 3), (3, 5)))
-    print(of(lambda a: a.T[:1], (2, 3)))
-    print(of(lambda a, b: a + b.expand(2, 3), (2, 3), (1, 3)))
-    print(of(lambda a: a.add_(1), (2, 3)))
-    print(of(lambda a: a.zero_(), (2, 3)))
-    print(of(lambda a, b: a.addmm_(b, b), (3, 3), (3, 3)))
-    print(of(lambda a: a[torch.tensor([1]).to(DEVICE)], (100, 3)))
-    print(of(lambda a: torch.zeros_like(a), (2, 3)))
-print(of(lambda q, k: F.scaled_dot_product_attention(q, k, k).sum(), (1, 2, 3, 4), (1, 2, 5, 4)))
-with torch.no_grad():
-    layer, (_, _, launches) = torch.nn.LSTM(3, 2, batch_first=True), (0, 0, 0)
-    print(of(lambda x: torch.lstm(x, [torch.zeros(1, 7, 2, device=DEVICE)] * 2, [p.data.to(DEVICE) for p in
-          layer.parameters()], True, 1, 0.0, True, False, True), (7, 5, 3))[0])
-
-with counted() as (device, counts):
-    a = torch.zeros(1000).to(DEVICE).requires_grad_()
-    b = a.exp().exp()
-    print(counts.live, counts.peak)
-    b.sum().backward()
-    del b
-    print(counts.live)
-"""
-
-
-def test_operations_are_counted():
-    """By hand, in float32: products of 2 x 3 and 3 x 5 are 60 operations, and so on."""
-    done = in_a_process("-c", COUNTING + LEAVING)
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
-    assert lines[:8] == [
-        str((60, 4 * (6 + 15 + 10), 1)),
-        str((0, 0, 0)),  # views
-        str((0, 4 * (6 + 3 + 6), 1)),  # what is repeated is read once
-        str((0, 4 * (6 + 6), 1)),
-        str((0, 4 * 6, 1)),  # written alone
-        str((54, 4 * (9 + 9 + 9 + 9), 1)),
-        str((0, 8 + 8 + 4 * 6 + 8, 2)),  # the index is copied; of 100 rows one is read
-        str((0, 4 * 6, 1)),
-    ]
-    flop, _, launches = eval(lines[8])
-    assert flop == 2 * 2 * 2 * 3 * 5 * 4 and launches == 2, "two products of 2 heads, and the sum"
-    assert int(lines[9]) == 2 * 35 * (8 * 3 + 8 * 2)
-    assert lines[10] == f"{3 * 4000} {3 * 4000}", "a, and both exponentials, which their slopes need"
-    assert int(lines[11]) == 2 * 4000, "a and its gradient"
 
 
 # ---------------------------------------------------------------------------------------------------------- plan
@@ -165,39 +83,6 @@ def test_a_count_is_the_kept_one(tmp_path):
     assert made is not None and made["flop"] == kept["flop"] and made["parameters"] == kept["parameters"]
     for what in ("launches", "moved", "peak_bytes"):
         assert made[what] == pytest.approx(kept[what], rel=0.05), what
-
-
-PARTS = """
-from dataclasses import replace
-from lib.papers import PAPERS
-from tests.gpu import cases, plan
-
-class Small(cases.Case):
-    batch, parts = 4, 1
-
-    @property
-    def setup(self):
-        setup = PAPERS[self.paper].setup(self.preset)
-        return replace(setup, train=replace(setup.train, accumulate=self.parts))
-
-case = Small("read_again", "paper", ("gigaword",))
-one = plan.count(case, 1)
-Small.parts = 2
-two = plan.count(case, 1)
-Small.parts, plan.WORDS_AT_ONCE = None, 2 * case.source  # two documents at once are counted, and four fit
-memory = plan.count(case, 1)
-print(one["launches"], two["launches"], two["parts"], memory["launches"], memory["parts"])
-"""
-
-
-def test_parts_of_an_update_are_counted_as_often_as_there_are():
-    """Of four documents in two parts: forward and backward twice, the optimizer once. Where a preset names no parts,
-    all that fit into memory are one."""
-    done = in_a_process("-c", PARTS + LEAVING)
-    assert done.returncode == 0, done.stderr
-    one, two, parts, by_memory, parts_by_memory = map(int, done.stdout.split())
-    assert parts == 2 and 1.8 * one < two < 2 * one
-    assert parts_by_memory == 1 and by_memory == pytest.approx(one, rel=0.02)
 
 
 # --------------------------------------------------------------------------------------------------------- pieces

@@ -61,7 +61,7 @@ def test_a_memory_of_several_blocks(slots, width, attended, monkeypatch):
     weights = [torch.randn(shape, dtype=torch.float64) for shape in (*shapes, *[(2 * width, width)] * 2)]
     inputs = [*weights[:4], *(x / width**0.5 for x in weights[4:])]
     exact = with_gradients(memory_scan, inputs)
-    monkeypatch.setattr("lib.layers.memory.triton_runs", lambda values: True)
+    monkeypatch.setattr("lib.layers.cpu_kernels.triton_runs", lambda values: True)
     assert_close(with_gradients(memory_scan, [x.float() for x in inputs]), exact)
 
 

@@ -41,10 +41,7 @@ def test_headline_step():
         "x", "", [""], [["On 3 May 2021, It rained.", "It didn't stop.", "Then sun."]], ["Rain in 24 h."]
     )
     made = replace(OPTIONS, sentences=2, source_tokens=11).example(document)
-    assert made.sentences == [
-        ["on", "#", "may", "####", ",", "it", "rained", "."],
-        ["it", "did", "n't"],
-    ]
+    assert made.sentences == [["on", "#", "may", "####", ",", "it", "rained", "."], ["it", "did", "n't"]]
     assert made.summary == ["rain", "in", "##", "h", "."]
     hidden = replace(document, sections=[["in ##.# years , it rained ."]])
     assert OPTIONS.example(hidden).sentences == [["in", "##.#", "years", ",", "it", "rained", "."]]

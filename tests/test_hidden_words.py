@@ -4,12 +4,14 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pytest
 import torch
+from scipy.spatial.distance import jensenshannon
 
 from companion.studies import hidden_words
-from companion.studies.hidden_words import MEASURES, nearer_shares, nearest
+from companion.studies.hidden_words import DIFFERENCES, MEASURES, PAIRS, divergences, nearer_shares, nearest
 from lib.data.batch import EncodedDocument, make_batch
-from lib.data.vocabulary import EOS, SPECIALS, UNK
+from lib.data.vocabulary import BOS, EOS, SPECIALS, UNK
 from lib.models.read_again import ReadAgain, ReadAgainConfig
 from lib.system.files import trained_folder
 from tests.conftest import VOCAB, double
@@ -63,10 +65,47 @@ def test_a_word_whose_embedding_is_that_of_its_context_is_the_nearest():
     assert nearest(reader, hidden[None], 2)[0][0] == 6
 
 
+def test_next_words_are_compared_after_what_is_fed_in_place_of_a_hidden_word():
+    reader = model(copy=True)
+    read = replace(TEXT, target=np.array([6, 8, EOS], dtype=np.int32))
+
+    def next_words(reader, hidden, before, fed=None):
+        """The distribution after the words `before`, the last one replaced by an embedding."""
+        document = replace(TEXT, source_ids=np.array(hidden, dtype=np.int32))
+        state, word = reader.encode(make_batch([document], VOCAB)), before[-1]
+        row = reader.target_embedding.weight[word].clone()
+        with torch.no_grad():
+            reader.target_embedding.weight[word] = row if fed is None else fed
+            output, state = reader.decode(torch.tensor([before]), state)
+            P = reader.distribution(output, state, 1)[0].double().numpy()
+            reader.target_embedding.weight[word] = row
+        return P
+
+    def apart(P, Q):
+        return jensenshannon(P, Q) ** 2
+
+    found = divergences(reader, read, np.random.default_rng(0), frequent=0)
+    without = {6: [7, UNK, UNK, 7, UNK, 9], 8: [7, UNK, 8, 7, UNK, UNK]}
+    p = {6: embedded(reader, without[6])[2], 8: embedded(reader, without[8])[5]}
+    p[5] = embedded(reader, [UNK, UNK, 8, UNK, UNK, 9])[0]
+    for column, (word, before, another) in enumerate([(6, [BOS, 6], 5), (8, [BOS, 6, 8], 6)]):
+        own = next_words(reader, without[word], before)
+        fed = [
+            next_words(reader, without[word], before, e)
+            for e in (p[word], p[another], reader.target_embedding.weight[UNK])
+        ]
+        assert found[:3, column].tolist() == pytest.approx([apart(P, own) for P in fed], abs=1e-9)
+    assert found.shape == (len(PAIRS), 2) and (found > 0).all()
+
+
 def test_the_command_has_a_row_for_each_measure(tmp_path, capsys):
     arguments = [str(trained_folder("read_again")), "--dataset", "pmc-sample", "--documents", "3"]
     hidden_words.main([*arguments, "--output", str(tmp_path / "h.json")])
-    assert capsys.readouterr().out.count("\n") == 5
     rows = json.loads((tmp_path / "h.json").read_text(encoding="utf-8"))["changes"]
-    assert [row["change"] for row in rows] == list(MEASURES)
-    assert all(0 <= row["mean"] <= 100 and row["words"] > 10 for row in rows)
+    assert [row["change"] for row in rows] == [*MEASURES, *PAIRS, *DIFFERENCES]
+    assert capsys.readouterr().out.count("\n") == 2 + len(rows)
+    assert all(0 <= row["mean"] <= 100 and row["words"] > 10 for row in rows[: len(MEASURES)])
+    means = {row["change"]: row["mean"] for row in rows}
+    for name in DIFFERENCES:
+        first, _, second = name.partition(" - ")
+        assert means[name] == pytest.approx(means[first] - means[second])

@@ -8,10 +8,7 @@ from torch import nn
 
 from lib.data.vocabulary import BOS, EOS
 from lib.layers.dropout import Dropout
-from lib.models.hierarchical_transformer import (
-    HierarchicalTransformer,
-    HierarchicalTransformerConfig,
-)
+from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
 from tests.conftest import RAGGED, VOCAB, batch_of, document, double, leaves
 
 SIZES = {"width": 8, "heads": 2, "inner": 12, "local_layers": 2, "global_layers": 2, "decoder_layers": 2}

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,7 @@ from companion.human.sheets import CRITERIA
 from lib.data.documents import Document
 from lib.evaluation.summaries import read_summaries, read_summary_sentences, write_summaries
 from lib.system.errors import InputError
+from tests.tools.browser import data_of
 
 IDS = [f"d{i}" for i in range(6)]
 POINTS = {"good": 5, "fair": 4, "poor": 3, "bad": 2}
@@ -50,10 +52,6 @@ def files(folder, systems=SYSTEMS, text="", source=()):
 def folder(tmp_path):
     main(["sheet", str(tmp_path / "r"), "--documents", "4", *files(tmp_path)])
     return tmp_path / "r"
-
-
-def content(form):
-    return json.loads(re.search(r'id="data">(.*?)</script>', form.read_text(encoding="utf-8"), re.DOTALL)[1])
 
 
 def key(folder):
@@ -91,7 +89,7 @@ def all_choices(folder):
 def test_a_form_is_blinded_and_complete(tmp_path):
     arguments = files(tmp_path, source=["First paragraph.", "Another."])
     main(["sheet", str(tmp_path / "r"), "--documents", "4", *arguments])
-    form = content(tmp_path / "r" / "form.html")
+    form = data_of(tmp_path / "r" / "form.html")
     assert len(form["ratings"]) == 4 * 4 and len(form["best_worst"]) == 4 * 4, "every three of four summaries"
     assert not [s for s in SYSTEMS if f'"{s}"' in json.dumps(form)], "no system is named"
     orders = {tuple(row["summary"].split()[0] for row in form["ratings"][i : i + 4]) for i in range(0, 16, 4)}
@@ -103,7 +101,7 @@ def test_a_form_is_blinded_and_complete(tmp_path):
     page = (tmp_path / "r" / "form.html").read_text(encoding="utf-8")
     assert not re.search(r"""(src|href)\s*=\s*["']|https?:|@import|url\(""", page), "it loads nothing"
     main(["sheet", str(tmp_path / "s"), "--documents", "4", "--seed", "1", *arguments])
-    assert content(tmp_path / "s" / "form.html")["digest"] != form["digest"]
+    assert data_of(tmp_path / "s" / "form.html")["digest"] != form["digest"]
 
 
 def test_people_read_text_and_scores_are_of_the_models_words(tmp_path):
@@ -139,7 +137,7 @@ def test_two_people_who_agree(folder, capsys):
 
 def test_questions(folder):
     ask(folder)
-    form, key_ = content(folder / "answers.html")["answers"], key(folder)
+    form, key_ = data_of(folder / "answers.html")["answers"], key(folder)
     assert len(form) == 4 * 3 * 4 and "reference" not in form[0]
     assert all(row["summary"].startswith(key_["answers"][row["item"]]) for row in form)
     marks = {"good": "1", "fair": "0.5", "poor": "0.5", "bad": "0"}
@@ -198,7 +196,8 @@ def test_what_cannot_be_used(tmp_path, folder):
     refused = {
         "share 6 documents": ["sheet", new, *systems],
         "1 systems": ["sheet", new, systems[0], "--documents", "1"],
-        "a system is NAME=FILE": ["sheet", new, systems[0], str(nothing)],
+        "is not LABEL=FILE": ["sheet", new, systems[0], str(nothing)],
+        "a label of its own": ["sheet", new, systems[0], systems[0]],
         "holds a form already": ["sheet", str(folder), *systems, "--documents", "1"],
         "no such file; python -m lib.score run": ["sheet", new, f"a={tmp_path / 'gone.jsonl'}", systems[0]],
         "bad.csv, line 1: ": ["sheet", new, f"a={bad}", systems[0]],
@@ -218,20 +217,7 @@ def test_what_cannot_be_used(tmp_path, folder):
 
 # ------------------------------------------------------------------------------------------------- in a browser
 
-FILL_IN = """<pre id="saved"></pre><script>
-for (const name of new Set([...document.querySelectorAll("article [name]")].map(e => e.name))) {
-  const inputs = [...document.getElementsByName(name)], text = inputs[0].closest("article").textContent;
-  let chosen = inputs[0];
-  const points = {good: "5", fair: "4", poor: "3"}[text.slice(1).split(" ")[0]] || "2";  // behind the letter
-  if (name.startsWith("ratings")) chosen = inputs.find(e => e.value === points);
-  if (name.endsWith(" worst")) chosen = inputs[inputs.length - 1];
-  if (name.endsWith(" response")) { chosen.value = 'so, "yes"'; chosen.dispatchEvent(new Event("input")); continue; }
-  chosen.click();
-}
-const last = document.getElementsByName("best_worst b1 worst")[0];
-if (last) last.click();  // a change of mind: one summary cannot be the best and the worst
-document.getElementById("saved").textContent = csv();
-</script>"""
+FILL_IN = (Path(__file__).parent / "cases" / "fill_in.html").read_text(encoding="utf-8")
 
 
 def filled_in_by_chromium(form):

@@ -11,7 +11,7 @@ from lib import intervene
 from lib.data.batch import EncodedDocument, make_batch, rows_of
 from lib.data.documents import Document
 from lib.data.vocabulary import UNK
-from lib.evaluation.interventions import TEXTS, changes_of, log_probs
+from lib.evaluation.interventions import MEMORY, TEXTS, changes_of, log_probs, one_memory
 from lib.models.hierarchical_transformer import (
     CopyingTransformer,
     CopyingTransformerConfig,
@@ -72,8 +72,27 @@ def test_changes_that_change_nothing():
     with torch.no_grad():
         model.read_output.weight[:, 6:] = 0  # what is read of the memory reaches nothing
     own = log_probs(model, FOUR)
-    for name in ("another memory", "slots averaged", "memory erased", "never written", *WRITTEN):
+    for name in (*MEMORY, "never written", *WRITTEN):
         assert np.allclose(log_probs(model, FOUR, changes[name]), own, rtol=0, atol=1e-12), name
+
+
+def test_one_memory_and_random_memories_change_the_words():
+    model = tiny_model()
+    own, all_alike = log_probs(model, FOUR), [FOUR[0]] * 3
+    for name in ("random memory", "one memory for all"):
+        assert abs(log_probs(model, FOUR, changes_of(model)[name]) - own).min() > 1e-4, name
+    change = changes_of(model)["one memory for all"]
+    assert np.allclose(log_probs(model, all_alike, change), own[0], rtol=0, atol=1e-12), "the mean of equal memories"
+    of_the_next = log_probs(model, FOUR[:2], one_memory(model, FOUR[1:2]))
+    assert of_the_next[0] == pytest.approx(log_probs(model, FOUR[:2], MEMORY["another memory"])[0], abs=1e-12)
+
+
+def test_random_slots_keep_their_norms():
+    model, batch = tiny_model(), make_batch(FOUR, VOCAB)
+    state = model.encode(batch)
+    memory = MEMORY["random memory"].state(state, None).memory
+    assert torch.allclose(memory.norm(dim=-1), state.memory.norm(dim=-1), rtol=0, atol=1e-12)
+    assert torch.nn.functional.cosine_similarity(memory, state.memory, dim=-1).abs().max() < 1 - 1e-3
 
 
 WRITTEN = "written beside another text", "written with other words"
@@ -162,11 +181,17 @@ def test_cut_layers_let_nothing_pass_between_paragraphs(name, words, passes):
     assert torch.allclose(before, after, rtol=0, atol=1e-12) == (not passes)
 
 
-def test_no_paragraph_positions_are_those_of_a_model_without():
-    model, without = transformer(), transformer(paragraph_positions=False)
-    without.load_state_dict(model.state_dict())
-    changed = log_probs(model, FOUR, changes_of(model)["no paragraph positions"])
-    assert np.array_equal(changed, log_probs(without, FOUR))
+def test_without_paragraph_positions_only_the_numbers_of_paragraphs_are_alike():
+    model = transformer()
+    changes = changes_of(model)
+    backwards = [changes["paragraphs backwards"].document(document) for document in FOUR]
+    numbers, tokens = torch.arange(3), torch.arange(3)
+    own, code = log_probs(model, FOUR), model.positions(torch.ones_like(numbers), tokens)
+    with changes["no paragraph positions"].model(model):
+        assert torch.equal(model.positions(numbers, tokens), code)
+        changed = log_probs(model, FOUR)
+        assert np.allclose(changed, log_probs(model, backwards), rtol=0, atol=1e-12)
+    assert abs(changed - own).max() > 1e-4
 
 
 def test_paragraphs_backwards_are_the_same_paragraphs_after_the_title():
@@ -182,13 +207,11 @@ def test_paragraphs_backwards_are_the_same_paragraphs_after_the_title():
     assert np.allclose(log_probs(without, FOUR), log_probs(without, FOUR, change), rtol=0, atol=1e-12)
 
 
-def test_an_erased_unit_is_one_that_never_was():
-    graph = np.arange(9, dtype=np.float32)
-    whole = replace(FOUR[0], graph=graph, source_ids=FOUR[0].source)
+def test_an_erased_unit_is_unknown_words_in_its_place():
+    whole = replace(FOUR[0], source_ids=FOUR[0].source)
     erased = changes_of(tiny_model())["first unit erased"].document(whole)
-    assert erased.source.tolist() == erased.source_ids.tolist() == [7, 8, 9, 4, 13, 12, 5]
-    assert erased.sentence_lengths.tolist() == [2, 5]
-    assert erased.graph.tolist() == [4, 5, 7, 8]
+    assert erased.source.tolist() == erased.source_ids.tolist() == [UNK] * 4 + whole.source[4:].tolist()
+    assert erased.sentence_lengths is whole.sentence_lengths and erased.source.dtype == whole.source.dtype
     alone = FOUR[1]
     assert changes_of(tiny_model())["first unit erased"].document(alone) is alone
 
@@ -242,10 +265,7 @@ def test_attention_is_compared_with_erasure_and_gradient(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("arguments", "reason"),
-    [
-        (["slots permutd"], "did you mean 'slots permuted'"),
-        (["--documents", "1"], "--documents must be at least 2"),
-    ],
+    [(["slots permutd"], "did you mean 'slots permuted'"), (["--documents", "1"], "--documents must be at least 2")],
 )
 def test_wrong_arguments_are_one_line(arguments, reason):
     with pytest.raises(SystemExit, match=reason):

@@ -8,6 +8,9 @@ import pytest
 from lib.data.corpora import load_corpus
 from lib.data.documents import SPLITS
 from lib.data.jats import jats_article, jats_articles
+from tests.conftest import case_tables
+
+CASES = case_tables("jats")
 
 
 def article(body="", abstract="", number="7", attributes=""):
@@ -21,35 +24,7 @@ def read(*args, **kwargs):
     return jats_article(ElementTree.fromstring(article(*args, **kwargs)))
 
 
-def cite(text, kind="bibr"):
-    return f'<xref ref-type="{kind}">{text}</xref>'
-
-
-@pytest.mark.parametrize(
-    ("xml", "text"),
-    [
-        ("3 × 10<sup>5</sup> cells, 10 <sup>0</sup> CFU", "3 × 10^5 cells, 10^0 CFU"),
-        ("10<sup>−3</sup>, 10<sup>– 4</sup>, 10<sup>\u00ad6</sup>", "10^-3, 10^-4, 10^-6"),
-        ("10<sup>5–7</sup>, e<sup>x+1</sup>, e<sup>−x</sup>", "10^(5–7), e^(x+1), e^-x"),
-        ("<italic>x</italic><sup>2</sup> + b<sub>1</sub><sup>2</sup>", "x^2 + b1^2"),
-        ("(a + b)<sup>2</sup> and sin<sup>2</sup>", "(a + b)^2 and sin^2"),
-        ("CO<sub>3</sub><sup>2−</sup>, Ca<sup>2+</sup>-ATPase, Na<sup>+</sup>/K", "CO3^2-, Ca2+-ATPase, Na+/K"),
-        ("<sup>14</sup>C, δ<sup>15</sup>N", "14C, δ15N"),
-        ("H<sub>2</sub>O, (NH<sub>4</sub>)<sub>2</sub>SO<sub>4</sub>", "H2O, (NH4)2SO4"),
-        ("RF2<sub>150</sub>, t<sub>s</sub>, x<sub>i+1</sub>", "RF2_150, t_s, x_(i+1)"),
-        ("the 2<sup>nd</sup> day, Kit<sup>®</sup>", "the 2nd day, Kit®"),
-        (f"10<sup>5</sup><sup>{cite(12)}</sup> cells, 10<sup>5</sup>{cite(12)} more", "10^5 cells, 10^5 more"),
-        (f"It grows.<sup>{cite(1)},{cite(2)}</sup> It ends", "It grows. It ends"),
-        (f"It grows<sup>{cite(1)}–{cite(3)}</sup>. It ends", "It grows. It ends"),
-        (f"as [{cite(1)}, {cite(2)}] and [{cite(3)}]–[{cite(5)}] have it", "as have it"),
-        (f"as shown (see {cite(1)}; {cite(2)}), so{cite(1)}shown", "as shown, so shown"),
-        (f"as Ann ({cite(1999)}) and {cite('Bo 2001')}", "as Ann (1999) and Bo 2001"),
-        ("genes<sup>1,2</sup> grow.<sup>3</sup> So", "genes grow. So"),
-        (f"Ann{cite('*', 'fn')} came (–)", "Ann came (–)"),
-        ("the <inline-formula><math>q</math></inline-formula> of", "the @formula of"),
-        ("mail <email>ann@here.org</email> to Ann", "mail to Ann"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("xml", "text"), CASES["line"])
 def test_a_line_of_text(xml, text):
     assert read(f"<p>{xml}</p>")["sections"] == [[text]]
 
@@ -78,17 +53,7 @@ def test_every_article_of_a_file_is_read(envelope, attributes):
         assert all(a["abstract_text"] == ["Short."] for a in found)
 
 
-@pytest.mark.parametrize(
-    ("abstract", "paragraphs"),
-    [
-        ("<abstract>We <italic>saw</italic> it.</abstract>", ["We saw it."]),
-        ("<abstract><title>So</title><sec><title>Aim</title>To see.</sec>Seen.</abstract>", ["To see.", "Seen."]),
-        ("<abstract><p>One.</p>Two.<p>Three.</p></abstract>", ["One.", "Two.", "Three."]),
-        ("<abstract abstract-type='graphical'>0</abstract><abstract abstract-type='structured'>1</abstract>", ["1"]),
-        ("<abstract><title>Empty</title><fig/></abstract><abstract abstract-type=''>1</abstract>", ["1"]),
-        ("<abstract abstract-type='teaser'>0</abstract>", []),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("abstract", "paragraphs"), CASES["abstract"])
 def test_the_abstract_is_the_articles_own(abstract, paragraphs):
     assert read(abstract=abstract)["abstract_text"] == paragraphs
 

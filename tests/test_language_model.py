@@ -18,10 +18,7 @@ from lib.models.sentence_extractors import SentencePointer
 from lib.models.t_dmca import TDMCA, LocalLayer, TDMCAConfig
 from lib.models.tlm import TLM, CausalLayer, TLMConfig
 from lib.papers import resolve
-from lib.papers.mem2mem.extracts import (
-    SequenceOptions,
-    encode_sequence,
-)
+from lib.papers.mem2mem.extracts import SequenceOptions, encode_sequence
 from tests.conftest import VOCAB, batch_of, document, double, same_document, same_gradients
 from tests.test_hierarchical_transformer import attention_of, naive_position
 
@@ -41,10 +38,7 @@ def t_dmca(block, stride):
     return double(TDMCA, config, 0.4)
 
 
-MODELS = {
-    "TLM": tlm,
-    **{f"T-DMCA {sizes}": partial(t_dmca, *sizes) for sizes in ((4, 3), (3, 2), (1, 1), (16, 5))},
-}
+MODELS = {"TLM": tlm, **{f"T-DMCA {sizes}": partial(t_dmca, *sizes) for sizes in ((4, 3), (3, 2), (1, 1), (16, 5))}}
 
 
 @pytest.fixture(params=MODELS)

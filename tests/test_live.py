@@ -1,6 +1,5 @@
 """The scripts of the live pages compute what the library computes. The pages themselves: `test_live_pages`."""
 
-import json
 import re
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -43,6 +42,7 @@ from lib.system.errors import InputError
 from lib.system.files import project_root
 from tests.conftest import RAGGED, VOCAB, double
 from tests.test_windowed import TEXTS as WITH_SLIDES
+from tests.tools.browser import data_of
 from tests.tools.live import check_changed, check_written, needs_node, read_by, run_model, small_run
 
 TRAINED = project_root() / "trained"
@@ -144,7 +144,8 @@ CASES = {
 OF_TEXTS = [name for name in CASES if name != "pointer"]  # whose pages are of texts
 DECODINGS = [
     {"block_ngrams": 3}, {"block_ngrams": 2, "min_length": 5}, {"beam": 1, "length_penalty": 0.6, "length_offset": 5},
-    {"beam": 3, "min_length": 9, "forbidden": (0, 1, 2, SLIDE)},
+    {"beam": 3, "min_length": 9, "forbidden": (0, 1, 2, SLIDE)}, {"slide": "half"},
+    {"slide": "median", "block_ngrams": 3},
 ]  # fmt: skip
 LETTERS = [f"w{i}" for i in range(VOCAB)]
 TEXT = "w0 w1 thylacine w2 . w1"
@@ -202,19 +203,6 @@ def test_changes_do_what_the_librarys_do(node, name):
     check_changed(node, run, [CASES[name].documents[0], CASES[name].documents[2]], changes_for(name, run.model))
 
 
-STEP = """
-const document = all(model.encode(data.document));
-let state = model.first(document), made;
-for (const token of data.tokens) {
-  made = model.advance([token], [state], document);
-  [state] = made.states;
-  model.distributions(made.outputs, made.features, document);
-}
-const plain = Object.entries(made.outputs[0]).map(([name, list]) => [name, list?.buffer ? [...list] : list]);
-const heads = document.heads?.map(head => [...head]);
-return { ...Object.fromEntries(plain), heads, importance: document.importance };"""
-
-
 @needs_node
 @pytest.mark.parametrize(
     ("name", "changes"), [*((n, {}) for n in CASES), ("read_again", {"encoder": "read-again gru"})]
@@ -222,7 +210,7 @@ return { ...Object.fromEntries(plain), heads, importance: document.importance };
 def test_what_a_step_shows_is_what_the_model_computes(node, name, changes):
     """Attention, switch, the best words, and each model's own parts."""
     run, document, tokens = small(name, **changes), CASES[name].documents[0], [2, 5 - (name == "windowed"), 12, 7]
-    found = run_model(node, run, STEP, document=read_by(document), tokens=tokens)
+    found = run_model(node, run, "return lastStep(model, data);", document=read_by(document), tokens=tokens)
     with torch.no_grad():
         state = run.model.encode(make_batch([document], VOCAB))
         output, after = run.model.decode(torch.tensor([tokens]), state)
@@ -345,11 +333,6 @@ def test_a_text_of_another_field_is_recognised_the_same(node):
 
 
 # ------------------------------------------------------------------------------------------------- what is written
-
-
-def data_of(path):
-    text = path.read_text(encoding="utf-8")
-    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])
 
 
 def test_the_page_loads_nothing_and_no_text_leaves_its_data(tmp_path):

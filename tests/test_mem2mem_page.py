@@ -7,28 +7,15 @@ import numpy as np
 import torch
 
 from companion.pages.mem2mem import paper_weights, planted_steps, planted_words
-from companion.tasks.synthetic import planted_sentences
 from companion.tasks.task import greedy_words
 from lib.data.batch import make_batch
 from lib.data.vocabulary import BOS, EOS, PAD, UNK
-from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
-
-
-def small_model():
-    torch.manual_seed(0)
-    model = Mem2Mem(Mem2MemConfig(20, embedding=6, hidden=6, bottleneck=5, slots=3, compression=4))
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.7)
-    return model
-
-
-def small_document():
-    (document,) = planted_sentences(1, seed=0, sentences=5, words=4, planted=2, vocab_size=20)
-    return document
+from lib.models.mem2mem import Mem2Mem
+from tests.test_tasks import planted, small_model
 
 
 def test_greedy_words_are_the_most_probable_ones():
-    model, document = small_model(), small_document()
+    model, document = small_model(Mem2Mem), planted(1)[0]
     (words,) = greedy_words(model, [document], 4, 4)
     batch = make_batch([replace(document, target=np.array(words))], 20)
     output, state = model.decode(batch.target_input, model.encode(batch))
@@ -38,7 +25,7 @@ def test_greedy_words_are_the_most_probable_ones():
 
 
 def test_steps_of_a_model_that_writes():
-    model, document = small_model(), small_document()
+    model, document = small_model(Mem2Mem), planted(1)[0]
     frames = planted_steps(model, document).frames
     (ids,) = greedy_words(model, [document], 6, 6)
     words = planted_words([*ids, EOS])
@@ -53,7 +40,7 @@ def test_steps_of_a_model_that_writes():
 
 
 def test_the_papers_symbols_are_the_weights_of_the_model():
-    model = small_model()
+    model = small_model(Mem2Mem)
     weights = paper_weights(model)
     assert weights["W_z1"].tolist() == model.write_hidden.weight[:6].tolist()
     assert weights["W_u3"].tolist() == model.write_memory.weight[6:].tolist()

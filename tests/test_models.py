@@ -14,10 +14,10 @@ from torch import Tensor
 from lib.data.vocabulary import BOS, EOS, SLIDE, UNK
 from lib.decoding.search import DecodeConfig, beam_search, greedy_search
 from lib.models.discourse_aware import DiscourseAware
+from lib.models.headline_baselines import RAS
 from lib.models.hierarchical_transformer import CopyingTransformer, HierarchicalTransformer
 from lib.models.hred import HRED
 from lib.models.mem2mem import Mem2Mem
-from lib.models.ras import RAS
 from lib.models.sentence_extractors import SentenceClassifier, SentencePointer
 from lib.models.seq2seq import Seq2Seq
 from lib.models.summarizer import Summarizer

@@ -13,7 +13,7 @@ from numba import njit
 from PIL import Image
 
 from companion.pages.checks import CheckError, Checks, gradients
-from companion.pages.figures import PLOTS, attention_maps, draw, redraw, rounded, use_style, word_maps
+from companion.pages.figures import PLOTS, attention_maps, draw, redraw, rounded, word_maps
 from companion.pages.frames import Frames
 from companion.pages.measured import summary_table
 from companion.pages.parameters import ParameterError, check_parameters, prepare_machine
@@ -118,7 +118,6 @@ COMMITTED = {name: data for name, data in COMMITTED.items() if "plot" in data}
 
 
 def test_figures_are_saved_with_their_numbers_and_drawn_again(tmp_path):
-    use_style()
     panel = {"title": "a", "weights": torch.ones(3, 20) / 3, "marked": [1]}
     draw(attention_maps, "maps", tmp_path, "A caption.", panels=[panel], rows="slot", columns="step")
     saved = json.loads((tmp_path / "maps.json").read_text(encoding="utf-8"))
@@ -141,7 +140,6 @@ def test_every_committed_figure_has_its_numbers_and_every_plot_a_figure():
 
 @pytest.mark.parametrize("name", sorted({data["plot"]: name for name, data in COMMITTED.items()}.values()))
 def test_a_plot_is_whole_and_described_with_its_numbers(name):
-    use_style()
     data = {key: value for key, value in COMMITTED[name].items() if key not in ("plot", "caption")}
     plot = PLOTS[COMMITTED[name]["plot"]]
     described = plot.describe(**data)

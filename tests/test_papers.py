@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -78,25 +79,9 @@ def test_names_that_do_not_exist(arguments, changes, message):
         resolve(*arguments, **changes)
 
 
-def test_presets_of_a_file(tmp_path):
+def test_presets_of_a_file():
     """A preset has the defaults, its base's fields and its own."""
-    (tmp_path / "presets.toml").write_text(
-        """
-        [first]
-        documents = 5
-        options = {sections = 2}
-        model = {hidden = 8}
-        train = {steps = 3, max_norm = "none"}
-        decode = {forbidden = [0, 1]}
-        [second]
-        base = "first"
-        variant = "hred"
-        model = {embedding = 4}
-        train = {steps = 4}
-        """,
-        encoding="utf-8",
-    )
-    found = read_presets(tmp_path / "presets.toml", CohanOptions)
+    found = read_presets(Path(__file__).parent / "cases" / "presets.toml", CohanOptions)
     first = Preset(
         CohanOptions(sections=2), {"hidden": 8}, train=TrainConfig(steps=3, max_norm=None),
         decode=DecodeConfig(forbidden=(0, 1)), documents=5,

@@ -9,33 +9,9 @@ from lib.data.documents import Document
 from lib.data.plain_text import left_out_words, parse_text
 from lib.data.tokenize import is_word
 
-CASES = json.loads((Path(__file__).parent / "cases" / "plain_texts.json").read_text(encoding="utf-8"))
-MARKDOWN = """---
-title: "In front"
----
-# A *good* heading
-
-One sentence that goes on
-over two lines. It **ends** here, as `code` and [a link](http://x.org/a_b "T") do.
-
-![A picture](x.png) <!-- not read -->
-
-## 1 Methods ##
-- The first item.
-- The _second_ one, with 2 * 3 * 4 and __init__ and snake_case_names.
-
-```python
-def f(): "No sentence."
-```
-
-Results
--------
-> It works.
-
-***
-### Empty
-
-"""
+CASES = Path(__file__).parent / "cases"
+TEXTS = json.loads((CASES / "plain_texts.json").read_text(encoding="utf-8"))
+MARKDOWN = (CASES / "paper.md").read_text(encoding="utf-8")
 
 
 def test_markdown():
@@ -90,7 +66,7 @@ def test_a_text_without_a_sentence_is_refused(text, message):
         parse_text(text)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["kind"])
+@pytest.mark.parametrize("case", TEXTS, ids=lambda case: case["kind"])
 def test_a_text_as_people_have_it(case):
     """What is no heading is read, word for word; what is not read is counted."""
     document = parse_text(case["text"])

@@ -12,8 +12,7 @@ import numpy as np
 import torch
 from hypothesis import strategies as st
 
-from lib.data.batch import make_batch, rows_of
-from lib.data.batching import BucketSampler, in_order
+from lib.data.batch import BucketSampler, in_order, make_batch, rows_of
 from lib.data.characters import clean, lowered, unified
 from lib.data.corpora import Corpus, load_corpus
 from lib.data.options import words_of

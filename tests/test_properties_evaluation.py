@@ -12,12 +12,7 @@ from hypothesis import strategies as st
 
 from lib.evaluation.baselines import lexrank, oracle
 from lib.evaluation.bootstrap import interval, paired_bootstrap
-from lib.evaluation.rouge import (
-    distinct,
-    limited_recall,
-    ngram_counts,
-    repeated_ngrams,
-)
+from lib.evaluation.rouge import distinct, limited_recall, ngram_counts, repeated_ngrams
 from lib.evaluation.support import Names, SourceText, support_counts
 from tests.properties import TEXTS, holds
 

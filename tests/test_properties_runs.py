@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from zlib import crc32
 
 import torch
 from hypothesis import strategies as st
@@ -73,6 +74,7 @@ def decodings(draw) -> DecodeConfig:
         length_offset=draw(st.sampled_from([0, 1, 5])),
         block_ngrams=draw(st.integers(0, 3)),
         forbidden=(*draw(st.sampled_from([(PAD, UNK, BOS), ()])), *symbols),
+        slide=draw(st.sampled_from(["as a word", "half", "median", "coin"])),
     )
 
 
@@ -88,6 +90,7 @@ class Definition:
     def __init__(self, model, document, config: DecodeConfig):
         self.model, self.config, self.batch = model, config, make_batch([document], WORDS)
         self.known: dict[tuple[int, ...], dict[int, float]] = {}
+        self.symbol: dict[tuple[int, ...], float] = {}  # P of the symbols that steer the model
 
     def following(self, ids: tuple[int, ...]) -> dict[int, float]:
         """log P of each word that may follow, all words before read at once."""
@@ -100,8 +103,24 @@ class Definition:
             else:
                 log_p = self._log_p(output)
                 allowed = (w for w in range(len(log_p)) if log_p[w] > -math.inf and not self._barred(ids, w))
-                self.known[ids] = {w: log_p[w] for w in allowed}
+                self.known[ids] = self._decided(ids, {w: log_p[w] for w in allowed})
         return self.known[ids]
+
+    def _decided(self, ids: tuple[int, ...], allowed: dict[int, float]) -> dict[int, float]:
+        """The symbols alone where the rule says to slide, the words alone where it does not."""
+        rule, control = self.config.slide, self.model.control_symbols
+        self.symbol[ids] = sum(math.exp(log_p) for w, log_p in allowed.items() if w in control)
+        if rule == "as a word":
+            return allowed
+        since = max((i + 1 for i, w in enumerate(ids) if w in control), default=0)  # the last slide
+        stayed = math.prod(1 - self.symbol[ids[:i]] for i in range(since, len(ids) + 1))
+        draws = torch.rand(len(ids) + 1, generator=torch.Generator().manual_seed(crc32(self.batch.ids[0].encode())))
+        slides = {
+            "half": self.symbol[ids] > 0.5,
+            "median": stayed < 0.5,
+            "coin": 1 - self.symbol[ids] < draws[-1].item(),
+        }[rule]
+        return {w: log_p for w, log_p in allowed.items() if (w in control) == slides}
 
     def _log_p(self, output: PointerOutput) -> list[float]:
         scores, z = (output.features @ self.model.table.T)[0, -1], output.switch[0, -1]
@@ -183,13 +202,7 @@ def test_beam_search(numbers, texts, config, control):
             assert equal(h.score, rank(config, h.log_prob, len(h.ids) + 1))
 
 
-@holds(
-    80,
-    numbers=numbers("normal", "steps"),
-    texts=documents(WORDS, most=3),
-    config=decodings(),
-    control=CONTROL,
-)
+@holds(80, numbers=numbers("normal", "steps"), texts=documents(WORDS, most=3), config=decodings(), control=CONTROL)
 @torch.no_grad()
 def test_greedy_search(numbers, texts, config, control):
     """Greedy search takes a word that is as probable as any at every step, and is beam search of width 1."""
@@ -214,13 +227,7 @@ SAMPLES = st.builds(
 )  # fmt: skip
 
 
-@holds(
-    100,
-    numbers=numbers("normal"),
-    texts=documents(WORDS, most=3),
-    config=SAMPLES,
-    control=CONTROL,
-)
+@holds(100, numbers=numbers("normal"), texts=documents(WORDS, most=3), config=SAMPLES, control=CONTROL)
 @torch.no_grad()
 def test_sampled_words(numbers, texts, config, control):
     """Sampled words are of the most probable ones that may follow; a document's own are the same again, whatever else

@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from lib.data.vocabulary import BOS, UNK
 from lib.layers.attentive_lstm import attentive_lstm
 from lib.layers.dropout import Dropout
-from lib.models.abs import ABS, ABSConfig
+from lib.models.headline_baselines import ABS, ABSConfig
 from lib.models.read_again import ENCODERS, ReadAgain, ReadAgainConfig
 from tests.conftest import RAGGED, VOCAB, batch_of, document, double, without_kernels
 

@@ -12,7 +12,9 @@ from lib.data.options import words_of
 from lib.data.tokenize import surfaces, tokenize, word_spans
 from lib.decoding.readable import Forms, readable, reading_of, spaces
 from lib.system.files import trained_folder
+from tests.conftest import case_tables
 
+CASES = case_tables("readable")
 TEXT = [
     "The CRISPR/Cas9 system cuts DNA in Zm4CL (EU491511).",
     "Pv4CL1 was cut by the CRISPR/Cas9 system at pH 7 and by p53.",
@@ -47,63 +49,12 @@ def people(*sentences, text=TEXT, words=lower, cut=False, **how):
     return readable(by_word(sentences), forms_of(text, words, **how), spaced=False, cut=cut).sentences
 
 
-@pytest.mark.parametrize(
-    ("written", "read"),
-    [
-        # forms of the text
-        ("the crispr / cas9 system cut pv4cl1 .", "The CRISPR/Cas9 system cut Pv4CL1."),
-        ("pv4cl1 was cut .", "Pv4CL1 was cut."),
-        ("groups of the who ( who ) and groups who read .", "Groups of the WHO (WHO) and groups who read."),
-        ("it was ada byron 's .", "It was Ada Byron's."),
-        ("we saw maize in the system .", "We saw maize in the system."),
-        # a word that begins a sentence of the text has no capital inside of one
-        ("here yields in maize rose .", "Here yields in maize rose."),
-        ("it is dna .", "It is DNA."),
-        # capitals at the start
-        ("( the system ) .", "(The system)."),
-        ("p53 was cut .", "p53 was cut."),
-        ("ph was 7 .", "pH was 7."),
-        ("p - values .", "p-values."),
-        ("24 mice .", "24 mice."),
-        # marks and spaces
-        ("37 ° c , or 7 ; and : so !", "37°C, or 7; and: so!"),
-        ("yields rose by 3.2 % .", "Yields rose by 3.2%."),
-        ("p < 0.05 and n = 3 .", "p < 0.05 and n = 3."),
-        ('it is " good " bread .', 'It is "good" bread.'),
-        ('a " wild " guess .', 'A "wild" guess.'),
-        ("it does n't , they ’re .", "It doesn't, they’re."),
-        ("cross - sectional and / or so .", "Cross-sectional and/or so."),
-        ("a state - of - the - art [ system ] .", "A state-of-the-art [system]."),
-        ("5 × 10 ^ 5 cells .", "5 × 10^5 cells."),
-        ("这 是 文 本 。", "这是文本。"),
-        ("यह पाठ है ।", "यह पाठ है।"),
-        ("the 3 ′ - end , 5 ′ / 3 ′ .", "The 3′-end, 5′/3′."),
-        # symbols
-        ("<digdig> of <dig mice .", "[number] of [number] mice."),
-        ("<dig> mice , <dig> % of <dig> .", "[number] mice, [number]% of [number]."),
-        ("it is known ( <cit> ) @xcite .", "It is known ([citation]) [citation]."),
-        ("we have @xmath12 and @formula .", "We have [formula] and [formula]."),
-        ("mice -lrb- old -rrb- are `` good '' .", 'Mice (old) are "good".'),
-    ],
-)
+@pytest.mark.parametrize(("written", "read"), CASES["sentence"])
 def test_a_sentence(written, read):
     assert people(written) == [read]
 
 
-@pytest.mark.parametrize(
-    ("written", "read"),
-    [
-        (("we asked e .", "coli for help ."), ["We asked E. coli for help."]),
-        (("the u . s . report .",), ["The U.S. report."]),
-        (("we saw dr .", "ada ."), ["We saw dr. Ada."]),
-        # a last sentence that was cut
-        (("the system .", "they cut"), ["The system."]),
-        (("the system ?", 'it is " good . "'), ["The system?", 'It is "good."']),
-        (("they cut the",), ["They cut the …"]),
-        ((), []),
-        (("maize rises", "mice fall"), ["Maize rises", "Mice fall …"]),
-    ],
-)
+@pytest.mark.parametrize(("written", "read"), CASES["sentences"])
 def test_sentences(written, read):
     assert people(*written, cut=True) == read
 

@@ -9,6 +9,7 @@ import pytest
 
 import lib
 from companion import make_tables
+from companion.pages.dispatches import made_up_dispatches
 from companion.results import kept, places
 from companion.results.kept import SCORES, kept_table, read_table_scores
 from companion.results.numbers import make_table, page_table
@@ -18,7 +19,8 @@ from lib import score
 from lib.data.corpora import load_corpus
 from lib.evaluation.baselines import matches, oracle
 from lib.evaluation.measures import SUPPORT
-from lib.evaluation.rouge import rouge
+from lib.evaluation.rouge import count_words, rouge
+from lib.evaluation.scores import score_run
 from lib.papers import resolve
 from lib.system.files import project_root
 from lib.train import main as train_main
@@ -37,7 +39,7 @@ def test_a_table_is_made_of_what_exists(name):
     for row in table.rows:
         assert row.published or not (published and row.is_run), "what is not published needs no training"
         assert row.published or row.part
-        assert all(len(v) == len(columns) for v in row.published.values()), row.label
+        assert all(len(v) == len(columns) * (not row.slide) for v in row.published.values()), row.label
         for size in ("demo", "paper") if row.is_run else ():
             words = row.vocabulary.get(size)
             resolve(table.paper, run_preset(row, size), row.variant, {"vocab_size": words}).model_config()
@@ -64,9 +66,16 @@ def test_arguments_of_runs():
 
 
 def test_a_corpus_of_the_paper_has_its_own_rows():
-    table = TABLES["windowed_table"]
+    table, both = TABLES["windowed_table"], {n: (n, f"{n}, slides decided first") for n in ("WIKI_II", "WIKI_IV")}
     labels = {name: [row.label for row in table.rows_for(name)] for name in ("wikihow", "aclsum")}
-    assert labels["wikihow"] == ["Lead (3 sentences)", "WIKI_I", "WIKI_II", "WIKI_III", "WIKI_IV", "WIKI_V"]
+    assert labels["wikihow"] == [
+        "Lead (3 sentences)",
+        "WIKI_I",
+        *both["WIKI_II"],
+        "WIKI_III",
+        *both["WIKI_IV"],
+        "WIKI_V",
+    ]
     assert {"CD_I", "WIKI_V"} <= set(labels["aclsum"]), "all of them, on any other corpus"
 
 
@@ -169,8 +178,9 @@ def asked(monkeypatch):
     """What `lib.score run` asks a shipped run for: its documents, decoding, batch size and numbers."""
     found = {}
 
-    def scores(run, documents, split_name, corpus, batch_size, numbers, process):
+    def scores(run, documents, split_name, corpus, batch_size, numbers, process, as_long):
         asked_for = {"decode": run.decode, "batch_size": batch_size, "corpus": corpus, "numbers": numbers}
+        found["as long as references"] = as_long
         found.update(ids=[d.id for d in documents], **asked_for)
         return {"parts": {}}, []
 
@@ -187,10 +197,36 @@ def score_shipped(tmp_path, *given):
 
 def test_a_run_is_scored_with_another_decoding(asked, tmp_path):
     own = lib.load(project_root() / "trained" / "mem2mem").decode
-    other = ["--min-length", "5", "--max-length", "9", "--beam", "2", "--batch-size", "3", "--numbers"]
-    score_shipped(tmp_path, "--dataset", "pmc-sample", "--documents", "2", *other)
-    assert asked["decode"] == replace(own, min_length=5, max_length=9, beam=2)
-    assert (asked["batch_size"], asked["numbers"]) == (3, True)
+    other = [
+        "--min-length",
+        "5",
+        "--max-length",
+        "9",
+        "--beam",
+        "2",
+        "--batch-size",
+        "3",
+        "--numbers",
+        "--slide",
+        "half",
+    ]
+    score_shipped(tmp_path, "--dataset", "pmc-sample", "--documents", "2", *other, "--as-long-as-references")
+    assert asked["decode"] == replace(own, min_length=5, max_length=9, beam=2, slide="half")
+    assert (asked["batch_size"], asked["numbers"], asked["as long as references"]) == (3, True, True)
+
+
+def test_summaries_are_cut_at_the_length_of_their_references():
+    run, documents = lib.load(project_root() / "trained" / "read_again"), made_up_dispatches()[:2]
+    for as_long in (True, False):
+        scores, summaries = score_run(run, documents, "test", "made-up", as_long_as_references=as_long)
+        lengths = [count_words(document.summary) for document in documents]
+        cut = [" ".join(" ".join(summary).split()[:length]) for summary, length in zip(summaries, lengths)]
+        assert any(" ".join(summary) != short for summary, short in zip(summaries, cut)), (
+            "otherwise nothing is tested"
+        )
+        expected = rouge([[text] for text in cut] if as_long else summaries, [d.summary for d in documents])
+        assert np.allclose(scores["parts"]["summaries"]["rouge"], expected, atol=1e-3)
+        assert ("cut at" in scores.get("written", "")) == as_long
 
 
 def test_rows_must_have_the_same_documents(scored):
@@ -213,7 +249,8 @@ def test_what_is_no_table(scored, tmp_path):
         "unknown table 'mem2mem_table9', did you mean": ["table", "mem2mem_table9", "+read=x.json", *aclsum],
         "unknown row of mem2mem_table2 on aclsum .*, did you mean": [*table, "+raed=x.json", *aclsum],
         "No such file": [*table, "+read=x.json", *aclsum],
-        "scores are LABEL=FILE": [*table, "x.json", *aclsum],
+        r"x\.json is not LABEL=FILE": [*table, "x.json", *aclsum],
+        "nothing is not LABEL=FILE": [*table, *aclsum],
         r"bad\.json: no JSON": [*table, f"hred={bad}", *aclsum],
         "no scores: it has no 'seed', 'steps'": [*table, f"hred={lead}", *aclsum],
         "there are scores of hred with this seed already": [*table, hred, hred, *aclsum],
@@ -335,7 +372,8 @@ def test_the_read_again_page_and_its_kept_table_3_have_the_same_numbers():
     text = (project_root() / "notebooks" / "read_again.py").read_text(encoding="utf-8")
     rows = kept_table("read_again_table3_reuters")["rows"]
     r1 = {row["label"].removeprefix("Read-Again LSTM"): row["scores"]["R-1"]["mean"] for row in rows}
-    assert f"500 words are as good as all ({r1[' + copy, 2K']:.1f} and {r1[' + copy, 69K']:.1f} R-1)" in text
+    small, large = (f"{r1[f' + copy, {size}']:.1f}" for size in ("2K", "69K"))
+    assert f"no difference between 500 words and all ({small} and {large} R-1)" in text
     without = [mean for label, mean in r1.items() if "copy" not in label]
     assert f"more words do not help either ({min(without):.1f} to {max(without):.1f} R-1)" in text
 

@@ -16,14 +16,8 @@ from lib.data.pieces import Pieces
 from lib.data.prepared import TextEncoder
 from lib.data.vocabulary import EOS, SENTENCE_END
 from lib.evaluation.baselines import matches
-from lib.models.sentence_extractors import (
-    SentenceClassifier,
-    SentenceExtractorConfig,
-    SentencePointer,
-)
-from lib.papers.mem2mem.extracts import (
-    ExtractOptions,
-)
+from lib.models.sentence_extractors import SentenceClassifier, SentenceExtractorConfig, SentencePointer
+from lib.papers.mem2mem.extracts import ExtractOptions
 from tests.conftest import VOCAB, batch_of, double, same_gradients
 from tests.test_models import labelled
 

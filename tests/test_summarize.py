@@ -3,6 +3,7 @@
 import io
 import json
 from itertools import chain
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -12,18 +13,9 @@ from lib.data.corpora import Corpus
 from lib.papers import resolve
 from lib.summarize import main
 from lib.training.loop import train
-from tests.test_summary_page import data_in
+from tests.tools.browser import data_of
 
-TEXT = """# Reading long papers
-
-## Introduction
-
-We study how to read *long* texts. Neural models read them word by word.
-
-## Conclusion
-
-A memory helps.
-"""
+TEXT = (Path(__file__).parent / "cases" / "long_papers.md").read_text(encoding="utf-8")
 CAUTION = "The model was trained on 8 documents of records. It is not to be trusted: what it states is often wrong."
 RECORDS = [
     {
@@ -75,7 +67,7 @@ def test_several_texts_and_a_corpus(run, tmp_path, capsys):
 
 
 def test_records_in_every_kind_of_file(run, tmp_path, capsys, monkeypatch):
-    """What is no text is not read as one: the same records in four files and on standard input."""
+    """What is no text is not read as one: the same records in four files, and on standard input in two forms."""
     lines = "".join(json.dumps({"text": f"We read text {i}. It is long.", "id": i}) + "\n" for i in range(2))
     table = pd.read_json(io.StringIO(lines), lines=True)
     (tmp_path / "a.json").write_text(json.dumps(table.to_dict("records")), encoding="utf-8")
@@ -86,9 +78,10 @@ def test_records_in_every_kind_of_file(run, tmp_path, capsys, monkeypatch):
     for name in ("a.jsonl", "a.json", "a.csv", "a.parquet"):
         main([str(run), str(tmp_path / name), "--json"])
         found.append([json.loads(line) for line in capsys.readouterr().out.splitlines()])
-    monkeypatch.setattr("sys.stdin", stdin("\ufeff" + lines))
-    main([str(run), "--json"])
-    found.append([json.loads(line) for line in capsys.readouterr().out.splitlines()])
+    for given in ("\ufeff" + lines, json.dumps({"papers": table.to_dict("records")}, indent=1)):
+        monkeypatch.setattr("sys.stdin", stdin(given))
+        main([str(run), "--json"])
+        found.append([json.loads(line) for line in capsys.readouterr().out.splitlines()])
     assert [f[1]["name"] for f in found[::4]] == ["a.jsonl, line 2", "standard input, line 2"]
     assert all([r["sentences"] for r in f] == [r["sentences"] for r in found[0]] != [[], []] for f in found)
     monkeypatch.setattr("sys.stdin", stdin(lines + '{"text"'))
@@ -111,7 +104,7 @@ def test_standard_input_as_json(run, capsys, monkeypatch):
 def test_the_page_shows_what_the_model_saw(run, tmp_path, capsys):
     (tmp_path / "paper.md").write_text(TEXT, encoding="utf-8")
     main([str(run), str(tmp_path / "paper.md"), "--html", str(tmp_path / "page.html")])
-    data = data_in(tmp_path / "page.html")
+    data = data_of(tmp_path / "page.html")
     (shown,) = data["documents"]
     expected = lib.load(run).summarize([TEXT], attention=True)[0]
     assert data["model"] == "Mem2Mem, +read" and shown["name"] == "Reading long papers"
@@ -183,7 +176,7 @@ def test_the_page_says_what_is_in_the_text(run, tmp_path):
     """What the text does not have, and which sentences carry each of the summary."""
     (tmp_path / "a.md").write_text(TEXT, encoding="utf-8")
     main([str(run), str(tmp_path / "a.md"), "--html", str(tmp_path / "a.html")])
-    (shown,) = data_in(tmp_path / "a.html")["documents"]
+    (shown,) = data_of(tmp_path / "a.html")["documents"]
     text = " ".join(token.strip() for row in shown["source"] for token in row).lower()
     own = [token.strip().lower() for token in chain.from_iterable(shown["summary"])]
     words = [(token, lacks) for token, lacks in zip(own, shown["lacks"], strict=True) if token.isalpha()]

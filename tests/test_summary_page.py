@@ -1,14 +1,13 @@
 """The page that shows a text and its summary side by side: what is written, and what a reader sees of it."""
 
-import json
-import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from lib.decoding.summary_page import ShownDocument, write_page
-from tests.tools.browser import needs_browser, open_page
+from tests.tools.browser import data_of, needs_browser, open_page
 
 SOURCE = [["The", " cat", " sat", "."], [" A", " dog", " barked", "."], [" It", " rained", "."]]  # 11 words
 SUMMARY = [["Cat", " sat", "."], [" Dog", " barked", "."]]
@@ -53,44 +52,22 @@ def clusters():
 # ------------------------------------------------------------------------------------------------- what is written
 
 
-def data_in(path):
-    text = path.read_text(encoding="utf-8")
-    return json.loads(re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[0])
-
-
 def test_the_largest_weights_are_kept(tmp_path):
     """98% of a row, and 60 of 400 equal weights; what is kept is the largest, in order, to 3 digits."""
     peaked = np.array([0.6, 0.005, 0.3, 0.06, 0.03, 0.004, 0.001, 0, 0, 0, 0])
     equal = np.full(11, 0.123456)
     document = replace(memory(), attention={"words": np.stack([peaked, equal, np.zeros(11)])})
-    written = data_in(write_page(tmp_path / "a.html", "m", [document]))["documents"][0]["attention"]["words"]
+    written = data_of(write_page(tmp_path / "a.html", "m", [document]))["documents"][0]["attention"]["words"]
     assert written[0] == [[0, 0.6], [2, 0.3], [3, 0.06], [4, 0.03]]
     assert written[1:] == [[[j, 0.123] for j in range(11)], []]
     many = ShownDocument("n", [["w"] * 400], "section", [["s"]], {"words": np.linspace(1, 2, 400)[None]})
-    (row,) = data_in(write_page(tmp_path / "b.html", "m", [many]))["documents"][0]["attention"]["words"]
+    (row,) = data_of(write_page(tmp_path / "b.html", "m", [many]))["documents"][0]["attention"]["words"]
     assert [j for j, _ in row] == list(range(399, 339, -1))
 
 
 # ------------------------------------------------------------------------------------------------- in a browser
 
-HELPERS = """
-const all = selector => [...document.querySelectorAll(selector)];
-const style = box => getComputedStyle(box);
-const shade = box => {  // 0 white to 1 black; null: no colour
-  const [r, g, b, a] = style(box).backgroundColor.match(/[\\d.]+/g).map(Number);
-  return a === 0 ? null : 1 - (r + g + b) / 765;
-};
-const word = i => all("#summary .word")[i];
-const textWords = () => all("#text .word");
-const shades = () => textWords().map(shade);
-const point = box => box.dispatchEvent(new PointerEvent("pointerenter"));
-const leave = box => box.dispatchEvent(new PointerEvent("pointerleave"));
-const press = key => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
-const detail = () => document.getElementById("detail").innerText.replace(/\\s+/g, " ");
-const bars = () => all("#text .bar").map(bar => bar.getBoundingClientRect().width);
-const carrying = () => all(".carries").map(box => box.textContent).join(" ");
-const found = {};
-"""
+HELPERS = (Path(__file__).parent / "tools" / "summary_page.js").read_text(encoding="utf-8")
 
 
 def seen(path, script):

@@ -12,6 +12,7 @@ from lib.decoding.summary_page import TITLE, ShownText
 from lib.evaluation.measures import MEASURES, SUPPORT
 from lib.evaluation.scores import intervals
 from lib.evaluation.support import Names, SourceText, not_in_text, support_counts, terms
+from tests.conftest import case_tables
 
 TEXT = [
     "We measured the sleep of 1,635 nurses in Lisbon.",
@@ -34,14 +35,7 @@ def missing(sentence, text=TEXT, names=NOBODY):
 # ------------------------------------------------------------------------------------------------- numbers
 
 
-@pytest.mark.parametrize(
-    ("written", "value"),
-    [
-        ("1,635", "1635"), ("1635", "1635"), ("12,345,678.50", "12345678.5"), ("1,63", "1,63"), ("0.50", "0.5"),
-        ("5.0", "5"), ("500", "500"), ("0.00", "0"), ("10:30", "10:30"), ("1.2.3", "1.2.3"), ("60–83", "60 83"),
-        ("-4%", "4"), ("10mg", "10 mg"), ("p53", "p53"), ("a<5", "a 5"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("written", "value"), case_tables("support")["number"])
 def test_a_number_has_one_value_in_all_spellings(written, value):
     assert " ".join(keys(written)) == value
 

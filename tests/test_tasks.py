@@ -12,7 +12,7 @@ import torch
 import companion.solve
 from companion.pages.measured import task_results
 from companion.studies.slots import slots_after, slots_left
-from companion.tasks import hops, memory, named, read_twice, short_news, slips, tasks, towns, windows
+from companion.tasks import hops, memory, named, read_twice, short_news, tasks, towns, windows
 from companion.tasks.synthetic import FACT, planted_sentences
 from companion.tasks.task import Task, by_row, learn
 from lib.data.batch import make_batch, rows_of
@@ -58,8 +58,8 @@ def test_rows_and_seeds_are_trained_once(trained, tmp_path, capsys):
 SMOKE = [
     ("hops", "1, given"), ("memory", "memory alone, both, plain gate"), ("memory", "all ways, 0.1, 1, plain gate"),
     ("named", "HT"), ("read_twice", "twice, last state"), ("short_news", "twice, GRU, [UNK] fed back"),
-    ("slips", "one word in five wrong"), ("towns", "without global layers"), ("windows", "standard"),
-    ("windows", "facts anywhere, chunks"), ("windows", "windows without window"),
+    ("towns", "without global layers"), ("windows", "standard"), ("windows", "facts anywhere, chunks"),
+    ("windows", "windows without window"),
 ]  # fmt: skip
 
 
@@ -67,7 +67,7 @@ SMOKE = [
 def test_a_row_measures_what_is_stored_of_it(name, row, monkeypatch):
     """After two batches, with few unseen texts."""
     module = {"hops": hops, "memory": memory, "named": named, "read_twice": read_twice, "short_news": short_news,
-              "slips": slips, "towns": towns, "windows": windows}[name]  # fmt: skip
+              "towns": towns, "windows": windows}[name]  # fmt: skip
     monkeypatch.setattr(
         module, "learn", lambda model, batches, learning_rate: learn(model, islice(batches, 2), learning_rate)
     )
@@ -129,7 +129,7 @@ def test_what_is_left_of_a_slot_is_the_product_of_the_gates():
     assert slots_after(small_model(Mem2Mem, write=False), batch, (0, 2))["left"].tolist() == [1, 1]
 
 
-# ----------------------------------------------------------------------------------------------- windows and slips
+# ----------------------------------------------------------------------------------------------------- windows
 
 
 def test_a_fact_is_whole_in_its_window_and_not_in_its_chunk():
@@ -230,16 +230,17 @@ def values_of(cluster, town, fact):
     return Counter(v for p in cluster.paragraphs if p.town == town for f, v in zip(p.facts, p.values) if f == fact)
 
 
-@pytest.mark.parametrize("count, groups", [(2, 1), (2, 4), (3, 2)])
-def test_each_fact_is_said_three_times_and_at_most_once_wrongly(count, groups):
+@pytest.mark.parametrize("count, groups, wrong_groups", [(2, 1, 1), (2, 4, 1), (2, 4, 4), (3, 2, 1)])
+def test_each_fact_is_said_three_times_and_at_most_once_wrongly(count, groups, wrong_groups):
     random, wrong = np.random.default_rng(1), []
     for _ in range(20):
-        cluster = towns.town_cluster(random, count, groups)
+        cluster = towns.town_cluster(random, count, groups, wrong_groups)
         assert len(cluster.truth) == count and len(cluster.paragraphs) == 6 * groups * count
         for town, facts in cluster.truth.items():
             for fact, value in enumerate(facts):
                 values = values_of(cluster, town, fact)
-                assert values.total() == 3 * groups and values[value] >= 3 * groups - 1
+                assert values.total() == 3 * groups and values[value] in (3 * groups, 3 * groups - wrong_groups)
+                assert len(values) <= 2, "one wrong value at most"
                 assert set(values) <= set(towns.VALUES[fact])
                 wrong.append(values[value] < 3 * groups)
     assert 0.35 < np.mean(wrong) < 0.65
@@ -276,11 +277,9 @@ def test_models_are_shipped_in_16_bits_and_write_what_is_stored(tmp_path, monkey
 def test_two_hops_lead_from_the_title_to_the_answer():
     random = np.random.default_rng(0)
     for _ in range(30):
-        cluster = hops.hop_cluster(random)
-        graph, ends = hops.shared_names(cluster), [i for i, r in enumerate(cluster.rows) if r[0] in hops.ALIASES]
-        assert len(cluster.rows) == 9 and len(ends) == 4 and graph[0].sum() == 2 and not graph[0, ends].any()
+        document = hops.hop_cluster(random, graph=True)
+        rows = [row.tolist() for row in rows_of(document)]
+        graph, ends = document.graph.reshape(9, 9), [i for i, row in enumerate(rows) if row[0] in hops.ALIASES]
+        assert len(rows) == 9 and len(ends) == 4 and graph[0].sum() == 2 and not graph[0, ends].any()
         (reached,) = (i for i in ends if (graph @ graph)[0, i])
-        assert cluster.rows[reached][1:] == cluster.answer
-        document = hops.hop_document(cluster, graph=True)
-        assert [row.tolist() for row in rows_of(document)] == cluster.rows
-        assert document.target.tolist() == [*cluster.answer, EOS]
+        assert document.target.tolist() == [*rows[reached][1:], EOS]

@@ -5,7 +5,7 @@ import json
 import re
 from importlib import resources
 from pathlib import Path
-from unicodedata import category, is_normalized, normalize
+from unicodedata import category, is_normalized
 
 import pytest
 
@@ -13,18 +13,13 @@ from lib.data.characters import clean, unified
 from lib.data.documents import to_document
 from lib.data.options import words_of
 from lib.data.prepared import TextEncoder
-from lib.data.tokenize import (
-    counted_words,
-    need_all_letters,
-    other_letters,
-    surfaces,
-    tokenize,
-    word_spans,
-)
+from lib.data.tokenize import counted_words, need_all_letters, other_letters, surfaces, tokenize, word_spans
 from lib.data.vocabulary import Vocabulary
 from lib.evaluation.rouge import rouge
 from lib.papers.mem2mem.sections import CohanOptions
+from tests.conftest import case_tables
 
+TABLES = case_tables("tokenize")
 CASES = json.loads((Path(__file__).parent / "cases" / "words.json").read_text(encoding="utf-8"))
 
 
@@ -55,21 +50,7 @@ def test_counted_words():
     assert counted_words("end of 3-\nThe next", all_letters=True) == ["end", "of", "3", "the", "next"]
 
 
-# Two sentences each.
-SCRIPTS = {
-    "English": "The river froze early. Nobody crossed it before spring.",
-    "French": "L'été a été très chaud. Les élèves préparent leur fête à l'école.",
-    "Vietnamese, decomposed": normalize("NFD", "Trời mưa rất lớn. Học sinh được nghỉ ở nhà."),
-    "Turkish": "İzmir'de hava soğuktu. IŞIKLAR erken yandı.",
-    "Cyrillic": "Река замёрзла рано. До весны её никто не переходил.",
-    "Arabic with signs": "الكِتَابُ جَدِيدٌ. قَرَأَهُ الوَلَدُ مَرَّتَيْنِ.",
-    "Persian": "می\u200cخواهم کتاب\u200cها را بخوانم. او نمی\u200cداند.",
-    "Hindi": "नदी का पानी ठंडा है। बच्चे किनारे पर खेलते हैं।",
-    "Sinhala": "ශ්\u200dරී ලංකාවේ ගඟ දිගයි. වැස්ස එයි.",
-    "Korean": "강물이 일찍 얼었다. 봄까지 아무도 건너지 않았다.",
-    "Chinese": "河水很冷。孩子们在岸边玩3.5小时。",
-    "Thai": "น้ำในแม่น้ำเย็นมาก เด็กๆ เล่นริมฝั่ง",
-}
+SCRIPTS = TABLES["scripts"]
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
@@ -118,17 +99,6 @@ def test_words_of_english_papers_never_change():
     assert (counts, sha.hexdigest()[:16]) == ([16_569, 2_792_990], "a1bb30aad6751746")
 
 
-@pytest.mark.parametrize(
-    ("text", "cleaned"),
-    [
-        ("photo-\nsyn-\nthesis", "photosynthesis"),
-        ("0-\n0-\n0", "0-0-0"),
-        ("the p5-\nspan", "the p5-span"),
-        ("the CD-\nrom of T-\ncells", "the CD-rom of T-cells"),
-        ("a state-of-the-\nart", "a state-of-the-art"),
-        ("pre- and post-\nand so", "pre- and post- and so"),
-        ("a well-\nknown and well-known rule", "a well-known and well-known rule"),
-    ],
-)
+@pytest.mark.parametrize(("text", "cleaned"), TABLES["cut"])
 def test_a_word_that_a_line_cuts(text, cleaned):
     assert clean(text) == cleaned

@@ -14,33 +14,20 @@ from companion.results.tables import TRAINED, TrainedRun
 from lib.decoding.field import read_field
 from lib.papers import PAPERS
 from lib.system.files import project_root
-from lib.train import main as train_main
+from tests.conftest import case_tables, train_runs
 
-FIELDS = {
-    "paper": "Malaria is transmitted by mosquitoes of the genus Anopheles. We collected larvae in three villages and "
-    "identified the species by PCR. Infected patients were treated with artemisinin, and parasite density was "
-    "measured after three days. The prevalence of infection was lower in children who slept under treated nets.",
-    "dispatch": "Norbalt Mining Corp said it agreed to acquire the shares of Tessera Copper Co that it does not "
-    "already own for about 42 mln dlrs in cash. The company said the board had approved the offer.",
-    "history": "In the summer of 1858 the Thames stank so badly that Parliament soaked its curtains in lime. The "
-    "city had poured its waste into the river for centuries. An engineer was asked to build sewers, and he did.",
-    "readme": "This package parses version strings. Install it with pip and import the function from the module. It "
-    "returns an object that can be compared. Run the tests before you open a pull request on the repository.",
-}
+FIELDS = case_tables("fields")
 KEPT = sorted(path.parent for path in (project_root() / "trained").glob("*/config.json"))
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """Runs of two papers, trained for three steps."""
-    folder = tmp_path_factory.mktemp("runs")
+    demo, wanted = ["--limit", "4", "--preset", "demo", "--steps", "3"], {}
     averaged = ["--validate-every", "1", "--options.ranker-steps", "2"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("COMPANION_CACHE", str(folder / "cache"))
-        for name, more in (("windowed", []), ("hierarchical_transformer", averaged)):
-            data = ["--dataset", PAPERS[name].dataset, "--limit", "4", "--preset", "demo", "--steps", "3"]
-            train_main([name, *data, *more, "--output", str(folder / name)])
-    return folder
+    for name, more in (("windowed", []), ("hierarchical_transformer", averaged)):
+        wanted[name] = [name, "--dataset", PAPERS[name].dataset, *demo, *more]
+    return train_runs(tmp_path_factory.mktemp("runs"), wanted)
 
 
 @pytest.fixture

@@ -97,9 +97,10 @@ def test_no_symbol_behind_the_last_window(name):
     windows = model.encode(texts()).last_window.tolist()
     slides = windows if model.config.windowing == "dynamic" else [0, 0, 0]
     assert windows == {"standard": [0, 0, 0], "streamed, no overlap": [2, 0, 1]}.get(name, [3, 0, 2])
-    for found, most in zip(beam_search(model, texts(), DecodeConfig(2, 6, 6)), slides):
-        assert found[0].ids.count(SLIDE) == most
-        assert all(h.ids.count(SLIDE) <= most for h in found)
+    for rule in ("as a word", "half", "median", "coin"):
+        for found, most in zip(beam_search(model, texts(), DecodeConfig(2, 6, 6, slide=rule)), slides):
+            assert found[0].ids.count(SLIDE) == most
+            assert all(h.ids.count(SLIDE) <= most for h in found)
 
 
 def test_static_windows_by_hand():

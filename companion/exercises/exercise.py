@@ -44,43 +44,38 @@ class Exercises:
         self.known: dict[int, Exercise] = {}
         self._share: dict[int, float] = {}
 
+    def _register(self, number: int, points: int, shown: int, make_cases: Callable[..., Iterable]) -> Decorator:
+        """Make a decorator of a function that has the name of the reader's; `make_cases` takes it."""
+
+        def register(function: Function) -> Function:
+            self.known[number] = Exercise(function.__name__, points, lambda: make_cases(function), shown)
+            return function
+
+        return register
+
     def exercise(self, number: int, points: int, cases: Sequence | Mapping, shown: int = 1) -> Decorator:
-        """Register a reference function that has the name and the arguments of the reader's.
+        """Register a reference function that has the arguments of the reader's.
 
         cases: the arguments of each call, by what the reader is told of them, or only the arguments.
         """
-
-        def register(answer: Function) -> Function:
-            named = cases if isinstance(cases, Mapping) else {", ".join(map(str, given)): given for given in cases}
-            generate = lambda: (Case(what, given, answer(*given)) for what, given in named.items())  # noqa: E731
-            self.known[number] = Exercise(answer.__name__, points, generate, shown)
-            return answer
-
-        return register
+        named = cases if isinstance(cases, Mapping) else {", ".join(map(str, given)): given for given in cases}
+        return self._register(
+            number, points, shown, lambda answer: (Case(what, given, answer(*given)) for what, given in named.items())
+        )
 
     def cases(self, number: int, points: int, shown: int = 1) -> Decorator:
-        """Register a generator of cases that has the name of the reader's function."""
-
-        def register(generate: Function) -> Function:
-            self.known[number] = Exercise(generate.__name__, points, generate, shown)
-            return generate
-
-        return register
+        """Register a generator of cases."""
+        return self._register(number, points, shown, lambda generate: generate())
 
     def prediction(self, number: int, points: int) -> Decorator:
         """Register a function that measures what the reader predicts: {case: value}. The reader's function takes no
         arguments and returns a list of values in this order; truth values may be 0 and 1."""
 
-        def register(measure: Callable[[], Mapping[str, Any]]) -> Function:
-            def generate() -> Iterator[Case]:
-                for place, (what, value) in enumerate(measure().items()):
-                    expected = int(value) if isinstance(value, bool) else value
-                    yield Case(what, (), expected, of=itemgetter(place))
+        def make_cases(measure: Callable[[], Mapping[str, Any]]) -> Iterator[Case]:
+            for place, (what, value) in enumerate(measure().items()):
+                yield Case(what, (), value, of=itemgetter(place))
 
-            self.known[number] = Exercise(measure.__name__, points, generate, shown=1)
-            return measure
-
-        return register
+        return self._register(number, points, 1, make_cases)
 
     def check(self, number: int, function: Any) -> None:
         """Print how many cases are right and the first wrong one: what is wrong, never what is right. Whatever a
@@ -100,12 +95,12 @@ class Exercises:
         wrong = [f"{what}: {reason}" for what, reason in reasons if reason]
         share = 1 - len(wrong) / len(reasons)
         self._share[number] = share
+        told = "; ".join([f"{len(reasons) - len(wrong)} of {len(reasons)} right", *wrong[:1]])
         if function is None:
-            print(f"exercise {number}: there is no {exercise.name}")
+            told = f"there is no {exercise.name}"
         elif all(reason == UNWRITTEN for _, reason in reasons):
-            print(f"exercise {number}: not done yet")
-        else:
-            print(f"exercise {number}: {len(reasons) - len(wrong)} of {len(reasons)} right", *wrong[:1], sep="; ")
+            told = "not done yet"
+        print(f"exercise {number}: {told}")
         return exercise.points * share
 
     def progress(self) -> None:
@@ -148,10 +143,8 @@ def _equal(result: Any, expected: Any, tolerance: float) -> bool:
         result = _numbers(result)
     except Exception:  # None, a text, a dict: not equal, and nothing that the reader's code raised
         return False
-    if result.shape != expected.shape:
-        return False
-    bound = tolerance * max(1.0, expected.abs().max().item() if expected.numel() else 0.0)
-    return bool(torch.allclose(result, expected, rtol=0.0, atol=bound))
+    bound = tolerance * max(1.0, expected.abs().max().item())
+    return result.shape == expected.shape and torch.allclose(result, expected, rtol=0.0, atol=bound)
 
 
 def _numbers(value: Any) -> Tensor:

@@ -1,7 +1,7 @@
 """Exercises of the page on hierarchical transformers."""
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from operator import itemgetter
 
 import torch
@@ -35,7 +35,7 @@ def _cluster(*lengths: int, seed: int = 0) -> EncodedDocument:
 
 
 def _batch(*clusters: EncodedDocument) -> Batch:
-    return make_batch(list(clusters), PIECES)
+    return make_batch(clusters, PIECES)
 
 
 @PAGE.cases(1, points=2)
@@ -70,14 +70,8 @@ def attention_scores(lengths: list[int]) -> list[int]:
 CHAIN, RING, STAR = torch.diag(torch.ones(4), 1), torch.eye(5).roll(1, 0), torch.eye(4)
 CHAIN[-1, -1] = 1
 STAR[0], STAR[:, 0] = 0.5, 0.2
-GRAPHS = {
-    "a chain, 1 layer": (CHAIN, 1),
-    "a chain, 2 layers": (CHAIN, 2),
-    "a chain, 3 layers": (CHAIN, 3),
-    "a ring, 2 layers": (RING, 2),
-    "a star, 1 layer": (STAR, 1),
-    "a star, 2 layers": (STAR, 2),
-}
+GRAPHS = {f"a chain, {layers} layer{'s' * (layers > 1)}": (CHAIN, layers) for layers in (1, 2, 3)}
+GRAPHS |= {"a ring, 2 layers": (RING, 2), "a star, 1 layer": (STAR, 1), "a star, 2 layers": (STAR, 2)}
 
 
 @PAGE.exercise(4, points=3, shown=2, cases=GRAPHS)
@@ -86,14 +80,12 @@ def reached(G: Tensor, layers: int) -> Tensor:
     takes G for its attention."""
     m, words = len(G), []
     model, batch = small_transformer(global_layers=layers, pooling_heads=1), _batch(_cluster(*[2] * len(G)))
-    local = model.local_layers[-1]
-    hook = local.register_forward_hook(lambda _, x, output: words.append(output.requires_grad_()))
+    model.local_layers[-1].register_forward_hook(lambda _, x, output: words.append(output.requires_grad_()))
     states = model.encode(batch, G[None].double()).words[0].view(m, 2, -1)
-    hook.remove()
     direction, found = torch.randn(2, states.shape[-1], generator=torch.manual_seed(0)), torch.zeros(m, m)
     for i in range(m):
         (slope,) = torch.autograd.grad((states[i] * direction).sum(), words, retain_graph=True)
-        found[i] = torch.zeros(m).index_add(0, batch.ragged.number[batch.ragged.row], slope.abs().sum(-1).float())
+        found[i].index_add_(0, batch.ragged.number[batch.ragged.row], slope.abs().sum(-1).float())
     return found != 0
 
 
@@ -119,8 +111,7 @@ def order_matters() -> dict[str, bool]:
     }
 
 
-def _named(count: int, seed: int) -> list[EncodedDocument]:
-    return planted_clusters(count, seed, paragraphs=3, words=1, names=3, vocab_size=22)
+_named = partial(planted_clusters, paragraphs=3, words=1, names=3, vocab_size=22)
 
 
 @PAGE.prediction(6, points=3)
@@ -129,9 +120,9 @@ def still_right() -> dict[str, bool]:
     model = small_transformer(1, width=32, heads=4, inner=32).float().requires_grad_()
     batches = [_batch(*_named(256, seed)) for seed in range(4)]
     learn(model, iter(batches * 15), 1e-2)
-    clusters = _named(200, 10**6)
-    named = torch.eye(4, dtype=torch.bool)[[1 + int(c.labels.argmax()) for c in clusters]]  # type: ignore[union-attr]
-    title = torch.eye(4, dtype=torch.bool)[[0] * len(clusters)]
+    clusters, rows = _named(200, 10**6), torch.eye(4, dtype=torch.bool)
+    named = rows[[1 + int(c.labels.argmax()) for c in clusters]]  # type: ignore[union-attr]
+    title = rows[[0] * len(clusters)]
     changes = {
         "the decoder sees the named paragraph alone": decoder_sees(named),
         "it sees the title alone": decoder_sees(title),

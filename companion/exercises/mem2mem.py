@@ -45,13 +45,6 @@ def _of_two_texts() -> tuple:
 def reads_of_memory() -> Iterator[Case]:
     model, batch, state, _ = _of_two_texts()
     hidden, _ = model.decoder(model.embedding(batch.target_input), state.hidden[None])
-    for steps, b in ((3, 0), (2, 1), (hidden.shape[1], 0), (1, 1)):
-        reads = [model.condition(hidden[:, : t + 1], state)[2].read[b] for t in range(steps)]
-        yield Case(f"{steps} steps", (state.memory[b], hidden[b, :steps], *_parts(model)), torch.stack(reads))
-
-
-def _parts(model: Mem2Mem) -> tuple[Callable, Callable]:
-    """What reads a memory, and what makes gate and update, of one text."""
 
     def read(h: Tensor, M: Tensor) -> Tensor:
         return model.read(model.read_attention.project_queries(h[None, None]), M[None])[1][0, 0]
@@ -59,7 +52,9 @@ def _parts(model: Mem2Mem) -> tuple[Callable, Callable]:
     def gate_and_update(h: Tensor, m: Tensor, M: Tensor) -> list[Tensor]:
         return [x[0] for x in model.gate_and_update(M[None], m[None], model.write_hidden(h)[None])]
 
-    return read, gate_and_update
+    for steps, b in ((3, 0), (2, 1), (hidden.shape[1], 0), (1, 1)):
+        reads = [model.condition(hidden[:, : t + 1], state)[2].read[b] for t in range(steps)]
+        yield Case(f"{steps} steps", (state.memory[b], hidden[b, :steps], read, gate_and_update), torch.stack(reads))
 
 
 @PAGE.exercise(2, points=3, cases=[[[1, 1, 3, 3, 3]], [[4, 0, 2]], [[0] * 6], [[7]], [[5, 2, 5, 2]]])
@@ -84,33 +79,31 @@ def slot_after(k: int, z: float, M: float, u: float) -> Tensor:
     return memory[0, 0, 0]
 
 
-@cache
 def _learned(steps: int, sentences: int, planted: int, learning_rate: float, comp: float, read: float) -> Mem2Mem:
     """After some steps on new texts."""
     model = small_mem2mem(24, lambda_comp=comp, lambda_read=read)
     texts = (planted_sentences(16, step, sentences, 4, planted, VOCABULARY) for step in range(steps))
-    return learn(model, (make_batch(of_step, VOCABULARY) for of_step in texts), learning_rate)
-
-
-def _weight_and_loss(comp: float, read: float) -> tuple[float, float]:
-    """The mean weight of a head on its strongest sentence, and the loss of the words, after 30 steps."""
-    model = _learned(30, 6, 2, 5e-3, comp, read).requires_grad_(False)
-    batch = make_batch(planted_sentences(16, 30, 6, 4, 2, VOCABULARY), VOCABULARY)
-    state = model.encode(batch)
-    weights, _ = model.compress(state.sentences, state.sentence_mask)
-    return weights.max(2).values.mean().item(), model.loss(batch)["nll"].item()
+    learn(model, (make_batch(of_step, VOCABULARY) for of_step in texts), learning_rate)
+    return model.requires_grad_(False)
 
 
 @PAGE.prediction(4, points=3)
+@cache
 def with_heavy_regulariser() -> dict[str, str]:
-    weight, loss = _weight_and_loss(0.0, 0.0)
-    sharp, _ = _weight_and_loss(1.0, 0.0)
-    _, read = _weight_and_loss(0.0, 3.0)
-    larger = {True: "larger", False: "smaller"}
-    return {"the weight": larger[sharp > weight], "the words": larger[read > loss]}
+    """The mean weight of a head on its strongest sentence, and the loss of the words, after 30 steps."""
+    neither, comp, read = (_learned(30, 6, 2, 5e-3, *weights) for weights in ((0.0, 0.0), (1.0, 0.0), (0.0, 3.0)))
+    batch = make_batch(planted_sentences(16, 30, 6, 4, 2, VOCABULARY), VOCABULARY)
+
+    def weight(model: Mem2Mem) -> float:
+        state = model.encode(batch)
+        return model.compress(state.sentences, state.sentence_mask)[0].max(2).values.mean().item()
+
+    heavier, worse = weight(comp) > weight(neither), read.loss(batch)["nll"] > neither.loss(batch)["nll"]
+    return {"the weight": "larger" if heavier else "smaller", "the words": "larger" if worse else "smaller"}
 
 
 @PAGE.prediction(5, points=3)
+@cache
 def more_than_half_a_nat() -> dict[str, list[int]]:
     model, texts = _learned(60, 4, 1, 1e-2, 0.01, 0.1), planted_sentences(64, 60, 4, 4, 1, VOCABULARY)
     firsts = [replace(text, target=text.target[:1]) for text in texts]

@@ -1,6 +1,6 @@
 """Exercises of the page on Read-Again."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from operator import itemgetter
 
@@ -71,36 +71,24 @@ def share_of_each_word(alpha: Tensor, z: Tensor) -> Tensor:
     return shares
 
 
-def _meet(states: Callable[[Tensor], Tensor]) -> bool:
-    """Whether words 3 and 8 of nine, both changed, change the state of word 5 by more than the sum of what each does.
-
-    states: of words [4, 9] to [4, 9, d].
-    """
-    texts = torch.arange(9).repeat(4, 1) % 4 + 4
-    texts[:, 2], texts[:, 7] = torch.tensor([4, 9, 4, 9]), torch.tensor([6, 6, 11, 11])
-    neither, one, other, both = states(texts)[:, 4]
-    return bool((both - one - other + neither).abs().max() > 1e-12)
-
-
 @PAGE.prediction(4, points=3)
 def never_meet() -> dict[str, bool]:
-    def of_reader(encoder: str) -> Callable[[Tensor], Tensor]:
-        reader = small_reader(encoder=encoder).double()
-        return lambda texts: reader.encode(_texts(*texts.tolist())).words
+    """Whether words 3 and 8 of nine, both changed, change the state of word 5 by the sum of what each does."""
+    texts = torch.arange(9).repeat(4, 1) % 4 + 4
+    texts[:, 2], texts[:, 7] = torch.tensor([4, 9, 4, 9]), torch.tensor([6, 6, 11, 11])
 
-    def of_both_sides(layers: int) -> Callable[[Tensor], Tensor]:
+    def of_reader(encoder: str) -> Tensor:
+        return small_reader(encoder=encoder).double().encode(_texts(*texts.tolist())).words
+
+    def of_both_sides(layers: int) -> Tensor:
         torch.manual_seed(0)
         table = torch.randn(KNOWN, 4).double()
-        gru = nn.GRU(4, 5, layers, batch_first=True, bidirectional=True).double()
-        return lambda texts: gru(table[texts])[0]
+        return nn.GRU(4, 5, layers, batch_first=True, bidirectional=True).double()(table[texts])[0]
 
-    encoders = {
-        "one read": of_reader("gru"),
-        "bidirectional": of_both_sides(1),
-        "two bidirectional layers": of_both_sides(2),
-        "read again": of_reader("read-again gru"),
-    }
-    return {name: not _meet(states) for name, states in encoders.items()}
+    states = {"one read": of_reader("gru"), "bidirectional": of_both_sides(1)}
+    states |= {"two bidirectional layers": of_both_sides(2), "read again": of_reader("read-again gru")}
+    changes = {name: (one[0] - one[1] - one[2] + one[3]) for name, of in states.items() for one in [of[:, 4]]}
+    return {name: bool(change.abs().max() <= 1e-12) for name, change in changes.items()}
 
 
 @PAGE.prediction(5, points=3)
@@ -113,24 +101,18 @@ def next_word_changes() -> dict[str, bool]:
         first, second = (output.features[0, 1] for output in fed)
         return not torch.allclose(first, second)
 
-    return {
-        "both in the text": changes(12, 13),
-        "neither in the text": changes(14, 15),
-        "without copying": changes(12, 13, copy=False),
-    }
-
-
-@cache
-def _planted_loss(copy: bool, size: int) -> float:
-    sizes = {"embedding": 16, "hidden": 16, "copy": copy, "vocab_size": size, "source_vocab_size": size}
-    reader = small_reader(**sizes).requires_grad_()
-    *batches, last = (make_batch(planted_sentences(16, i, 4, 6, 1, 30), size) for i in range(31))
-    return learn(reader, iter(batches), 1e-2).loss(last)["loss"].item()
+    found = {"both in the text": changes(12, 13), "neither in the text": changes(14, 15)}
+    return found | {"without copying": changes(12, 13, copy=False)}
 
 
 @PAGE.prediction(6, points=3)
+@cache
 def smaller_loss() -> dict[str, str]:
-    def smaller(size: int) -> str:
-        return "copying" if _planted_loss(True, size) < _planted_loss(False, size) else "without"
+    def loss(copy: bool, size: int) -> float:
+        sizes = {"embedding": 16, "hidden": 16, "copy": copy, "vocab_size": size, "source_vocab_size": size}
+        reader = small_reader(**sizes).requires_grad_()
+        *batches, last = (make_batch(planted_sentences(16, i, 4, 6, 1, 30), size) for i in range(31))
+        return learn(reader, iter(batches), 1e-2).loss(last)["loss"].item()
 
-    return {"all words in Y": smaller(30), "no word in Y": smaller(6)}
+    sizes = {"all words in Y": 30, "no word in Y": 6}
+    return {what: "copying" if loss(True, n) < loss(False, n) else "without" for what, n in sizes.items()}

@@ -37,11 +37,12 @@ def generated_or_copied() -> Iterator[Case]:
 
 
 Chain = Mapping[str, Mapping[str, float]]  # by the word before, "" at the beginning
+END = {"[EOS]": 1.0}
 TABLE: Chain = {
     "": {"zebra": 0.6, "cat": 0.4},
     "zebra": {"ran": 0.52, "saw": 0.48},
     "cat": {"slept": 0.9, "ran": 0.1},
-    **{word: {"[EOS]": 1.0} for word in ("ran", "saw", "slept")},
+    **dict.fromkeys(("ran", "saw", "slept"), END),
 }
 CATS: Chain = {
     "": {"cats": 0.9, "dogs": 0.1},
@@ -49,13 +50,9 @@ CATS: Chain = {
     "dogs": {"sleep": 0.5, "run": 0.5},
     "sleep": {"and": 0.6, "[EOS]": 0.4},
     "run": {"and": 0.7, "[EOS]": 0.3},
-    "and": {"eat": 1.0},
-    "eat": {"[EOS]": 1.0},
+    **{"and": {"eat": 1.0}, "eat": END},
 }
-LATE_CATS: Chain = CATS | {
-    "cats": {"sleep": 0.7, "[EOS]": 0.3},
-    "sleep": {"and": 0.9, "[EOS]": 0.1},
-}
+LATE_CATS: Chain = CATS | {"cats": {"sleep": 0.7, "[EOS]": 0.3}, "sleep": {"and": 0.9, "[EOS]": 0.1}}
 
 
 BEAMS = (  # the size of the beam, the most symbols, and the best summary that such a beam finds
@@ -76,17 +73,11 @@ def best_of_beam() -> Iterator[Case]:
         yield Case(f"model {number}, a beam of {K}", (next_words, K, most), best.split())
 
 
-def _coverage_loss(alphas: Tensor) -> float:
-    """The sum of (16) over the steps of weights [T, N]."""
-    covered = alphas.cumsum(0) - alphas
-    return torch.minimum(alphas, covered).sum().item()
-
-
 @PAGE.exercise(3, points=3, shown=2, cases=[(7, 5), (3, 5), (20, 4), (1, 6), (9, 9)])
 def extremes_of_coverage_loss(T: int, N: int) -> list[float]:
     everywhere = torch.full((T, N), 1 / N)
     in_turn = torch.eye(N)[torch.arange(T) % N]  # each word once before any word twice
-    return [_coverage_loss(everywhere), _coverage_loss(in_turn)]
+    return [torch.minimum(alphas, alphas.cumsum(0) - alphas).sum().item() for alphas in (everywhere, in_turn)]
 
 
 @PAGE.exercise(4, points=3, cases=[(0.3, 0.8, 0.2), (0.5, 0.0, 0.4), (0.9, 0.3, 0.3), (0.01, 0.5, 0.001)])
@@ -108,25 +99,17 @@ def shown_by_intervals() -> dict[str, bool]:
     return real
 
 
-@cache
-def _learned(copy: bool) -> Seq2Seq:
-    """After 30 steps on summaries whose words the vocabulary lacks."""
-    torch.manual_seed(0)
-    model = Seq2Seq(Seq2SeqConfig(6, embedding=8, hidden=16, bottleneck=8, copy=copy))
-    return learn(model, (make_batch(planted_sentences(16, step, 3, 4, 1, 20), 6) for step in range(30)), 1e-2)
-
-
 @PAGE.prediction(6, points=3)
+@cache
 def smaller_loss_and_better_summary() -> dict[str, str]:
-    models = {"plain": _learned(copy=False), "pointer": _learned(copy=True)}
-    batch = make_batch(planted_sentences(16, 30, 3, 4, 1, 20), 6)
-    loss = {name: model.loss(batch)["loss"].item() for name, model in models.items()}
-    first = {name: _of_first_word(model, batch) for name, model in models.items()}
+    """Of summaries whose words the vocabulary lacks: the loss, and the mean probability of their first words by their
+    own ids, not as [UNK]."""
+    loss, first = {}, {}
+    for name in ("plain", "pointer"):
+        torch.manual_seed(0)
+        model = Seq2Seq(Seq2SeqConfig(6, embedding=8, hidden=16, bottleneck=8, copy=name == "pointer"))
+        *batches, last = (make_batch(planted_sentences(16, step, 3, 4, 1, 20), 6) for step in range(31))
+        loss[name] = learn(model, iter(batches), 1e-2).loss(last)["loss"].item()
+        P = model.distribution(*model.decode(last.target_input[:, :1], model.encode(last)), extra=14)
+        first[name] = P.gather(1, last.target[:, :1]).mean().item()
     return {"the loss": min(loss, key=loss.__getitem__), "the summary": max(first, key=first.__getitem__)}
-
-
-@torch.no_grad()
-def _of_first_word(model: Seq2Seq, batch) -> float:
-    """The mean probability of the summaries' first words, by their own ids and not as [UNK]."""
-    P = model.distribution(*model.decode(batch.target_input[:, :1], model.encode(batch)), extra=14)
-    return P.gather(1, batch.target[:, :1]).mean().item()

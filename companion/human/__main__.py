@@ -16,44 +16,41 @@ that `lib.score run` writes. Only `key.json` has the system of each summary. `sc
 Krippendorff's alpha, an analysis of variance and Tukey's test.
 """
 
+from functools import partial
+from pathlib import Path
+
+from companion.command import run_command, split_labels
 from companion.human.ratings import report
 from companion.human.sheets import write_answers, write_sheets
 from lib.evaluation.summaries import read_summaries
-from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = command_parser("companion.human", __doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    sheet = commands.add_parser("sheet", help="draw documents and write a blinded form")
-    sheet.add_argument("folder")
-    sheet.add_argument("systems", nargs="+", metavar="NAME=FILE", help="summaries as JSON lines")
-    sheet.add_argument("--documents", type=int, default=20, help="how many are drawn (the papers: 20)")
-    sheet.add_argument("--seed", type=int, default=0)
-    commands.add_parser("answers", help="put the questions beside the summaries").add_argument("folder")
-    commands.add_parser("scores", help="read the saved forms").add_argument("folder")
-    args = parser.parse_args(arguments)
-    with plain_errors():
-        if args.command == "sheet":
-            write_sheets(args.folder, _read_systems(args.systems), args.documents, args.seed)
-            print(f"{args.folder}: give people form.html; write questions.csv for answers; key.json has the systems")
-        elif args.command == "answers":
-            count = write_answers(args.folder)
-            print(f"{args.folder}: answers.html, {count} questions to answer from the summaries")
-        else:
-            print(report(args.folder))
+def sheet(folder: Path, systems: tuple[str, ...], /, *, documents: int = 20, seed: int = 0) -> None:
+    """Draw documents and write a blinded form.
+
+    Args:
+        systems: LABEL=FILE, summaries as JSON lines.
+        documents: how many are drawn (the papers: 20).
+    """
+    files = split_labels(systems)
+    if len(dict(files)) < len(files):
+        raise InputError("each system has a label of its own")
+    write_sheets(folder, {label: read_summaries(file) for label, file in files}, documents, seed)
+    print(f"{folder}: give people form.html; write questions.csv for answers; key.json has the systems")
 
 
-def _read_systems(arguments: list[str]) -> dict[str, dict[str, dict]]:
-    systems = {}
-    for argument in arguments:
-        name, _, path = argument.partition("=")
-        if not path or name in systems:
-            raise InputError(f"{argument!r}: a system is NAME=FILE, each with a name of its own")
-        systems[name] = read_summaries(path)
-    return systems
+def answers(folder: Path, /) -> None:
+    """Put the questions beside the summaries."""
+    print(f"{folder}: answers.html, {write_answers(folder)} questions to answer from the summaries")
 
+
+def scores(folder: Path, /) -> None:
+    """Read the saved forms."""
+    print(report(folder))
+
+
+main = partial(run_command, "companion.human", __doc__, {"sheet": sheet, "answers": answers, "scores": scores})
 
 if __name__ == "__main__":
     main()

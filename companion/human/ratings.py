@@ -2,8 +2,6 @@
 
 import re
 import warnings
-from collections.abc import Iterator
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,8 @@ from lib.system.errors import InputError
 BEST_WORST = "best minus worst"
 QUESTIONS = "questions answered, %"
 COLUMNS = ("rater", "unit", "system", "criterion", "value")  # a unit is what several people may have judged
+RATINGS = {str(rating): float(rating) for rating in range(1, 6)}
+MARKS = {"1": 100.0, "0.5": 50.0, "0": 0.0}
 
 
 def read_ratings(folder: str | Path) -> pd.DataFrame:
@@ -27,51 +27,40 @@ def read_ratings(folder: str | Path) -> pd.DataFrame:
     Criteria run from 1 to 5; a best summary counts 1, the worst -1, the others 0; answers count 100, 50 or 0.
     """
     key, rows, seen = read_key(folder), [], {}
-    forms = sorted(Path(folder).glob("form-*.csv"))
-    names = {path.name for path in forms}
-    for path in forms:
+    for path in sorted(Path(folder).glob("form-*.csv")):
         table = read_csv(path, ("sheet", "item", "field", "value"))
+        # a browser's second download, or a copy, would count as another person
+        first_download = re.sub(r" \(\d+\)$", "", path.stem)
         judged = frozenset(table.itertuples(index=False, name=None))
-        first_download = re.sub(r" \(\d+\)$", "", path.stem) + path.suffix
-        other = seen.get(judged) or (first_download if first_download in names - {path.name} else "")
-        if other:  # a browser's second download, or a copy, would count as another person
+        if other := seen.get(first_download) or seen.get(judged):
             raise InputError(f"{other} and {path.name} are of the same person: keep one of them")
-        seen[judged] = path.name
+        seen |= dict.fromkeys((first_download, judged), path.name)
         if table.duplicated(["sheet", "item", "field"]).any():
             raise InputError(f"{path}: something is filled in twice")
         groups: Any = table.groupby(["sheet", "item"], sort=False)
         for (sheet, item), values in groups:
             given = dict(zip(values["field"], values["value"]))
             try:
-                judged = [*_JUDGEMENTS[sheet](key, item, given)]
+                judgements = _judgements(key, sheet, item, given)
             except (KeyError, ValueError):
                 raise InputError(f"{path}: {given} is no judgement of {sheet} {item} in this folder") from None
-            rows += [(path.stem.removeprefix("form-"), *judgement) for judgement in judged]
+            rows += [(path.stem.removeprefix("form-"), *judgement) for judgement in judgements]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _criteria(key: dict, item: str, given: dict[str, str]) -> Iterator[tuple]:
-    _, system = key["ratings"][item]
-    for criterion, value in given.items():
-        yield item, system, criterion, float(list("12345").index(value) + 1)
-
-
-def _best_worst(key: dict, item: str, given: dict[str, str]) -> Iterator[tuple]:
-    letters = key["best_worst"][item]
-    if set(given) == {"best", "worst"}:  # otherwise it is not finished
-        scores = {given["best"]: 1.0, given["worst"]: -1.0}
-        if not scores.keys() <= letters.keys() or len(scores) < 2:
-            raise ValueError("best and worst are two of the letters")
-        for letter, system in letters.items():
-            yield f"{item}{letter}", system, BEST_WORST, scores.get(letter, 0.0)
-
-
-def _marks(key: dict, item: str, given: dict[str, str]) -> Iterator[tuple]:
-    if "mark" in given:
-        yield item, key["answers"][item], QUESTIONS, {"1": 100.0, "0.5": 50.0, "0": 0.0}[given["mark"]]
-
-
-_JUDGEMENTS = {"ratings": _criteria, "best_worst": _best_worst, "answers": _marks}
+def _judgements(key: dict, sheet: str, item: str, given: dict[str, str]) -> list[tuple[str, str, str, float]]:
+    """List unit, system, criterion and value of what a person filled in at an item of a sheet."""
+    own = key[sheet][item]
+    if sheet == "ratings":
+        return [(item, own[1], criterion, RATINGS[value]) for criterion, value in given.items()]
+    if sheet == "answers":
+        return [(item, own, QUESTIONS, MARKS[given["mark"]])] if "mark" in given else []
+    if given.keys() != {"best", "worst"}:  # it is not finished
+        return []
+    scores = {given["best"]: 1.0, given["worst"]: -1.0}
+    if not scores.keys() <= own.keys() or len(scores) < 2:
+        raise ValueError("best and worst are two of the letters")
+    return [(f"{item}{letter}", system, BEST_WORST, scores.get(letter, 0.0)) for letter, system in own.items()]
 
 
 def by_system(ratings: pd.DataFrame, criterion: str) -> dict[str, list[float]]:
@@ -101,12 +90,10 @@ def compare_systems(values: dict[str, list[float]]) -> tuple[pd.DataFrame, pd.Da
     means = {s: {"mean": str(interval(np.array(v), unit="rating")), "ratings": len(v)} for s, v in values.items()}
     with np.errstate(divide="ignore", invalid="ignore"):  # where all ratings of every system are the same
         tukey, names = tukey_hsd(*values.values()), list(values)
-    limits = tukey.confidence_interval(0.95)
-    pairs = [
-        (f"{names[i]} - {names[k]}", tukey.statistic[i, k], limits.low[i, k], limits.high[i, k], tukey.pvalue[i, k])
-        for i, k in combinations(range(len(names)), 2)
-    ]
-    by_pair = pd.DataFrame(pairs, columns=["pair", "difference", "low", "high", "p"]).set_index("pair")
+    limits, pairs = tukey.confidence_interval(0.95), np.triu_indices(len(names), 1)
+    columns = {"difference": tukey.statistic, "low": limits.low, "high": limits.high, "p": tukey.pvalue}
+    by_pair = pd.DataFrame({name: values_of_pairs[pairs] for name, values_of_pairs in columns.items()})
+    by_pair.index = pd.Index([f"{names[i]} - {names[k]}" for i, k in zip(*pairs)], name="pair")
     return pd.DataFrame.from_dict(means, orient="index"), by_pair, float(f_oneway(*values.values()).pvalue)
 
 

@@ -55,11 +55,10 @@ def write_sheets(
     key = {"documents": chosen, "systems": names, "criteria": CRITERIA, "seed": seed, "ratings": {}, "best_worst": {}}
     rated, compared, questions, texts = [], [], [], {}
     for document in chosen:
-        rows = [systems[name][document] for name in names]
-        title, reference, texts[document] = (
-            next((row[part] for row in rows if row[part]), "") for part in ("title", "reference", "source")
-        )
-        about = {"document": document, "title": title, "reference": reference}
+        rows, about = [systems[name][document] for name in names], {"document": document}
+        for part in ("title", "reference", "source"):
+            about[part] = next((row[part] for row in rows if row[part]), "")
+        texts[document] = about.pop("source")
         letters = dict(zip(LETTERS, random.permutation(names).tolist()))
         for letter, name in letters.items():
             item = f"r{len(rated) + 1}"
@@ -72,8 +71,8 @@ def write_sheets(
         questions += [{**about, "question": "", "answer": ""}] * QUESTIONS
     key["summaries"] = {name: {d: systems[name][d]["summary"] for d in chosen} for name in names}
 
-    content = {"ratings": rated, "best_worst": compared, "texts": texts, "criteria": CRITERIA}
-    content["best_worst_criteria"] = BEST_WORST_CRITERIA
+    criteria = {"criteria": CRITERIA, "best_worst_criteria": BEST_WORST_CRITERIA}
+    content = {"ratings": rated, "best_worst": compared, "texts": texts, **criteria}
     _write_form(folder / "form.html", "Rating summaries", content)
     write_whole(folder / "questions.csv", pd.DataFrame(questions).to_csv(index=False))
     write_json(folder / "key.json", key)
@@ -98,8 +97,8 @@ def write_answers(folder: str | Path) -> int:
     asked["summary"] = [key["summaries"][name][id_] for name, id_ in zip(asked["system"], asked["document"])]
     key["answers"] = dict(zip(asked["item"], asked["system"]))
     shown = asked.rename(columns={"answer": "expected"})[["item", "summary", "question", "expected"]]
-    content = {"answers": shown.to_dict("records")}
-    _write_form(folder / "answers.html", "Answering questions from summaries", content)
+    form, title = {"answers": shown.to_dict("records")}, "Answering questions from summaries"
+    _write_form(folder / "answers.html", title, form)
     write_json(folder / "key.json", key)
     return len(shown)
 

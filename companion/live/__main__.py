@@ -10,46 +10,49 @@ what a reader pastes. For each word it shows the numbers of every equation; the 
 """
 
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import lib
+from companion.command import run_command
 from companion.live.page import LivePaper, sample_papers, write_live_page, write_towns_page
 from companion.pages.dispatches import made_up_dispatches
 from lib.decoding.run import Run
 from lib.summarize import check_page, model_name, read_texts
-from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("companion.live", __doc__)
-    parser.add_argument("run", type=Path, help="the folder of a run, which lib.train wrote, or towns")
-    parser.add_argument("page", type=Path, help="the HTML file to write")
-    parser.add_argument("files", nargs="*", type=Path, help="texts that the page offers, as lib.summarize takes them")
-    args = parser.parse_args(arguments)
-    with plain_errors():
-        check_page("PAGE", args.page, args.files)
-        if str(args.run) == "towns":
-            if args.files:
-                raise InputError("towns: this page takes no texts")
-            page = write_towns_page(args.page)
-        else:
-            run = lib.load(args.run, device="cpu")
-            named = list(read_texts(args.files)) if args.files else []
-            documents = run.documents([text for _, text in named], [name for name, _ in named])
-            papers = [LivePaper(replace(d, title=d.title or name)) for d, (name, _) in zip(documents, named)]
-            page = write_live_page(args.page, run, model_name(run), papers or _offered(run))
-        print(f"{page}: open it in a browser", file=sys.stderr)
+def write(run: Path, page: Path, files: tuple[Path, ...] = (), /) -> None:
+    """Write a page.
+
+    Args:
+        run: the folder of a run, which lib.train wrote, or towns.
+        page: the HTML file to write.
+        files: texts that the page offers, as lib.summarize takes them.
+    """
+    check_page("PAGE", page, files)
+    if str(run) == "towns":
+        if files:
+            raise InputError("towns: this page takes no texts")
+        write_towns_page(page)
+    else:
+        opened = lib.load(run, device="cpu")
+        write_live_page(page, opened, model_name(opened), _papers(opened, files))
+    print(f"{page}: open it in a browser", file=sys.stderr)
 
 
-def _offered(run: Run) -> list[LivePaper]:
-    """Texts that a page offers by itself."""
+def _papers(run: Run, files: tuple[Path, ...]) -> list[LivePaper]:
+    """Read the texts that a page offers, or take some of the project's own."""
+    if named := list(read_texts(files)) if files else []:
+        documents = run.documents([text for _, text in named], [name for name, _ in named])
+        return [LivePaper(replace(d, title=d.title or name)) for d, (name, _) in zip(documents, named)]
     if run.config["paper"] != "read_again":
         return sample_papers()
     return [LivePaper(document, "made up, with invented names") for document in made_up_dispatches()]
 
+
+main = partial(run_command, "companion.live", __doc__, write)
 
 if __name__ == "__main__":
     main()

@@ -52,13 +52,13 @@ class LivePaper:
     source: str = ""
 
 
+def read_static(name: str) -> str:
+    return (STATIC / name).read_text(encoding="utf-8")
+
+
 def scripts(*names: str) -> str:
     """Join scripts of `companion/live/static`; they share their names."""
     return "\n".join(read_static(f"{name}.js") for name in names)
-
-
-def read_static(name: str) -> str:
-    return (STATIC / name).read_text(encoding="utf-8")
 
 
 def model_scripts(run: Run) -> str:
@@ -68,11 +68,11 @@ def model_scripts(run: Run) -> str:
         raise InputError(f"{run.folder}: there is no live page of {type(run.model).__name__}, only of {known}")
     if getattr(run.model.config, "encoder", "") in ("option 1", "option 2"):
         raise InputError(f"{run.folder}: there is no live page of an encoder of several sentences")
-    return scripts(*LAYERS, module_name(type(run.model)))
+    return scripts(*LAYERS, _module(run))
 
 
-def module_name(model: type[torch.nn.Module]) -> str:
-    return model.__module__.rpartition(".")[2]
+def _module(run: Run) -> str:
+    return type(run.model).__module__.rpartition(".")[2]
 
 
 def write_live_page(path: str | Path, run: Run, title: str, papers: Sequence[LivePaper]) -> Path:
@@ -81,7 +81,7 @@ def write_live_page(path: str | Path, run: Run, title: str, papers: Sequence[Liv
     Weights have the run's precision, or 16 bits where the page would have more than 12 MB otherwise. Raises
     InputError for a model without a script, and for one that is too large.
     """
-    name = module_name(type(run.model))
+    name = _module(run)
     code = f"{model_scripts(run)}\n{scripts('elements', f'{name}_page', *PAGE)}"
     texts = [_paper(paper, run.options) for paper in papers]
     for bits in (32, 16):
@@ -113,16 +113,12 @@ def sample_papers() -> list[LivePaper]:
 def _paper(paper: LivePaper, options: Options) -> dict[str, Any]:
     """Cut a paper as the scripts read it: of each sentence its words, and how many white space sets apart."""
     document = paper.document
-    sections = [
-        {
-            "name": name,
-            "sentences": [
-                {"tokens": options.words(sentence, document.tokenised), "spaced": len(sentence.split())}
-                for sentence in sentences
-            ],
-        }
-        for name, sentences in zip(document.section_names, document.sections)
-    ]
+
+    def cut(sentence: str) -> dict[str, Any]:
+        return {"tokens": options.words(sentence, document.tokenised), "spaced": len(sentence.split())}
+
+    named = zip(document.section_names, document.sections)
+    sections = [{"name": name, "sentences": list(map(cut, sentences))} for name, sentences in named]
     return {"title": document.title, "source": paper.source, "sections": sections}
 
 
@@ -136,14 +132,8 @@ def live_data(run: Run, bits: int = 32) -> dict[str, Any]:
         "caution": run.caution,
         "field": run.field and {**asdict(run.field), "warning": run.field.warning},
         "source_words": source.words if (source := run.encoder.source_vocabulary) else None,
-        "weights": packed(own_weights(run.model), bits),
+        "weights": packed(dict(run.model.named_parameters()), bits),  # what layers share is there once
     }
-
-
-def own_weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """Weights by name; those that two layers share once, under the first name."""
-    first: dict[int, str] = {}
-    return {name: w for name, w in model.state_dict().items() if first.setdefault(w.data_ptr(), name) == name}
 
 
 def packed(tensors: Mapping[str, torch.Tensor], bits: int) -> dict[str, Any]:
@@ -162,7 +152,7 @@ def packed(tensors: Mapping[str, torch.Tensor], bits: int) -> dict[str, Any]:
 
 # ------------------------------------------------------------------------------------------------- the towns
 
-TOWNS_MODEL = module_name(HierarchicalTransformer)
+TOWNS_MODEL = "hierarchical_transformer"
 TOWNS_SCRIPTS = (*LAYERS, "transformer", TOWNS_MODEL, "town_facts")
 TOWNS_DECODE = DecodeConfig(beam=1, max_length=30)
 TOWNS_OFFERED = 20  # clusters
@@ -184,20 +174,21 @@ def towns_data(models: Sequence[HierarchicalTransformer], clusters: Sequence[tow
     Both models are of the form "code", without dropout.
     """
     model, beside = ({"config": asdict(m.config), "weights": packed(m.state_dict(), 32)} for m in models)
+    papers = [
+        {"title": " and ".join(c.truth), "town": c.title, "paragraphs": [p.text for p in c.paragraphs]}
+        for c in clusters
+    ]
     return {
         **model,
-        "caution": TOWNS_CAUTION,
         "beside": beside,
-        "words": towns.TOWN_PIECES.words,
-        "symbols": len(SPECIALS) + len(CLUSTER_SYMBOLS),
+        "papers": papers,
+        "caution": TOWNS_CAUTION,
         "decode": asdict(TOWNS_DECODE),
+        "symbols": len(SPECIALS) + len(CLUSTER_SYMBOLS),
+        "words": towns.TOWN_PIECES.words,
         "towns": towns.TOWNS,
         "values": towns.VALUES,
         "places": towns.FACT_PLACES,
-        "papers": [
-            {"title": " and ".join(c.truth), "town": c.title, "paragraphs": [p.text for p in c.paragraphs]}
-            for c in clusters
-        ],
     }
 
 

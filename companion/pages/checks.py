@@ -43,8 +43,7 @@ class Checks:
         """
         if naive.shape != fast.shape:
             raise CheckError(f"{eq} {what}: shape {tuple(naive.shape)} on the page, {tuple(fast.shape)} in lib")
-        naive, fast = naive.detach().double(), fast.detach().double()
-        difference = (naive - fast).abs().max().item() if naive.numel() else 0.0
+        difference = (naive.double() - fast.double()).abs().max().item() if naive.numel() else 0.0
         bound = tolerance * max(1.0, naive.abs().max().item() if naive.numel() else 0.0)
         if not difference <= bound:  # also when it is NaN
             raise CheckError(f"{eq} {what}: page and lib differ by {difference:.3g}, allowed is {bound:.3g}")
@@ -53,9 +52,9 @@ class Checks:
     def gradients(self, naive: dict[str, Tensor], fast: dict[str, Tensor], eq: str, tolerance: float = 1e-8) -> None:
         """Compare two sets of gradients by parameter name, as `close` does; every parameter must have one on both
         sides."""
-        for where, names in (("in lib", naive.keys() - fast.keys()), ("on the page", fast.keys() - naive.keys())):
-            if names:
-                raise CheckError(f"{eq} gradient of {min(names)}: missing {where}")
+        for name in sorted(naive.keys() ^ fast.keys()):
+            missing = "in lib" if name in naive else "on the page"
+            raise CheckError(f"{eq} gradient of {name}: missing {missing}")
         page, ours = (torch.cat([g[name].flatten() for name in sorted(g)]) for g in (naive, fast))
         self.close(page, ours, eq, f"gradients of {len(naive)} parameters", tolerance)
 
@@ -83,21 +82,21 @@ class Line:
         largest = max((c.difference for c in self.held), default=0.0)
         how = f"{sum(c.numbers for c in self.held):,} numbers, {f'within {largest:.0e}' if largest else 'exactly'}"
         several = ", " in equations or ")-(" in equations
-        return f"{equations} {'agree' if several else 'agrees'} with lib: {how}"
+        return f"✓ {equations} {'agree' if several else 'agrees'} with lib: {how}"
 
     def __repr__(self) -> str:
-        return "\n".join(filter(None, (self.seen, f"✓ {self.agreement}")))
+        return f"{self.seen}\n{self.agreement}".lstrip()
 
     def _repr_html_(self) -> str:
         seen = f"{escape(self.seen)}<br>" if self.seen else ""
-        return f'<p style="margin: 0">{seen}<span style="{GREEN}">✓ {escape(self.agreement)}</span></p>'
+        return f'<p style="margin: 0">{seen}<span style="{GREEN}">{escape(self.agreement)}</span></p>'
 
 
+@dataclass(frozen=True, repr=False)
 class Report:
     """Comparisons as one line, and in a notebook as a table that unfolds."""
 
-    def __init__(self, held: Sequence[Compared]):
-        self.held = held
+    held: Sequence[Compared]
 
     def __repr__(self) -> str:
         largest = max((c.difference for c in self.held), default=0.0)
@@ -105,8 +104,7 @@ class Report:
         return f"{count} of {count} comparisons, of {parts} equations and checks, agree within {largest:.1e}"
 
     def _repr_html_(self) -> str:
-        frame = pd.DataFrame(map(asdict, self.held), columns=["equation", "what", "numbers", "difference"])
-        frame = frame.rename(columns={"difference": "largest difference"})
+        frame = pd.DataFrame(map(asdict, self.held)).rename(columns={"difference": "largest difference"})
         table = frame.to_html(index=False, float_format="{:.1e}".format, border=0)
         return f"<details><summary>{self!r}</summary>{table}</details>"
 

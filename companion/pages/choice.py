@@ -133,17 +133,15 @@ def training_notice(setup: Setup, model: Any, prepared: PreparedCorpus) -> str:
 def compare_means(parts: dict[str, dict], name: str, others: list[str], seed: int) -> Markdown:
     """Say which systems a system differs from in R-1, from `score_systems`' parts: a sentence for each."""
     rouge_1 = {system: [scores[0] for scores in parts[system]["rouge"]] for system in (name, *others)}
-    sentences, few = [], no_interval(len(rouge_1[name]))
-    for other in others:
-        difference = paired_bootstrap(rouge_1[other], rouge_1[name], seed)
-        if few:
-            sentences.append(f"{name} minus {other}: {difference.mean:+.1f} points of R-1.")
-            continue
+    differences = {other: paired_bootstrap(rouge_1[other], rouge_1[name], seed) for other in others}
+    sentences, count = [], len(rouge_1[name])
+    for other, difference in differences.items():
         points = f"{difference.text(1).partition(', p')[0]} points of R-1"
-        if difference.is_real:
+        if no_interval(count):
+            sentences.append(f"{name} minus {other}: {difference.mean:+.1f} points of R-1.")
+        elif difference.is_real:
             sentences.append(f"{name} is {'higher' if difference.mean > 0 else 'lower'} than {other}: {points}.")
         else:
             sentences.append(f"We found no difference between {name} and {other}: {points}.")
-    if few:
-        sentences.append(f"{len(rouge_1[name])} documents are too few for an interval.")
+    sentences += [f"{count} documents are too few for an interval."] * bool(no_interval(count))
     return Markdown("**Computed from these scores.** " + " ".join(sentences))

@@ -24,6 +24,12 @@ REMINDER = """
 """
 
 
+def image_html(kind: str, picture: bytes, alt: str, attributes: str = "") -> str:
+    """Write an image that needs no file beside the page."""
+    source, alt = f"data:image/{kind};base64,{base64.b64encode(picture).decode()}", html.escape(alt, quote=True)
+    return f'<img src="{source}" alt="{alt}"{attributes} style="max-width: 100%">'
+
+
 @dataclass(frozen=True)
 class ShownModel:
     """A picture as the result of a cell: an image that needs no file beside it, or its description."""
@@ -32,9 +38,7 @@ class ShownModel:
     alt: str
 
     def _repr_html_(self) -> str:
-        data = base64.b64encode(self.image.encode()).decode()
-        alt = html.escape(self.alt, quote=True)
-        return f'<img src="data:image/svg+xml;base64,{data}" alt="{alt}" style="max-width: 100%">'
+        return image_html("svg+xml", self.image.encode(), self.alt)
 
     def __repr__(self) -> str:
         return self.alt

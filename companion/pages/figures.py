@@ -10,6 +10,7 @@ import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,35 +20,28 @@ import numpy as np
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from lib.system.command_line import command_parser, plain_errors
+from companion.command import run_command
 from lib.system.errors import one_of
 from lib.system.files import project_root, read_numbers, write_whole
 
-SIZE = 10  # of all letters
 SHARP = 2  # pixels of a file for each that a browser shows
-STYLE = {
-    "figure.dpi": 96,  # CSS pixels an inch
-    "savefig.dpi": SHARP * 96,
-    "font.size": SIZE,
-    **dict.fromkeys(("axes.titlesize", "axes.labelsize", "xtick.labelsize", "ytick.labelsize"), SIZE),
-    "legend.fontsize": SIZE,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "figure.constrained_layout.use": True,
-}
-
-
-def use_style() -> None:
-    plt.rcParams.update(STYLE)  # pyright: ignore[reportArgumentType, reportCallIssue]
+plt.style.use(Path(__file__).with_name("figures.mplstyle"))
+SIZE = plt.rcParams["font.size"]  # of all letters
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A kind of figure, by its name in the JSON files: how its arguments are drawn, and described in words."""
+    """A kind of figure, named in the JSON files: how its arguments are drawn, and described in words."""
 
-    name: str
     draw: Callable[..., Figure]
     describe: Callable[..., str]
+
+    def picture(self, data: Mapping[str, Any]) -> bytes:
+        """Draw a figure as PNG, of twice the pixels that it is shown with."""
+        figure, buffer = self.draw(**data), io.BytesIO()
+        figure.savefig(buffer, format="png", metadata={"Software": None})
+        plt.close(figure)
+        return buffer.getvalue()
 
 
 PLOTS: dict[str, Plot] = {}
@@ -55,11 +49,7 @@ PLOTS: dict[str, Plot] = {}
 
 def described_by(describe: Callable[..., str]) -> Callable[[Callable[..., Figure]], Plot]:
     """Make a drawing function a `Plot` of `PLOTS`."""
-
-    def make_plot(draw: Callable[..., Figure]) -> Plot:
-        return PLOTS.setdefault(draw.__name__, Plot(draw.__name__, draw, describe))
-
-    return make_plot
+    return lambda draw: PLOTS.setdefault(draw.__name__, Plot(draw, describe))
 
 
 def draw(plot: Plot, name: str, folder: str | Path, caption: str = "", **data) -> bytes:
@@ -70,8 +60,8 @@ def draw(plot: Plot, name: str, folder: str | Path, caption: str = "", **data) -
         data: arguments of the plot, in what JSON can hold, or tensors and arrays.
     """
     data = rounded(data)
-    content = json.dumps({"plot": plot.name, "caption": caption, **data}, ensure_ascii=False) + "\n"
-    drawn = finished(plot.draw(**data))
+    content = json.dumps({"plot": plot.draw.__name__, "caption": caption, **data}, ensure_ascii=False) + "\n"
+    drawn = plot.picture(data)
     # The numbers come first: a picture without them is taken for another's (`check_replaces`).
     write_whole(Path(folder) / f"{name}.json", content)
     write_whole(Path(folder) / f"{name}.png", drawn)
@@ -83,25 +73,15 @@ def redraw(folder: str | Path) -> list[str]:
 
     Raises OSError where there is no such folder, and ValueError for a plot that is not in this file.
     """
-    use_style()
     drawn = []
     for path in sorted(path for path in Path(folder).iterdir() if path.suffix == ".json"):
         data = read_numbers(path, "figure or table", needed=())
-        if "plot" not in data:  # a table
-            continue
-        data.pop("caption", "")
-        plot = PLOTS[one_of(data.pop("plot"), PLOTS, f"{path}: plot")]
-        write_whole(path.with_suffix(".png"), finished(plot.draw(**data)))
-        drawn.append(path.stem)
+        if name := data.pop("plot", ""):  # otherwise it is a table
+            data.pop("caption", "")
+            plot = PLOTS[one_of(name, PLOTS, f"{path}: plot")]
+            write_whole(path.with_suffix(".png"), plot.picture(data))
+            drawn.append(path.stem)
     return drawn
-
-
-def finished(figure: Figure) -> bytes:
-    """Save a figure as PNG, of twice the pixels that it is shown with, and close it."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", metadata={"Software": None})
-    plt.close(figure)
-    return buffer.getvalue()
 
 
 def rounded(value: Any) -> Any:
@@ -126,16 +106,11 @@ def _describe_map(panel: Mapping[str, Any]) -> str:
     """Size, names if there are any, range, and the place of the number that is furthest from 0."""
     values = np.asarray(panel.get("values", panel.get("weights")), dtype=float)
     sizes, places = [], []
-    for axis, count, i in zip(
-        ("rows", "columns"), values.shape, np.unravel_index(abs(values).argmax(), values.shape)
-    ):
-        if isinstance(panel.get(axis), list):
-            names = [str(name) for name in panel[axis]]
-            sizes.append(f"{count} {axis} ({', '.join(names)})")
-            places.append(names[i])
-        else:  # numbered from 1
-            sizes.append(f"{count} {axis}")
-            places.append(f"{axis[:-1]} {i + 1}")
+    furthest = np.unravel_index(abs(values).argmax(), values.shape)
+    for axis, count, i in zip(("rows", "columns"), values.shape, furthest):
+        names = list(map(str, panel[axis])) if isinstance(panel.get(axis), list) else []
+        sizes.append(f"{count} {axis}" + (f" ({', '.join(names)})" if names else ""))
+        places.append(names[i] if names else f"{axis[:-1]} {i + 1}")  # numbered from 1
     ends = f"from {values.min():.2g} to {values.max():.2g}"
     return f"{' by '.join(sizes)}, {ends}, the furthest from 0 at {', '.join(places)}"
 
@@ -144,14 +119,13 @@ def describe_maps(panels: Sequence[dict], **_: Any) -> str:
     return "Heat maps. " + _joined(panels, _describe_map)
 
 
-def _describe_line(name: str, x: Sequence[float], y: Sequence[float]) -> str:
-    return f"{name} from {y[0]:.3g} at {x[0]:g} to {y[-1]:.3g} at {x[-1]:g}"
-
-
 def describe_lines(panels: Sequence[dict], **_: Any) -> str:
     def describe(panel: dict) -> str:
-        series = ", ".join(_describe_line(name, *points) for name, points in panel["series"].items())
-        return f"{panel['ylabel']} over {panel['xlabel']}: {series}"
+        series = (
+            f"{name} from {y[0]:.3g} at {x[0]:g} to {y[-1]:.3g} at {x[-1]:g}"
+            for name, (x, y) in panel["series"].items()
+        )
+        return f"{panel['ylabel']} over {panel['xlabel']}: {', '.join(series)}"
 
     return "Line plots. " + _joined(panels, describe)
 
@@ -223,10 +197,8 @@ def attention_maps(
             ax.plot(column, length - 0.42, "^", color="tab:red", markersize=7, clip_on=False)
         step = max(1, -(-count // min(12, round(2.6 * size))))  # so that the numbers of the columns do not overlap
         ax.set_xticks(range(0, count, step), map(str, range(1, count + 1, step)))
-        if not top:
-            figure.colorbar(image, ax=ax, label=label, shrink=0.9)
-    if top:
-        figure.colorbar(image, ax=axes, label=label, shrink=0.9)
+        if not top or panel is panels[-1]:
+            figure.colorbar(image, ax=axes if top else ax, label=label, shrink=0.9)
     return figure
 
 
@@ -401,12 +373,12 @@ def beam_tree(columns: list[list[dict]], steps: str = "step") -> Figure:
     return figure
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = command_parser("companion.pages.figures", __doc__)
-    parser.add_argument("folder", nargs="?", default=project_root() / "figures", type=Path, help="or figures/")
-    with plain_errors():
-        print(*redraw(parser.parse_args(arguments).folder), sep="\n")
+def print_redrawn(folder: Path | None = None, /) -> None:
+    """Draw every figure of a folder again, by default of figures/."""
+    print(*redraw(folder or project_root() / "figures"), sep="\n")
 
+
+main = partial(run_command, "companion.pages.figures", __doc__, print_redrawn)
 
 if __name__ == "__main__":
     main()

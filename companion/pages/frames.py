@@ -33,29 +33,26 @@ class Frames:
         shown = digest([list(self.frames), self.first], 8)
         _times[shown] += 1
         name = f"frames-{shown}-{_times[shown]}"
-        inputs, labels, pictures, chosen, rules = [], [], [], [], []
+        inputs = labels = pictures = rules = ""
         for step, frame in enumerate(self.frames, start=1):
             button, picture = f"{name}-{step}", f"{name}-f-{step}"
             checked, unseen = (" checked", "") if step == self.first else ("", UNSEEN)
-            inputs.append(f'<input type="radio" name="{name}-0" id="{button}"{checked}{UNSEEN}>')
-            labels.append(f'<label for="{button}">{step}</label>')
-            pictures.append(f'<div id="{picture}" class="frame"{unseen}>{frame}</div>')
-            chosen.append(f"#{button}:checked ~ p label[for={button}]")
-            rules.append(f"#{name} > #{button}:checked ~ #{picture} {{display: block !important}}")
+            inputs += f'<input type="radio" name="{name}-0" id="{button}"{checked}{UNSEEN}>'
+            labels += f'<label for="{button}">{step}</label> '
+            pictures += f'<div id="{picture}" class="frame"{unseen}>{frame}</div>'
+            rules += f"#{button}:checked ~ p label[for={button}] {{background: #0066a8; color: white}} "
+            rules += f"#{name} > #{button}:checked ~ #{picture} {{display: block !important}} "
         style = (
             f"#{name} > input {{display: inline !important; position: absolute; opacity: 0}} "
             f"#{name} > .frame, #{name} > .untrusted {{display: none}} "
             f"#{name} > p {{display: block !important}} #{name} p {{margin: 0.3rem 0}} "
             f"#{name} label {{display: inline-block; "
             f"padding: 0 0.5rem; margin: 0.1rem 0; border: 1px solid #b0b0b0; border-radius: 4px; cursor: pointer}} "
-            f"{', '.join(chosen)} {{background: #0066a8; color: white}} {' '.join(rules)}"
         )
         untrusted = f"Step {self.first} of {len(self.frames)}. For buttons that lead to the others, {TRUST}."
-        parts = [
-            f'<div class="untrusted"><em>{escape(untrusted)}</em></div>', *inputs,
-            f"<p{UNSEEN}><b>step</b> {' '.join(labels)}</p>", *pictures,
-        ]  # fmt: skip
-        return f'<div id="{name}"><style>{style}</style>{"".join(parts)}</div>'
+        told = f'<div class="untrusted"><em>{escape(untrusted)}</em></div>'
+        buttons = f"{inputs}<p{UNSEEN}><b>step</b> {labels}</p>"
+        return f'<div id="{name}"><style>{style}{rules}</style>{told}{buttons}{pictures}</div>'
 
     def __repr__(self) -> str:
         return f"{len(self.frames)} frames, by step"

@@ -29,9 +29,8 @@ def planted_words(ids: ArrayLike) -> list[str]:
 def paper_weights(model: Mem2Mem) -> dict[str, Any]:
     """The paper's symbols, those of Attn with what they attend by before them, and the weights of the library's
     modules that they stand for."""
-    d, read, sentences, words = (
-        model.config.hidden, model.read_attention, model.sentence_attention, model.word_attention,
-    )  # fmt: skip
+    read, sentences, words = model.read_attention, model.sentence_attention, model.word_attention
+    d = model.config.hidden
     pointer: Any = model.pointer
     switch = pointer.switch
     return {
@@ -62,12 +61,9 @@ def planted_steps(model: Mem2Mem, document: EncodedDocument) -> Frames:
     read = model.seen(output, state)["slots"][0]
     left = slots_left(model, batch, len(document.target))[0]
     every = planted_words(range(model.config.vocab_size))
-    steps = [
-        replace(step, slots=list(zip(*slots)))
-        for step, *slots in zip(
-            pointer_steps(model.pointer, output, document.target, every), left.tolist(), read.tolist()
-        )
-    ]
+    steps = pointer_steps(model.pointer, output, document.target, every)
+    slots = [list(zip(*pair)) for pair in zip(left.tolist(), read.tolist())]
+    steps = [replace(step, slots=of_step) for step, of_step in zip(steps, slots)]
     sentences = np.split(document.source, np.cumsum(document.sentence_lengths)[:-1])
     return decoding_frames(list(map(planted_words, sentences)), steps, [f"{j + 1}." for j in range(len(sentences))])
 

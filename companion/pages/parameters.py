@@ -1,7 +1,6 @@
 """The first cells of a page: its parameters, where unknown names and unfit values stop the run, and its machine."""
 
 import ast
-import builtins
 import os
 from functools import cache
 
@@ -31,20 +30,16 @@ def check_parameters(namespace: dict) -> None:
     """
     check_checkout()
     prepare_machine()
-    cells = [cell for cell in namespace.get("In", []) if cell.strip()]
-    declared_at = max((i for i, cell in enumerate(cells) if _declared(cell)), default=None)
-    if declared_at is None:
-        return  # run as a script: the values are the literals
-    declared = _declared(cells[declared_at])
-    for cell in cells[declared_at + 1 :]:
-        if cell.lstrip().startswith("# Parameters"):
-            for name in _assigned(cell):
-                if name not in declared:
-                    hint = did_you_mean(name, declared)
-                    raise ParameterError(f"unknown parameter {name!r}{hint} This page has: {', '.join(declared)}")
+    declared = namespace.get("__annotations__", {})
+    for cell in namespace.get("In", []):
+        for statement in ast.parse(cell).body if cell.lstrip().startswith("# Parameters") else ():
+            name = ast.unparse(statement).partition(" = ")[0]
+            if name not in declared:
+                hint = did_you_mean(name, declared)
+                raise ParameterError(f"unknown parameter {name!r}{hint} This page has: {', '.join(declared)}")
     for name, kind in declared.items():
-        namespace[name] = _convert(name, namespace[name], getattr(builtins, kind))
-        if kind == "int" and namespace[name] < 0:  # a number of things, or a seed
+        namespace[name] = _convert(name, namespace[name], kind)
+        if kind is int and namespace[name] < 0:  # a number of things, or a seed
             raise ParameterError(f"parameter {name!r} must be at least 0, not {namespace[name]}")
 
 
@@ -74,29 +69,6 @@ def prepare_machine() -> None:
         torch.set_num_threads(1)
         os.environ["OMP_NUM_THREADS"] = "1"  # of processes that the page starts
         print(f"This machine is busy (load {load:.1f} on {cores} cores), so this page computes on one thread.")
-
-
-def _declared(cell: str) -> dict[str, str]:
-    """Names and types of a cell that holds annotated literals and nothing else."""
-    body = _parse(cell)
-    declared = {
-        s.target.id: s.annotation.id
-        for s in body
-        if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
-        if isinstance(s.annotation, ast.Name) and isinstance(s.value, ast.Constant)
-    }
-    return declared if len(declared) == len(body) else {}
-
-
-def _assigned(cell: str) -> list[str]:
-    return [t.id for s in _parse(cell) if isinstance(s, ast.Assign) for t in s.targets if isinstance(t, ast.Name)]
-
-
-def _parse(cell: str) -> list[ast.stmt]:
-    try:
-        return ast.parse(cell).body
-    except SyntaxError:  # magics
-        return []
 
 
 def _convert(name: str, value, kind: type):

@@ -1,7 +1,6 @@
 """Results that a page shows below its cells: figures with number, caption and description, tables whose numbers stay
 in one piece, passages of text that wrap between words."""
 
-import base64
 import html
 import os
 import re
@@ -13,7 +12,8 @@ from pathlib import Path
 import pandas as pd
 from IPython.core.getipython import get_ipython
 
-from companion.pages.figures import SHARP, Plot, draw, finished, rounded, use_style
+from companion.pages.diagrams import image_html
+from companion.pages.figures import SHARP, Plot, draw, rounded
 from lib.system.files import work_folder
 
 
@@ -26,9 +26,8 @@ class ShownFigure:
     caption: str
 
     def _repr_html_(self) -> str:
-        data, alt = base64.b64encode(self.picture).decode(), html.escape(self.alt, quote=True)
         width = int.from_bytes(self.picture[16:20], "big") // SHARP  # a PNG begins with its size
-        image = f'<img src="data:image/png;base64,{data}" alt="{alt}" width="{width}" style="max-width: 100%">'
+        image = image_html("png", self.picture, self.alt, f' width="{width}"')
         text = re.sub(r"^Figure \d+\.", r"<b>\g<0></b>", html.escape(self.caption))
         caption = f'<figcaption style="max-width: 56rem">{text}</figcaption>'
         return f'<figure style="margin: 0.5rem 0">{image}{caption}</figure>'
@@ -52,13 +51,12 @@ class PageFigures:
     def __init__(self, folder: Path):
         self.folder = folder
         self._numbers: dict[str, int] = {}
-        use_style()
 
     def show(self, plot: Plot, caption: str, name: str = "", **data) -> ShownFigure:
         """Show a plot of `companion.pages.figures` with its caption; save it if it has a name."""
         number = self._numbers.setdefault(name or caption, len(self._numbers) + 1)
         data = rounded(data)
-        drawn = draw(plot, name, self.folder, caption, **data) if name else finished(plot.draw(**data))
+        drawn = draw(plot, name, self.folder, caption, **data) if name else plot.picture(data)
         return ShownFigure(drawn, plot.describe(**data), f"Figure {number}. {caption}")
 
 

@@ -4,7 +4,7 @@ what a model has besides (slots, a window, paragraphs)."""
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from itertools import accumulate, groupby, pairwise
+from itertools import groupby, zip_longest
 from operator import itemgetter
 
 import torch
@@ -67,15 +67,11 @@ def pointer_steps(
     copied = torch.zeros_like(generated).index_add(1, output.source[0], output.copy[0])
     p = output.switch[0].sigmoid()[:, None]
     parts = dict(zip(names, (generated, copied, p * generated + (1 - p) * copied)))
-    return [
-        Step(
-            words[word],
-            output.copy[0, t].tolist(),
-            {name: best_words(P[t], words) for name, P in parts.items()},
-            p[t].item(),
-        )
-        for t, word in enumerate(ids)
-    ]
+    steps = []
+    for t, word in enumerate(ids):
+        best = {name: best_words(P[t], words) for name, P in parts.items()}
+        steps.append(Step(words[word], output.copy[0, t].tolist(), best, p[t].item()))
+    return steps
 
 
 def decoding_frames(
@@ -93,16 +89,12 @@ def decoding_frames(
         beside: words that others write at the same steps, by their names.
         first: the step that is seen first, or the last one where there are fewer.
     """
-    frames, own = [], [step.word for step in steps]
+    written = {"written": [step.word for step in steps], **(beside or {})}
+    frames = []
     for t, step in enumerate(steps):
-        parts = [
-            _shaded(text, names, step),
-            _written("written", own, t),
-            *(_written(name, words, t) for name, words in (beside or {}).items()),
-            _distributions(step),
-            _slots(step.slots),
-        ]
-        frames.append(f'<div style="{PAPER}; padding: 0.3rem 0.6rem">{"".join(parts)}</div>')
+        summaries = "".join(_written(name, words, t) for name, words in written.items())
+        parts = _shaded(text, names, step) + summaries + _distributions(step) + _slots(step.slots)
+        frames.append(f'<div style="{PAPER}; padding: 0.3rem 0.6rem">{parts}</div>')
     return Frames(frames, min(first, len(steps)))
 
 
@@ -113,28 +105,26 @@ def _written(name: str, words: Sequence[str], t: int) -> str:
 
 
 def _shaded(text: Sequence[Sequence[str]], names: Sequence[str], step: Step) -> str:
-    words = [word for line in text for word in line]
-    first, end = step.view or (0, len(words))
-    looks = [(weight, first <= j < end) for j, weight in enumerate(step.attention)]
-    pairs = list(zip(words, looks, strict=True))
-    lines = [_line(pairs[a:b], bool(step.view)) for a, b in pairwise(accumulate(map(len, text), initial=0))]
-    named = [f'<span style="color: {GREY}">{escape(name)}</span> ' for name in names] or [""] * len(lines)
-    return f'<div style="line-height: 1.8">{"<br>".join(map("".join, zip(named, lines, strict=True)))}</div>'
+    """The lines of the text, each after its name."""
+    looks = iter([_look(weight, j, step.view) for j, weight in enumerate(step.attention)])
+    lines = []
+    for name, line in zip_longest(names, text, fillvalue=""):
+        # neighbours that look the same are one piece
+        runs = groupby(zip(line, looks), key=itemgetter(1))
+        pieces = [(look, escape(" ".join(word for word, _ in run))) for look, run in runs]
+        words = " ".join(f'<span style="{look}">{piece}</span>' if look else piece for look, piece in pieces)
+        lines.append((f'<span style="color: {GREY}">{escape(name)}</span> ' if name else "") + words)
+    return f'<div style="line-height: 1.8">{"<br>".join(lines)}</div>'
 
 
-def _line(pairs: Sequence[tuple[str, tuple[float, bool]]], framed: bool) -> str:
-    """Words of a line; neighbours that look the same are one piece."""
-    pieces = [(" ".join(word for word, _ in run), *look) for look, run in groupby(pairs, key=itemgetter(1))]
-    return " ".join(_word(words, weight, seen, framed) for words, weight, seen in pieces)
-
-
-def _word(word: str, weight: float, seen: bool, framed: bool) -> str:
-    if not seen:
-        return f'<span style="color: {GREY}">{escape(word)}</span>'
+def _look(weight: float, place: int, view: tuple[int, int] | None) -> str:
+    """The style of a word."""
+    if view and not view[0] <= place < view[1]:
+        return f"color: {GREY}"
     look = [f"background: rgba({BLUE}, {weight:.2f})"] if weight >= 0.005 else []
     look += [f"color: {_ink(weight)}"] if weight > 0.5 else []
-    look += [f"border-bottom: 3px solid {ORANGE}"] if framed else []
-    return f'<span style="{"; ".join(look)}">{escape(word)}</span>' if look else escape(word)
+    look += [f"border-bottom: 3px solid {ORANGE}"] if view else []
+    return "; ".join(look)
 
 
 def _ink(weight: float) -> str:
@@ -143,17 +133,15 @@ def _ink(weight: float) -> str:
 
 
 def _distributions(step: Step) -> str:
-    rows = [
-        f'<tr style="{WHITE}"><td style="{CELL}">{escape(name)}</td>'
-        + "".join(f'<td style="{CELL}">{escape(word)} {probability:.2f}</td>' for word, probability in best)
-        + "</tr>"
+    cells = {
+        name: "".join(f'<td style="{CELL}">{escape(word)} {probability:.2f}</td>' for word, probability in best)
         for name, best in step.best.items()
-    ]
+    }
     if step.switch is not None:
-        share = f"{step.switch:.2f}"
-        generates = f'<td colspan="3" style="{CELL}">{_bar(step.switch)} generates with {share}</td>'
-        rows.append(f'<tr style="{WHITE}"><td style="{CELL}">switch</td>{generates}</tr>')
-    return f'<table style="{PAPER}">{"".join(rows)}</table>' if rows else ""
+        generates = f"{_bar(step.switch)} generates with {step.switch:.2f}"
+        cells["switch"] = f'<td colspan="3" style="{CELL}">{generates}</td>'
+    rows = (f'<tr style="{WHITE}"><td style="{CELL}">{escape(name)}</td>{row}</tr>' for name, row in cells.items())
+    return f'<table style="{PAPER}">{"".join(rows)}</table>' if cells else ""
 
 
 def _slots(slots: Sequence[tuple[float, float]]) -> str:

@@ -25,10 +25,8 @@ def towns_table() -> pd.DataFrame:
 def cuts_table() -> pd.DataFrame:
     """What HT has right of the tasks `towns` and `named` where a look between paragraphs is cut, and what the decoder
     still writes when it sees the answer's paragraphs alone, or all others."""
-    keys = {
-        "right": "nothing is cut",
-        **{f"right, {cut}": text for cut, text in (towns.CUTS | towns.DECODER_CUTS).items()},
-    }
+    keys = {"right": "nothing is cut"}
+    keys |= {f"right, {cut}": text for cut, text in (towns.CUTS | towns.DECODER_CUTS).items()}
     columns = {"towns: facts right": "towns", "named: summaries right": "named"}
     tables = {column: task_table(task, dict(zip(keys, keys)), {"HT": "HT"}, True) for column, task in columns.items()}
     return pd.DataFrame({column: table.loc["HT"] for column, table in tables.items()}).rename(keys)
@@ -61,20 +59,13 @@ def town_frames(models: Mapping[str, HierarchicalTransformer], cluster: TownClus
     (name, model), (other_name, other) = models.items()
     words, probabilities, paragraphs = town_writing(model, cluster)
     others, other_probabilities, _ = town_writing(other, cluster)
-    best = {
-        label: [best_words(p, towns.TOWN_PIECES.words) for p in of]
-        for label, of in ((f"P, {name}", probabilities), (f"P, {other_name}", other_probabilities))
-    }
+    distributions = {f"P, {name}": probabilities, f"P, {other_name}": other_probabilities}
     text = [[cluster.title], *(paragraph.text.split() for paragraph in cluster.paragraphs)]
     names = ["title", *(f"{n} {paragraph.town}:" for n, paragraph in enumerate(cluster.paragraphs, 1))]
-    steps = [
-        Step(
-            word,
-            [weight for line, weight in zip(text, weights) for _ in line],
-            {label: of[t] for label, of in best.items() if t < len(of)},
-        )
-        for t, (word, weights) in enumerate(zip(words, paragraphs.tolist()))
-    ]
+    steps = []
+    for t, (word, weights) in enumerate(zip(words, paragraphs.tolist())):
+        best = {label: best_words(P[t], towns.TOWN_PIECES.words) for label, P in distributions.items() if t < len(P)}
+        steps.append(Step(word, [weight for line, weight in zip(text, weights) for _ in line], best))
     return decoding_frames(text, steps, names, {other_name: others}, first=1 + towns.FACT_PLACES[1])
 
 

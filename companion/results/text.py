@@ -31,7 +31,7 @@ def table_frame(numbers: dict) -> pd.DataFrame:
         cells["words"] = f"{row['words']:.0f}" if "words" in row else ""
         if "repeated" in row:  # otherwise the table has it as a column with an interval
             cells["repeated"] = f"{row['repeated']:.0f}%"
-        cells["published"] = published + f" ({corpus})" * (corpus != shown_corpus)
+        cells["published"] = published + f" ({corpus})" * (bool(published) and corpus != shown_corpus)
         rows[row["label"]] = cells
     frame = pd.DataFrame.from_dict(rows, orient="index").fillna("")
     return frame.loc[:, (frame != "").any()]

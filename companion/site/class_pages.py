@@ -9,11 +9,12 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from lib.system.command_line import command_parser, plain_errors
+from companion.command import run_command
 from lib.system.errors import InputError
 from lib.system.files import project_root, read_json, write_whole
 
@@ -29,10 +30,11 @@ CONFIG = Path(__file__).with_name("nbgrader_config.txt")
 def exercises_of(page: dict) -> list[dict]:
     """The cells of a page from its heading "N. Exercises" up to the next heading of that level, without outputs. They
     need nothing that comes before them."""
-    start = next(number for number, cell in enumerate(page["cells"]) if _heading(cell).endswith(". Exercises"))
-    cells = page["cells"][start:]
-    end = next((number for number, cell in enumerate(cells) if number and _heading(cell)), len(cells))
-    return [cell | ({"outputs": [], "execution_count": None} if "outputs" in cell else {}) for cell in cells[:end]]
+    headings = list(map(_heading, page["cells"]))
+    start = next(number for number, heading in enumerate(headings) if heading.endswith(". Exercises"))
+    end = next((n for n, heading in enumerate(headings) if heading and n > start), len(headings))
+    empty = {"outputs": [], "execution_count": None}
+    return [cell | (empty if "outputs" in cell else {}) for cell in page["cells"][start:end]]
 
 
 def _heading(cell: dict) -> str:
@@ -110,32 +112,18 @@ def _graded(cell: dict, code: str, name: str, solution: bool = False, grade: boo
     return {**cell, "source": code, "metadata": {**cell["metadata"], "nbgrader": marks}}
 
 
-def write_exercises(folder: Path) -> list[str]:
-    """A notebook for each page that has exercises to be graded, in `folder`; the names of the pages."""
-    written = []
+def write_class(folder: Path, /) -> None:
+    """Write a notebook for each page that has exercises, and nbgrader's settings where there are none: a teacher's
+    own are kept."""
     for path in sorted((project_root() / "notebooks").glob("*.ipynb")):
         if find_spec(f"companion.exercises.{path.stem}"):
-            made = for_class(read_json(path), path.stem)
-            write_whole(folder / path.stem / path.name, json.dumps(made, indent=1, ensure_ascii=False) + "\n")
-            written.append(path.stem)
-    return written
+            made = json.dumps(for_class(read_json(path), path.stem), indent=1, ensure_ascii=False)
+            print(write_whole(folder / "source" / path.stem / path.name, made + "\n"))
+    if not (config := folder / "nbgrader_config.py").exists():
+        write_whole(config, CONFIG.read_text(encoding="utf-8"))
 
 
-def write_config(folder: Path) -> None:
-    """Write nbgrader's settings where there are none: a teacher's own are kept."""
-    path = folder / "nbgrader_config.py"
-    if not path.exists():
-        write_whole(path, CONFIG.read_text(encoding="utf-8"))
-
-
-def main(arguments: list[str] | None = None) -> None:
-    parser = command_parser("companion.site.class_pages", __doc__)
-    parser.add_argument("folder", type=Path, help="the class: where notebooks and settings are written")
-    folder = parser.parse_args(arguments).folder
-    with plain_errors():
-        print("exercises of", *write_exercises(folder / "source"))
-        write_config(folder)
-
+main = partial(run_command, "companion.site.class_pages", __doc__, write_class)
 
 if __name__ == "__main__":
     main()

@@ -34,16 +34,11 @@ html_js_files = ["book.js"]
 # Colab in a book that is built elsewhere.
 repository = os.environ.get("GITHUB_REPOSITORY", "")
 if repository:
-    html_theme_options |= {
-        "repository_url": f"https://github.com/{repository}",
-        "repository_branch": os.environ.get("GITHUB_REF_NAME", "main"),
-        "use_repository_button": True,
-        "launch_buttons": {
-            "binderhub_url": "https://mybinder.org",
-            "colab_url": "https://colab.research.google.com",
-            "notebook_interface": "jupyterlab",
-        },
-    }
+    branch = os.environ.get("GITHUB_REF_NAME", "main")
+    address = {"repository_url": f"https://github.com/{repository}", "repository_branch": branch}
+    places = {"binderhub_url": "https://mybinder.org", "colab_url": "https://colab.research.google.com"}
+    launch = {"launch_buttons": {**places, "notebook_interface": "jupyterlab"}}
+    html_theme_options |= {**address, "use_repository_button": True, **launch}
 
 # MathJax in the form of one file, fonts and extensions inside: it is loaded from file:// as well.
 mathjax = Path(find_spec("sphinx-mathjax-offline").origin).parent / "static" / "mathjax" / "tex-svg-full.js"

@@ -3,46 +3,39 @@
 make publish REPOSITORY=owner/name
 """
 
-import argparse
 import re
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from lib.system.command_line import plain_errors
+from companion.command import run_command
+from lib.system.errors import InputError
 from lib.system.files import project_root, write_whole
 
-FOLDER = Path(__file__).parent
+FOLDER, ROOT = Path(__file__).parent, project_root()
 _BADGES = re.compile(r"<!-- badges -->.*?<!-- end -->", re.DOTALL)
 _CELL = re.compile(r"# %% [^\n]*\n# Colab opens a page.*?(?=# %% )", re.DOTALL)
 _PARAMETERS = re.compile(r'(?=# %% [^\n]*tags=\["parameters"\])')
 
 
-def publish(repository: str, root: Path) -> None:
-    """Write a repository's name, "owner/name", into README and pages, in place of another one.
+def publish(repository: str, root: Path = ROOT, /) -> None:
+    """Write a repository's name, "owner/name", into README and pages, instead of another one.
 
-    Raises ValueError for what is no such name.
+    Raises InputError for what is no such name.
     """
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository):
-        raise ValueError(f"{repository!r} is not owner/name, as in github.com/owner/name")
+        raise InputError(f"{repository!r} is not owner/name, as in github.com/owner/name")
     badges, cell = (
         (FOLDER / name).read_text(encoding="utf-8").replace("OWNER/NAME", repository)
         for name in ("badges.txt", "colab_cell.txt")
     )
-    _rewrite(root / "README.md", lambda text: _BADGES.sub(badges.strip(), text))
+    readme = root / "README.md"
+    write_whole(readme, _BADGES.sub(badges.strip(), readme.read_text(encoding="utf-8")))
     for page in (root / "notebooks").glob("*.py"):
-        _rewrite(page, lambda text: _PARAMETERS.sub(lambda _: cell, _CELL.sub("", text), count=1))
+        text = _CELL.sub("", page.read_text(encoding="utf-8"))
+        write_whole(page, _PARAMETERS.sub(lambda _: cell, text, count=1))
 
 
-def _rewrite(path: Path, change: Callable[[str], str]) -> None:
-    write_whole(path, change(path.read_text(encoding="utf-8")))
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("repository", metavar="owner/name")
-    with plain_errors():
-        publish(parser.parse_args().repository, project_root())
-
+main = partial(run_command, "companion.site.publish", __doc__, publish)
 
 if __name__ == "__main__":
     main()

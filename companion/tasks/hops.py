@@ -2,7 +2,7 @@
 global layers lead there, with attention that is learned or a graph that is given?"""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -26,41 +26,32 @@ ROWS = {"no global layer": (0, False)}
 ROWS |= {f"{layers}, {how}": (layers, how == "given") for layers in (1, 2, 3) for how in ("learned", "given")}
 
 
-@dataclass(frozen=True)
-class HopCluster:
-    rows: list[list[int]]  # ids of the title, a name, and of each paragraph
-    answer: list[int]
-
-
-def hop_cluster(random: np.random.Generator) -> HopCluster:
+def hop_cluster(random: np.random.Generator, graph: bool = False) -> EncodedDocument:
     """Draw four paragraphs that say which alias a name has, and four with an alias and two words, in any order. The
-    title is a name, the answer the two words after its alias. No paragraph with an answer shares a word with it."""
+    title is a name, the answer the two words after its alias. No paragraph with an answer shares a word with it.
+
+    graph: with `shared_names`.
+    """
     names, aliases = (random.permutation(ids)[:CHAINS].tolist() for ids in (NAMES, ALIASES))
     words = random.integers(CONTENT.start, CONTENT.stop, (CHAINS, 2)).tolist()
     links = [[name, SAME_AS, alias] for name, alias in zip(names, aliases)]
     ends = [[alias, *pair] for alias, pair in zip(aliases, words)]
     paragraphs, asked = links + ends, int(random.integers(CHAINS))
     rows = [[names[asked], TITLE_END], *(paragraphs[i] for i in random.permutation(2 * CHAINS))]
-    return HopCluster(rows, words[asked])
+    document = EncodedDocument.of("", np.concatenate(rows), list(map(len, rows)), [*words[asked], EOS])
+    return replace(document, graph=shared_names(rows).ravel()) if graph else document
 
 
-def shared_names(cluster: HopCluster) -> np.ndarray:
+def shared_names(rows: list[list[int]]) -> np.ndarray:
     """1 where two rows share a name or an alias, and on the diagonal: [rows, rows]. These are the edges that (26) of
     the hierarchical transformer draws between paragraphs with the same entity."""
-    called = [{word for word in row if word in NAMES or word in ALIASES} for row in cluster.rows]
+    called = [{word for word in row if word in NAMES or word in ALIASES} for row in rows]
     return np.array([[float(bool(one & other)) for other in called] for one in called], dtype=np.float32)
-
-
-def hop_document(cluster: HopCluster, graph: bool = False) -> EncodedDocument:
-    """graph: with `shared_names`."""
-    lengths = [len(row) for row in cluster.rows]
-    document = EncodedDocument.of("", np.concatenate(cluster.rows), lengths, [*cluster.answer, EOS])
-    return replace(document, graph=shared_names(cluster).ravel()) if graph else document
 
 
 def _documents(seed: int | list[int], count: int, graph: bool) -> list[EncodedDocument]:
     random = np.random.default_rng(seed)
-    return [hop_document(hop_cluster(random), graph) for _ in range(count)]
+    return [hop_cluster(random, graph) for _ in range(count)]
 
 
 def solve(row: str, seed: int, steps: int = STEPS) -> dict[str, float]:

@@ -76,15 +76,15 @@ class TownCluster:
         return _SUMMARY.format(self.title, *self.truth[self.title])
 
 
-def town_cluster(random: np.random.Generator, towns: int = 2, groups: int = 1) -> TownCluster:
+def town_cluster(random: np.random.Generator, towns: int = 2, groups: int = 1, wrong_groups: int = 1) -> TownCluster:
     """A cluster with `groups` times six paragraphs about each town, in any order.
 
-    A paragraph says two facts, the second of "it". Each fact of a town is said three times a group; with probability
-    1/2, one of its mentions in the cluster is wrong.
+    A paragraph says two facts, the second of "it". Each fact of a town is said three times a group. With probability
+    1/2, one of these three mentions is wrong in each of `wrong_groups` groups, always with the same wrong value.
     """
     names = [TOWNS[i] for i in random.permutation(len(TOWNS))[:towns]]
     truth = {name: [_any(random, values) for values in VALUES] for name in names}
-    paragraphs = [p for name in names for p in _about(random, name, truth[name], groups)]
+    paragraphs = [p for name in names for p in _about(random, name, truth[name], groups, wrong_groups)]
     return TownCluster(truth, [paragraphs[i] for i in random.permutation(len(paragraphs))])
 
 
@@ -92,14 +92,19 @@ def _any(random: np.random.Generator, choices: Sequence[str]) -> str:
     return choices[int(random.integers(len(choices)))]
 
 
-def _about(random: np.random.Generator, town: str, truth: list[str], groups: int) -> list[Paragraph]:
+def _about(
+    random: np.random.Generator, town: str, truth: list[str], groups: int, wrong_groups: int
+) -> list[Paragraph]:
     facts = np.concatenate([_pairs(random) for _ in range(groups)])
     values = [[truth[f] for f in pair] for pair in facts]
     for f in range(FACTS):
         if random.random() < 0.5:
-            places = np.argwhere(facts == f)
-            i, j = places[random.integers(len(places))]
-            values[i][j] = _any(random, [value for value in VALUES[f] if value != truth[f]])
+            places = np.argwhere(facts == f)  # three of each group, group after group
+            first = random.integers(len(places))
+            wrong = _any(random, [value for value in VALUES[f] if value != truth[f]])
+            for group in range(wrong_groups):
+                i, j = places[(first + _MENTIONS * group) % len(places)]
+                values[i][j] = wrong
     return [_paragraph(random, town, pair, said) for pair, said in zip(facts.tolist(), values)]
 
 
@@ -205,10 +210,10 @@ def town_model(row: str = "HT") -> HierarchicalTransformer:
     return small_transformer(len(TOWN_PIECES), **sizes)
 
 
-def unseen_towns(count: int = TESTED, towns: int = 2, groups: int = 1) -> list[TownCluster]:
+def unseen_towns(count: int = TESTED, towns: int = 2, groups: int = 1, wrong_groups: int = 1) -> list[TownCluster]:
     """Clusters that no training has, always the same."""
     random = np.random.default_rng(10**6)
-    return [town_cluster(random, towns, groups) for _ in range(count)]
+    return [town_cluster(random, towns, groups, wrong_groups) for _ in range(count)]
 
 
 def train_towns(row: str, seed: int, steps: int = 0) -> tuple[HierarchicalTransformer, dict[str, float]]:
@@ -262,16 +267,26 @@ def _said(cluster: TownCluster, fact: int, own: bool) -> set[str]:
 
 
 def facts_written(
-    model: HierarchicalTransformer, row: str = "HT", change: Change = NOTHING, groups: int = 1
+    model: HierarchicalTransformer, row: str = "HT", change: Change = NOTHING, groups: int = 1, wrong_groups: int = 1
 ) -> dict[str, float]:
     """Of summaries of `unseen_towns` in `groups` of twelve paragraphs: shares of facts by `KINDS`, and of summaries
     that are right from the first word to the last ("whole")."""
-    clusters = unseen_towns(groups=groups)
-    pairs = list(zip(clusters, write_towns(model, clusters, row, change)))
-    words = [(c, f, "".join(s[at : at + 1])) for c, s in pairs for f, at in enumerate(FACT_PLACES)]
-    kinds = Counter(kind_of(*word) for word in words)
-    whole = sum(" ".join(summary) == cluster.summary for cluster, summary in pairs)
-    return {kind: kinds[kind] / len(words) for kind in KINDS} | {"whole": whole / len(pairs)}
+    clusters = unseen_towns(groups=groups, wrong_groups=wrong_groups)
+    written = write_towns(model, clusters, row, change)
+    kinds = Counter(kind for cluster, summary in zip(clusters, written) for kind in kinds_of(cluster, summary))
+    whole = sum(" ".join(summary) == cluster.summary for cluster, summary in zip(clusters, written))
+    return {kind: kinds[kind] / kinds.total() for kind in KINDS} | {"whole": whole / len(clusters)}
+
+
+def facts_right(model: HierarchicalTransformer, clusters: list[TownCluster], change: Change = NOTHING) -> np.ndarray:
+    """Compute the share of facts that are right in each cluster's summary, in percent."""
+    pairs = zip(clusters, write_towns(model, clusters, change=change))
+    return np.array([100 * kinds_of(cluster, summary).count("right") / FACTS for cluster, summary in pairs])
+
+
+def kinds_of(cluster: TownCluster, summary: list[str]) -> list[str]:
+    """Name the kind of each fact of a summary, of `KINDS`."""
+    return [kind_of(cluster, f, "".join(summary[at : at + 1])) for f, at in enumerate(FACT_PLACES)]
 
 
 # ------------------------------------------------------------------------------------------- what each part does
@@ -301,9 +316,10 @@ def right_under_cuts(
 
 @torch.no_grad()
 def towns_under_cuts(model: HierarchicalTransformer) -> dict[str, float]:
-    """Facts right with longer inputs, and under cuts."""
+    """Facts right with longer inputs, the last with as large a share of wrong mentions, and under cuts."""
     answer, others = (rows_about(unseen_towns(), own) for own in (True, False))
     found = {f"right, {12 * groups} paragraphs": facts_written(model, groups=groups)["right"] for groups in (2, 4)}
+    found["right, 48 paragraphs, as many wrong"] = facts_written(model, groups=4, wrong_groups=4)["right"]
     return found | right_under_cuts(
         model, answer, others, lambda change: facts_written(model, change=change)["right"]
     )

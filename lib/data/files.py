@@ -8,17 +8,16 @@ an article, its figures, tables, boxes and statements.
 import codecs
 import re
 import shlex
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from lib.data.documents import CorpusError
 from lib.data.from_docx import docx_text
 from lib.data.from_html import html_text
 from lib.data.from_pdf import pdf_text
 from lib.data.jats import jats_articles
 from lib.data.markdown import aside, heading_line, joined_parts, plain_lines
-from lib.data.other_formats import check_format
 from lib.system.errors import InputError
 
 ENDINGS = (".txt", ".md", ".markdown", ".pdf", ".docx", ".html", ".htm")  # of texts beside a summary
@@ -29,23 +28,10 @@ _XML = re.compile(r"(?:\xef\xbb\xbf)?\s*<(?:\?xml\b|!DOCTYPE article\b|pmc-artic
 _KNOWN = "plain text, Markdown, PDF, DOCX, HTML and JATS's XML are read"
 
 
-def read_text_file(path: Path) -> list[str]:
-    """Return the texts of a file as Markdown: one, or one for each article of JATS's XML.
-
-    Raises CorpusError, with what to do, for a file that is not read.
-    """
-    if path.is_dir():
-        raise CorpusError(f"{path}: a folder: give the texts in it, as {path}/*")
-    try:
-        return texts_of(path.read_bytes(), str(path))
-    except InputError as error:
-        raise CorpusError(f"{path}: {error}") from None
-
-
 def texts_of(data: bytes, name: str = "FILE") -> list[str]:
-    """Return the texts that the bytes of a file hold, like `read_text_file`. name: for commands in errors.
+    """Return the texts that the bytes of a file hold as Markdown: one, or one for each article of JATS's XML.
 
-    Raises InputError with what to do.
+    name: for commands in errors. Raises InputError, with what to do, for a file that is not read.
     """
     ending, head = Path(name).suffix.lower(), data[:4096].decode("latin-1")
     if b"%PDF-" in data[:1024]:
@@ -60,8 +46,24 @@ def texts_of(data: bytes, name: str = "FILE") -> list[str]:
     if _XML.match(head) or ending in (".xml", ".nxml") or name.lower().endswith((".xml.gz", ".nxml.gz")):
         return [_article_text(article) for article in jats_articles(data)]
     text = _decode(data, name)
-    check_format(text, name)
+    _check_format(text, name)
     return [text]
+
+
+_OTHER_FORMATS = tomllib.loads(Path(__file__).with_name("formats.toml").read_text(encoding="utf-8"))
+
+
+def _check_format(text: str, name: str) -> None:
+    """Raise InputError, with what to do, for a text in a format that would be read as words.
+
+    name: of the file, for its ending and for commands.
+    """
+    head, ending = text.lstrip("\ufeff")[:20_000], Path(name).suffix.lower()[1:]
+    for kind, form in _OTHER_FORMATS.items():
+        begins = form.get("begins", "(?!)")
+        if ending in form.get("endings", ()) or re.match(begins, head, re.MULTILINE | re.DOTALL):
+            words = {"file": shlex.quote(name), "stem": shlex.quote(Path(name).stem)}
+            raise InputError(f"{kind}: {form['advice'].format(**words)}")
 
 
 def _check_installed(kind: str, *modules: str) -> None:

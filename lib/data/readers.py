@@ -36,6 +36,8 @@ def reading(name: Path | str) -> Iterator[None]:
         yield
     except CorpusError:
         raise
+    except IsADirectoryError:
+        raise CorpusError(f"{name}: a folder: give the texts in it, as {name}/*") from None
     except OSError as error:
         raise CorpusError(of_the_system(error, name)) from None
     except (ValueError, EOFError, zlib.error, csv.Error) as error:  # what it holds, not UTF-8, damaged data
@@ -66,20 +68,25 @@ def parse_json(line: bytes) -> Any:
 
 
 def read_json_lines(path: Path) -> Lines:
-    """One JSON object a line, or one value that holds all records; plain or gzip-compressed."""
+    """Read JSON lines, plain or gzip-compressed."""
     with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
-        filled = (line for line in file if line.strip())
-        first, second = next(filled, b""), next(filled, b"")
+        yield from json_lines(file)
+
+
+def json_lines(file: Any) -> Lines:
+    """Read an open file of bytes: one JSON object a line, or one value that holds all records."""
+    filled = (line for line in file if line.strip())
+    first, second = next(filled, b""), next(filled, b"")
+    file.seek(0)
+    if first and (not second or isinstance(parse_json(first), InputError)):
+        whole = parse_json(file.read())
+        if not isinstance(whole, InputError):
+            yield from enumerate(records_of(whole), 1)
+            return
         file.seek(0)
-        if first and (not second or isinstance(parse_json(first), InputError)):
-            whole = parse_json(file.read())
-            if not isinstance(whole, InputError):
-                yield from enumerate(records_of(whole), 1)
-                return
-            file.seek(0)
-        for number, line in enumerate(file, 1):
-            if line.strip():
-                yield number, parse_json(line)
+    for number, line in enumerate(file, 1):
+        if line.strip():
+            yield number, parse_json(line)
 
 
 def records_of(value: Any) -> list:

@@ -38,12 +38,9 @@ class Reading:
 
 
 def reading_of(
-    document: Document,
-    rows: Sequence[Sequence[str]],
-    tokens_of: Callable[[str], tuple[list[str], list[str]]],
-    unknown: float = 0.0,
-    with_title: bool = False,
-) -> Reading:
+    document: Document, rows: Sequence[Sequence[str]], tokens_of: Callable[[str], tuple[list[str], list[str]]],
+    unknown: float = 0.0, with_title: bool = False,
+) -> Reading:  # fmt: skip
     """Find what was read of a document.
 
     A row holds whole sentences that follow each other, the last one may be cut; or several such stretches with an
@@ -136,10 +133,9 @@ class Forms:
     def __init__(self, sentences: Iterable[tuple[list[str], list[str]]], lower: bool = True):
         """sentences: words as a model reads them, and their surfaces. lower: whether the words are in lower case."""
         self.lower = lower
-        self._inside: dict[tuple[str, ...], Counter[str]] = defaultdict(
-            Counter
-        )  # by (word) and by (previous, word, following)
-        self._first: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+        counts = defaultdict[tuple[str, ...], Counter[str]]
+        self._inside = counts(Counter)  # by (word) and by (previous, word, following)
+        self._first = counts(Counter)
         self._apart: Counter[tuple[str, str]] = Counter()  # positive: more often apart than together
         for words, surfaces in sentences:
             for word, form in zip(words[:1], surfaces):

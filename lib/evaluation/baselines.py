@@ -44,13 +44,21 @@ def random_sentences(sentences: Sequence[str], count: int, random: np.random.Gen
 
 
 def lexrank(
-    sentences: Sequence[str],
-    words: int,
-    threshold: float | None = 0.1,
-    damping: float = 0.85,
+    sentences: Sequence[str], words: int, threshold: float | None = 0.1, damping: float = 0.85,
     all_letters: bool | None = None,
-) -> list[str]:
-    """Choose the most central sentences, in document order, until there are `words` (Erkan and Radev 2004).
+) -> list[str]:  # fmt: skip
+    """Choose the most central sentences (`by_centrality`), in document order, until there are `words`."""
+    if not sentences:
+        return []
+    ranked = by_centrality(sentences, threshold, damping, all_letters)
+    before = np.cumsum([0, *(len(sentences[int(i)].split()) for i in ranked[:-1])])
+    return [sentences[int(i)] for i in sorted(ranked[before < words])]
+
+
+def by_centrality(
+    sentences: Sequence[str], threshold: float | None = 0.1, damping: float = 0.85, all_letters: bool | None = None
+) -> np.ndarray:
+    """Rank sentences by LexRank, the most central first: their numbers [L] (Erkan and Radev 2004).
 
     Two sentences are connected when the cosine of their tf-idf vectors, a sentence counting as a document, reaches
     `threshold`; where there is none (continuous LexRank), by the weight of their cosine. Centrality is the stationary
@@ -58,8 +66,6 @@ def lexrank(
 
     all_letters: which words are counted (`counted_words`); None: as the sentences need it.
     """
-    if not sentences:
-        return []
     all_letters = need_all_letters(sentences) if all_letters is None else all_letters
     vectors = sparse_tfidf([counted_words(s, all_letters) for s in sentences])
     edges = (vectors @ vectors.T).tocsr()  # cosines [L, L]
@@ -75,9 +81,7 @@ def lexrank(
         if np.abs(following - rank).sum() < 1e-6:
             break
         rank = following
-    ranked = np.argsort(-rank, kind="stable")
-    before = np.cumsum([0, *(len(sentences[int(i)].split()) for i in ranked[:-1])])
-    return [sentences[int(i)] for i in sorted(ranked[before < words])]
+    return np.argsort(-rank, kind="stable")
 
 
 def oracle(
@@ -142,8 +146,7 @@ class _Overlap:
 
     def f1_with_each(self) -> np.ndarray:
         matched = np.minimum(self.have + self.counts, self.wanted).sum(1)
-        total = self.length + self.lengths + self.wanted.sum()
-        return 2 * matched / np.maximum(total, 1)
+        return 2 * matched / np.maximum(self.length + self.lengths + self.wanted.sum(), 1)
 
     def add(self, row: int) -> None:
         self.have += self.counts[row]

@@ -7,9 +7,9 @@
 A picture of weights shows what a model attends to; a change shows what the part does to the text that it writes.
 
 On which units of a text (sentences or paragraphs) a summary rests is measured in three ways (`MEASURES`). Attention
-is where a model looks. Erasure is what the log-probability of the summary loses without the unit. Gradient times
-input says how much the log-probability moves when a word's embedding does. Where the three rank units differently, a
-picture of attention does not explain the summary.
+is where a model looks. Erasure is what the log-probability of the summary loses when [UNK] replaces the words of the
+unit. Gradient times input says how much the log-probability moves when a word's embedding does. Where the three rank
+units differently, a picture of attention does not explain the summary.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -58,6 +58,8 @@ class Change:
     # log-probabilities of the references' words, [B, T]
     log_p: Callable[[Any, Batch, Any, Following], Tensor] = _log_p
     only_known: bool = False  # words that the vocabulary does not have do not count, with the change and without
+    # makes the change of a model and of all documents, where one document and its neighbour are not enough
+    of_all: Callable[[Any, Sequence[EncodedDocument]], "Change"] | None = None
 
 
 NOTHING = Change("nothing is changed")
@@ -70,14 +72,17 @@ def log_probs(
 ) -> np.ndarray:  # fmt: skip
     """Compute the log-probability of each document's reference, in nats a word: [documents].
 
-    A change may use other documents: each document uses the next one, and the last one the first. only_known: words
-    outside the vocabulary do not count. process: one of those that share the batches; each returns all values.
+    A change may use other documents: each document uses the next one, and the last one the first; `of_all` uses all.
+    only_known: words outside the vocabulary do not count. process: one of those that share the batches; each returns
+    all values.
 
     Raises InputError for a document whose reference has no word that counts.
     """
     model.eval()
     size, rows = model.config.vocab_size, []
     device = next(model.parameters()).device
+    if change.of_all:
+        change = change.of_all(model, documents)
 
     def encoded(some: list[EncodedDocument]) -> tuple[Batch, Any]:
         batch = make_batch(some, size).to(device)
@@ -143,9 +148,16 @@ def with_units(document: EncodedDocument, order: Sequence[int]) -> EncodedDocume
 
 
 def without_unit(document: EncodedDocument, unit: int = 0) -> EncodedDocument:
-    """Remove a unit of a document, unless it is the only one."""
-    others = [i for i in range(len(document.sentence_lengths)) if i != unit]
-    return with_units(document, others) if others else document
+    """Replace the words of a unit by [UNK], unless it is the only one.
+
+    The other words keep their places. If the unit were removed, they would move to other places in the windows of a
+    model that has windows, and the loss would measure that as well.
+    """
+    if len(document.sentence_lengths) == 1:
+        return document
+    erased = np.repeat(np.arange(len(document.sentence_lengths)) == unit, document.sentence_lengths)
+    ids = {"source": document.source, "source_ids": document.source_ids}
+    return replace(document, **{name: np.where(erased, np.int32(UNK), x) for name, x in ids.items() if x is not None})
 
 
 TEXTS = {
@@ -158,7 +170,7 @@ TEXTS = {
         only_known=True,
     ),
     "first unit erased": Change(
-        "the first sentence or paragraph is not there", document=without_unit, only_known=True
+        "the words of the first sentence or paragraph are [UNK]", document=without_unit, only_known=True
     ),
 }  # fmt: skip
 
@@ -197,6 +209,18 @@ def _memory(change: Callable[[Tensor], Tensor]) -> Callable[[Any, Any], Any]:
     return lambda state, following: state.replace(memory=change(state.memory).contiguous())
 
 
+def _random_slots(memory: Tensor) -> Tensor:
+    noise = torch.randn(memory.shape, generator=torch.Generator().manual_seed(0)).to(memory)
+    return F.normalize(noise, dim=-1) * memory.norm(dim=-1, keepdim=True)
+
+
+@torch.no_grad()
+def one_memory(model: Mem2Mem, documents: Sequence[EncodedDocument]) -> Change:
+    """Make the change that hands over one memory whatever the text is: the mean of those of `documents`."""
+    mean = torch.stack([model.encode(batch_alone(model, document)).memory[0] for document in documents]).mean(0)
+    return Change("one memory for all", state=_memory(lambda memory: mean.expand_as(memory)))
+
+
 MEMORY = {
     "another memory": Change(
         "the memory of the document that follows",
@@ -207,6 +231,8 @@ MEMORY = {
     ),
     "slots permuted": Change("slots in another order, which no equation uses", state=_memory(lambda m: m.flip(1))),
     "memory erased": Change("every slot is 0", state=_memory(torch.zeros_like)),
+    "random memory": Change("every slot is a random vector with the norm of its own", state=_memory(_random_slots)),
+    "one memory for all": Change("the mean memory of all documents", of_all=one_memory),
 }
 
 _unwritten = configured(write=False)
@@ -299,9 +325,15 @@ def _between_paragraphs(model: HierarchicalTransformer) -> dict[str, Change]:
         document=lambda document: with_units(document, [0, *range(len(document.sentence_lengths) - 1, 0, -1)]),
     )
     if model.config.paragraph_positions:
-        without = configured(paragraph_positions=False)
-        changes["no paragraph positions"] = Change("pieces have no number of their paragraph", model=without)
+        what = "all paragraphs have number 1; the places of tokens in them stay"
+        changes["no paragraph positions"] = Change(what, model=_number_alike)
     return changes
+
+
+def _number_alike(model: HierarchicalTransformer) -> AbstractContextManager:
+    """Give all paragraphs the number 1. The code of a token's place is as it was in training."""
+    positions = model.positions
+    return patch.object(model, "positions", lambda numbers, tokens: positions(torch.ones_like(numbers), tokens))
 
 
 def _see_itself(paragraphs: int) -> Tensor:
@@ -367,7 +399,7 @@ def by_attention(model: Summarizer, document: EncodedDocument) -> np.ndarray:
 
 
 def by_erasure(model: Summarizer, document: EncodedDocument, batch_size: int = 16) -> np.ndarray:
-    """Compute what the reference's log-probability, in nats a word, loses without each unit: [L].
+    """Compute what the reference's log-probability, in nats a word, loses when each unit is erased: [L].
 
     Words that the vocabulary does not have do not count: those that only the unit has could not be copied any more.
     """

@@ -65,10 +65,7 @@ def rouge_in_one_line(summaries: Sequence[list[str]], references: Sequence[list[
 
     Words are as `rouge` has them. Raises ValueError when their numbers differ.
     """
-    pairs = (
-        (words.tokenize(" ".join(summary)), words.tokenize(" ".join(reference)))
-        for words, summary, reference in zip(words_for(references), summaries, references, strict=True)
-    )
+    pairs = _word_pairs([" ".join(summary) for summary in summaries], references)
     return 100 * np.array([2 * _longest_common(a, b) / max(1, len(a) + len(b)) for a, b in pairs])
 
 
@@ -96,11 +93,14 @@ def longest_common_recall(texts: Sequence[str], references: Sequence[list[str]])
 
     The measure of Liu and Lapata's (2019) Table 1. rouge-score gives the same, in a hundred times the time.
     """
-    pairs = (
-        (words.tokenize(text), words.tokenize("\n".join(reference)))
-        for words, text, reference in zip(words_for(references), texts, references, strict=True)
-    )
+    pairs = _word_pairs(texts, references)
     return 100 * np.array([_longest_common(text, wanted) / max(1, len(wanted)) for text, wanted in pairs])
+
+
+def _word_pairs(texts: Sequence[str], references: Sequence[list[str]]) -> Iterable[tuple[list[str], list[str]]]:
+    """Yield the words of each text and of its reference."""
+    for words, text, reference in zip(words_for(references), texts, references, strict=True):
+        yield words.tokenize(text), words.tokenize(" ".join(reference))
 
 
 def _longest_common(text: list[str], reference: list[str]) -> int:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, repeat
 from pathlib import Path
 
 import numpy as np
@@ -19,18 +19,10 @@ from lib.data.options import Options, words_of
 from lib.data.tokenize import is_word, with_numbers
 from lib.decoding.run import Run
 from lib.decoding.search import DECODINGS, extract, summarize
+from lib.evaluation import rouge
 from lib.evaluation.baselines import counted_in
 from lib.evaluation.bootstrap import Interval, interval
 from lib.evaluation.measures import COPIED, MEASURES, SUPPORT
-from lib.evaluation.rouge import (
-    count_words,
-    distinct,
-    limited_recall,
-    ngram_counts,
-    repeated_ngrams,
-    rouge,
-    rouge_in_one_line,
-)
 from lib.evaluation.support import names_of, source_of, support_counts
 from lib.models.summarizer import Extractor
 from lib.training.devices import ALONE, Process
@@ -39,21 +31,20 @@ ALL_LETTERS = "all letters, without stems"  # what scores and tables note where 
 
 
 def score_systems(
-    systems: Mapping[str, Sequence[list[str]]],
-    documents: Sequence[Document],
-    options: Options | None = None,
-    words: int | None = None,
-) -> dict[str, dict]:
+    systems: Mapping[str, Sequence[list[str]]], documents: Sequence[Document], options: Options | None = None,
+    words: int | Sequence[int] | None = None,
+) -> dict[str, dict]:  # fmt: skip
     """Compute the scores that a table needs of each system's summaries (lists of sentences), for every document.
 
     An n-gram counts as copied from anywhere in the whole document, in words of `options`; without these in words and
     marks in lower case. What is not in the text is counted by `lib.evaluation.support`.
 
-    words: every summary is cut to so many first; marks do not count.
+    words: every summary is cut to so many first, or to as many as are given for each document; marks do not count.
     """
     if words is not None:
+        lengths = repeat(words) if isinstance(words, int) else words
         systems = {
-            name: [cut(summary, words, options, d.tokenised) for summary, d in zip(summaries, documents)]
+            name: [cut(summary, n, options, d.tokenised) for summary, n, d in zip(summaries, lengths, documents)]
             for name, summaries in systems.items()
         }
     sources = [_words(d.sentences, options, d.tokenised) for d in documents]
@@ -62,17 +53,17 @@ def score_systems(
     parts = {}
     for name, summaries in systems.items():
         tokens = [_words(summary, options, d.tokenised) for summary, d in zip(summaries, documents)]
-        copied = [ngram_counts(*pair, sizes=[int(n) for n in COPIED]) for pair in zip(tokens, sources)]
+        copied = [rouge.ngram_counts(*pair, sizes=[int(n) for n in COPIED]) for pair in zip(tokens, sources)]
         support = [support_counts(summary, text, names) for summary, text in zip(summaries, texts)]
         # counts are pairs [found, all] of each document
         parts[name] = {
-            "rouge": np.round(rouge(summaries, [d.summary for d in documents]), 3).tolist(),
-            "one line": np.round(rouge_in_one_line(summaries, [d.summary for d in documents]), 3).tolist(),
-            "recall": np.round(limited_recall(summaries, [d.references for d in documents]), 3).tolist(),
+            "rouge": np.round(rouge.rouge(summaries, [d.summary for d in documents]), 3).tolist(),
+            "one line": np.round(rouge.rouge_in_one_line(summaries, [d.summary for d in documents]), 3).tolist(),
+            "recall": np.round(rouge.limited_recall(summaries, [d.references for d in documents]), 3).tolist(),
             "copied": {n: [counts[int(n)] for counts in copied] for n in COPIED},
-            "repeated": [repeated_ngrams(summary) for summary in tokens],
-            "distinct": distinct(tokens),
-            "words": round(float(np.mean([count_words(summary) for summary in summaries])), 1),
+            "repeated": [rouge.repeated_ngrams(summary) for summary in tokens],
+            "distinct": rouge.distinct(tokens),
+            "words": round(float(np.mean([rouge.count_words(summary) for summary in summaries])), 1),
             "support": {kind: [counts[kind] for counts in support] for kind in SUPPORT},
         }
     return parts
@@ -92,20 +83,16 @@ def cut(summary: Sequence[str], words: int, options: Options | None, tokenised: 
 
 
 def score_run(
-    run: Run,
-    documents: Sequence[Document],
-    split_name: str,
-    corpus: str,
-    batch_size: int = 16,
-    numbers: bool = False,
-    process: Process = ALONE,
-) -> tuple[dict, list[list[str]]]:
+    run: Run, documents: Sequence[Document], split_name: str, corpus: str, batch_size: int = 16,
+    numbers: bool = False, process: Process = ALONE, as_long_as_references: bool = False,
+) -> tuple[dict, list[list[str]]]:  # fmt: skip
     """Score a trained run on documents with references; return also the summaries that it wrote or chose.
 
     The parts are the run's own decoding ("summaries"), the other of DECODINGS and the references.
 
     corpus: the name of the documents' corpus. numbers: whether the text's numbers replace # (`with_numbers`).
     process: one of those that share the writing; the first one scores, and the others return no scores.
+    as_long_as_references: whether each summary is cut to the number of words of its reference.
     """
     source = run.model, run.encode(documents), run.vocabulary
     how = {"batch_size": batch_size, "process": process}
@@ -132,8 +119,11 @@ def score_run(
             for name, summaries in systems.items()
         }
     systems["reference"] = [document.summary for document in documents]
-    parts = score_systems(systems, documents, run.options)
-    notes = []
+    lengths = [rouge.count_words(document.summary) for document in documents] if as_long_as_references else None
+    parts = score_systems(systems, documents, run.options, lengths)
+    notes = ["cut at the length of each reference"] * as_long_as_references
+    if run.decode.slide != "as a word":
+        notes.append(f"slides are decided first ({run.decode.slide})")
     if is_extractor:
         parts["extracts"] = parts["summaries"]
     elif run.decode.min_length == run.decode.max_length:

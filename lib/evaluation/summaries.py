@@ -10,8 +10,7 @@ from pydantic import AliasChoices, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from lib.data.corpora import check_unpublished
-from lib.data.documents import Document
-from lib.data.markers import report_marks, split_summary
+from lib.data.documents import Document, report_marks, split_summary
 from lib.decoding.run import Run
 from lib.system.errors import InputError
 from lib.system.fields import describe
@@ -34,12 +33,9 @@ class SummaryLine:
 
 
 def write_summaries(
-    path: str | Path,
-    documents: Sequence[Document],
-    summaries: Sequence[list[str]],
-    corpus: str,
+    path: str | Path, documents: Sequence[Document], summaries: Sequence[list[str]], corpus: str,
     run: Run | None = None,
-) -> Path:
+) -> Path:  # fmt: skip
     """Write a system's summaries for people to judge (`companion.human`).
 
     run: the run that wrote them, in its model's words; they are stored as people write, too.

@@ -12,16 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from lib.layers.cpu_kernels import (
-    additive_backward,
-    additive_forward,
-    arrays,
-    compiled,
-    coverage_backward,
-    coverage_forward,
-    for_each_document,
-    triton_runs,
-)
+from lib.layers import cpu_kernels as cpu
 
 Score = Literal["concat", "general", "dot"]
 
@@ -64,16 +55,12 @@ class Attention(nn.Module):
     def forward(self, queries: Tensor, keys: Tensor, mask: Tensor | None = None) -> Tensor:
         """Compute the weights [B, T, n] of projected queries [B, T, width] over projected keys [B, n, width].
 
-        mask: [B, n], true for as many keys, from the first, as a document has.
+        mask: [B, n], true for keys that a document has.
         """
         if self.score == "concat":
             inputs = full_precision(queries, keys, self.v.weight[0])
             with torch.autocast(queries.device.type, enabled=False):
-                if compiled(inputs[0]):
-                    lengths = [keys.shape[1]] * len(keys) if mask is None else mask.sum(1).tolist()
-                    scores = _CompiledScores.apply(*inputs, lengths)
-                else:
-                    scores = additive_scores(*inputs)
+                scores = additive_scores(*inputs)
         else:
             (scores,) = full_precision(queries @ keys.transpose(1, 2))
         return scores.softmax(-1) if mask is None else masked_softmax(scores, mask[:, None])
@@ -95,35 +82,6 @@ def additive_scores(queries: Tensor, keys: Tensor, v: Tensor) -> Tensor:
     parts = queries.split(max(1, TANH_NUMBERS // keys.numel()), 1)
     recomputed = partial(checkpoint, score, use_reentrant=False, preserve_rng_state=False)
     return torch.cat([recomputed(part, keys, v) for part in parts], 1)
-
-
-class _CompiledScores(torch.autograd.Function):
-    """Compute what `additive_scores` does with CPU kernels, one document per thread; 0 for padding."""
-
-    @staticmethod
-    def forward(ctx, queries, keys, v, lengths):
-        scores = queries.new_zeros(*queries.shape[:2], keys.shape[1])
-        ctx.lengths = lengths
-        ctx.save_for_backward(queries, keys, v)
-        q, k, v, s = arrays(queries, keys, v, scores)
-        for_each_document(lambda b, n: additive_forward(q[b], k[b, :n], v, s[b]), ctx.lengths)
-        return scores
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, d_scores):
-        queries, keys, v = ctx.saved_tensors
-        d_queries = queries.new_zeros(queries.shape)
-        d_keys = keys.new_zeros(keys.shape)
-        # Every document has a row of its own, so that the sum does not depend on the order of the threads.
-        d_v = v.new_zeros(len(keys), len(v))
-        q, k, v, d, dq, dk, dv = arrays(queries, keys, v, d_scores, d_queries, d_keys, d_v)
-
-        def document_backward(b: int, n: int) -> None:
-            additive_backward(q[b], k[b, :n], v, d[b], dq[b], dk[b, :n], dv[b])
-
-        for_each_document(document_backward, ctx.lengths)
-        return d_queries, d_keys, d_v.sum(0), None
 
 
 # ------------------------------------------------------------------------------------- coverage
@@ -161,9 +119,9 @@ class CoverageAttention(nn.Module):
         """
         inputs = full_precision(self.query(queries), projected, self.coverage, self.v, coverage)
         scan: Callable[..., Tensor] = coverage_scan
-        if compiled(inputs[0]):
+        if cpu.compiled(inputs[0]):
             scan = _CompiledCoverage.apply
-        elif triton_runs(inputs[0]):
+        elif cpu.triton_runs(inputs[0]):
             from lib.layers import gpu_kernels  # needs Triton
 
             scan = gpu_kernels.CoverageScan.apply
@@ -201,8 +159,8 @@ class _CompiledCoverage(torch.autograd.Function):
         alpha = queries.new_zeros(*queries.shape[:3], mask.shape[1])
         ctx.lengths = mask.sum(1).tolist()
         ctx.save_for_backward(queries, keys, w, v, coverage, alpha)
-        q, k, w, v, c, out = arrays(queries, keys, w, v, coverage, alpha)
-        for_each_document(lambda b, n: coverage_forward(q[b], k[b, :n], w, v, c[b], out[b]), ctx.lengths)
+        q, k, w, v, c, out = cpu.arrays(queries, keys, w, v, coverage, alpha)
+        cpu.for_each_document(lambda b, n: cpu.coverage_forward(q[b], k[b, :n], w, v, c[b], out[b]), ctx.lengths)
         return alpha
 
     @staticmethod
@@ -216,11 +174,11 @@ class _CompiledCoverage(torch.autograd.Function):
         # Every document has a row of its own, so that the sum does not depend on the order of the threads.
         d_w = w.new_zeros(len(keys), len(w))
         d_v = v.new_zeros(len(keys), len(v))
-        q, k, w, v, c, a, d = arrays(queries, keys, w, v, coverage, alpha, d_alpha)
-        dq, dk, dw, dv, dc = arrays(d_queries, d_keys, d_w, d_v, d_coverage)
+        q, k, w, v, c, a, d = cpu.arrays(queries, keys, w, v, coverage, alpha, d_alpha)
+        dq, dk, dw, dv, dc = cpu.arrays(d_queries, d_keys, d_w, d_v, d_coverage)
 
         def document_backward(b: int, n: int) -> None:
-            coverage_backward(q[b], k[b, :n], w, v, c[b], a[b], d[b], dq[b], dk[b, :n], dw[b], dv[b], dc[b])
+            cpu.coverage_backward(q[b], k[b, :n], w, v, c[b], a[b], d[b], dq[b], dk[b, :n], dw[b], dv[b], dc[b])
 
-        for_each_document(document_backward, ctx.lengths)
+        cpu.for_each_document(document_backward, ctx.lengths)
         return d_queries, d_keys, d_w.sum(0), d_v.sum(0), d_coverage, None

@@ -14,14 +14,9 @@ aten = torch.ops.aten
 
 
 def attentive_lstm(
-    words: Tensor,
-    start: tuple[Tensor, Tensor],
-    keys: Tensor,
-    values: Tensor,
-    mask: Tensor,
-    attention: Attention,
+    words: Tensor, start: tuple[Tensor, Tensor], keys: Tensor, values: Tensor, mask: Tensor, attention: Attention,
     lstm: nn.LSTMCell,
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     r"""Compute the states h of all words [R, T, d], the last cell [R, d] and the attention weights beta [R, T, N]:
 
     $\beta_t = \mathrm{softmax}_n(v^\top\tanh(W_q h_{t-1} + k_n))$ (13), $c_t = \sum_n \beta_{tn} s_n$ (14), and h_t

@@ -6,20 +6,12 @@
 import torch
 from torch import Tensor
 
-from lib.layers.cpu_kernels import (
-    arrays,
-    compiled,
-    memory_read,
-    memory_read_backward,
-    memory_write,
-    memory_write_backward,
-    triton_runs,
-)
+from lib.layers import cpu_kernels as cpu
 
 
 def has_memory_kernels(values: Tensor) -> bool:
     """Return whether `memory_scan` computes with weights of this kind."""
-    return compiled(values) or triton_runs(values)
+    return cpu.compiled(values) or cpu.triton_runs(values)
 
 
 def memory_scan(
@@ -39,8 +31,7 @@ def memory_scan(
     """
     with torch.autocast(memory.device.type, enabled=False):
         by_step = (x.to(v.dtype).transpose(0, 1).contiguous() for x in (queries, from_hidden))
-        weight = torch.cat([key, write])
-        psi, reads, last = _Scan.apply(memory.to(v.dtype), *by_step, v, weight, from_read)
+        psi, reads, last = _Scan.apply(memory.to(v.dtype), *by_step, v, torch.cat([key, write]), from_read)
         return psi.transpose(0, 1), reads.transpose(0, 1), last
 
 
@@ -63,7 +54,7 @@ class _Scan(torch.autograd.Function):
         reads = memory.new_empty(steps, rows, width)
         ctx.made = made
         ctx.save_for_backward(v, weight, from_read, memories, psi, reads)
-        if triton_runs(v):
+        if cpu.triton_runs(v):
             from lib.layers import gpu_kernels as gpu
 
             gpu.scan_memory(
@@ -71,13 +62,15 @@ class _Scan(torch.autograd.Function):
             )
             return psi, reads, memories[-1].clone()
         shared = torch.empty_like(from_hidden[0])
-        made_, psi_, reads_, queries_, memories_, shared_, v_ = arrays(made, psi, reads, queries, memories, shared, v)
+        made_, psi_, reads_, queries_, memories_, shared_, v_ = cpu.arrays(
+            made, psi, reads, queries, memories, shared, v
+        )
         for t in range(steps):
             if t > 0:
                 torch.addmm(from_hidden[t], reads[t - 1], from_read.T, out=shared)
-                memory_write(made_[t - 1], shared_, memories_[t - 1], memories_[t])
+                cpu.memory_write(made_[t - 1], shared_, memories_[t - 1], memories_[t])
             torch.mm(memories[t].flatten(0, 1), weight.T, out=made[t].flatten(0, 1))
-            memory_read(made_[t], queries_[t], v_, memories_[t], psi_[t], reads_[t])
+            cpu.memory_read(made_[t], queries_[t], v_, memories_[t], psi_[t], reads_[t])
         return psi, reads, memories[-1].clone()
 
     @staticmethod
@@ -95,7 +88,7 @@ class _Scan(torch.autograd.Function):
         d_psi = d_psi.contiguous()
         d_queries = memories.new_zeros(steps, rows, A)
         d_hidden = memories.new_zeros(steps, rows, len(from_read))
-        if triton_runs(v):
+        if cpu.triton_runs(v):
             from lib.layers import gpu_kernels as gpu
 
             d_v = v.new_zeros(rows, A)
@@ -104,16 +97,16 @@ class _Scan(torch.autograd.Function):
             d_v = d_v.sum(0)
         else:
             d_v = torch.zeros_like(v)
-            made_, psi_, memories_, v_ = arrays(made, psi, memories, v)
-            d_psi_, d_reads_, d_queries_, d_hidden_, d_memory_, d_v_ = arrays(
+            made_, psi_, memories_, v_ = cpu.arrays(made, psi, memories, v)
+            d_psi_, d_reads_, d_queries_, d_hidden_, d_memory_, d_v_ = cpu.arrays(
                 d_psi, d_reads, d_queries, d_hidden, d_memory, d_v
             )
             for t in reversed(range(steps)):
                 if t < steps - 1:
-                    memory_write_backward(made_[t], memories_[t], d_memory_, d_hidden_[t + 1])
+                    cpu.memory_write_backward(made_[t], memories_[t], d_memory_, d_hidden_[t + 1])
                     d_reads[t].addmm_(d_hidden[t + 1], from_read)
                 read = made_[t], v_, memories_[t], psi_[t]
-                memory_read_backward(*read, d_psi_[t], d_reads_[t], d_queries_[t], d_memory_, d_v_)
+                cpu.memory_read_backward(*read, d_psi_[t], d_reads_[t], d_queries_[t], d_memory_, d_v_)
                 d_memory.flatten(0, 1).addmm_(made[t].flatten(0, 1), weight)
         d_weight = made.flatten(0, 2).T @ memories.flatten(0, 2)
         d_from_read = d_hidden[1:].flatten(0, 1).T @ reads[:-1].flatten(0, 1)

@@ -102,14 +102,9 @@ class GatedGRU(nn.Module):
 
 
 def gru_scan(
-    projected: Tensor,
-    alpha: Tensor | None,
-    start: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    sizes: list[int],
+    projected: Tensor, alpha: Tensor | None, start: Tensor, weight: Tensor, bias: Tensor, sizes: list[int],
     backwards: bool = False,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Compute the recurrence over W words that are in the order of the steps, `sizes` of them at each step.
 
     projected: [W, 3d], W x + b of the words; alpha: [W, d]; start: [n, d]; weight: [3d, d], bias: [3d]. Returns
@@ -118,8 +113,7 @@ def gru_scan(
     with torch.autocast(weight.device.type, enabled=False):
         projected, start = projected.to(weight.dtype), start.to(weight.dtype)
         alpha = None if alpha is None else alpha.to(weight.dtype)
-        ends = np.cumsum(sizes).tolist()
-        steps = [slice(end - size, end) for size, end in zip(sizes, ends)]
+        steps = [slice(end - size, end) for size, end in zip(sizes, np.cumsum(sizes).tolist())]
         if compiled(weight):
             steps = steps[::-1] if backwards else steps
             return _CompiledScan.apply(projected, alpha, start, weight, bias, steps)

@@ -31,8 +31,7 @@ def attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, dropout
         with torch.autocast("cpu", enabled=False):
             return F.scaled_dot_product_attention(wide_q, wide_keys, wide_values, mask).to(q.dtype)
     # PyTorch's function would draw from the generator that all threads share.
-    weights = dropout(attention_weights(q, keys, mask))
-    return weights.to(values.dtype) @ values
+    return dropout(attention_weights(q, keys, mask)).to(values.dtype) @ values
 
 
 def attention_weights(q: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:
@@ -42,11 +41,8 @@ def attention_weights(q: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def attend_both(
-    q: Tensor,
-    far: tuple[Tensor, Tensor, Tensor],
-    own: tuple[Tensor, Tensor, Tensor],
-    dropout: Dropout,
-) -> Tensor:
+    q: Tensor, far: tuple[Tensor, Tensor, Tensor], own: tuple[Tensor, Tensor, Tensor], dropout: Dropout,
+) -> Tensor:  # fmt: skip
     """Attend from words q [R, heads, T, s] to what their documents share and to what is their own, in one softmax.
 
     far: keys, values [B, heads, m, s], seen [B, T, m]; own: keys, values [R, heads, n, s], seen [B, T, n].

@@ -5,8 +5,6 @@ sections then. The equations are numbered as in docs/papers/mem2mem.md. Faults o
 padding is attended to nowhere, and a weight belongs to the word that is copied with it.
 """
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
@@ -110,9 +108,6 @@ class DiscourseAware(PointerModel):
         source = per_hypothesis(state.source, len(tokens))
         return HierarchicalOutput(features, switch, alpha, source, alpha, beta), state
 
-    def seen(self, output: HierarchicalOutput, state: DecoderState) -> dict[str, Any]:
-        return {**super().seen(output, state), "units": output.sentences}
-
     def _attend(self, query: Tensor, state: DecoderState) -> tuple[Tensor, Tensor, Tensor]:
         """Attend with queries q_t = [cell_t; h_t], [R, 2H]: alpha [R, N], beta [R, S], context [R, d]."""
         documents = len(state.words)
@@ -133,6 +128,5 @@ class DiscourseAware(PointerModel):
     def _scores(self, queries: Tensor, keys: Tensor, coverage: Tensor) -> Tensor:
         """Score words of keys [B, N, d] for queries [B, K, d], with coverage [B, K, N]: [B, K, N]."""
         # e_tji = v^T tanh(W_h h_ji + W_s q_t + w_cov cov_tji + b)   (C5)
-        from_coverage = self.word_coverage(coverage[..., None].to(keys.dtype))
-        hidden = keys[:, None] + queries[:, :, None] + from_coverage
+        hidden = keys[:, None] + queries[:, :, None] + self.word_coverage(coverage[..., None].to(keys.dtype))
         return full_precision(self.word_v(torch.tanh(hidden)).squeeze(-1))[0]

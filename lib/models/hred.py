@@ -1,17 +1,15 @@
 """The hierarchical recurrent encoder-decoder that Mem2Mem extends: equations 1 to 3 and 13 to 17 of that paper."""
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
-from lib.data.batch import Batch, in_vocabulary
+from lib.data.batch import Batch
 from lib.data.vocabulary import PAD
 from lib.layers.attention import Attention, CoverageAttention, Score, full_precision
 from lib.layers.pointer import PointerGenerator
 from lib.layers.recurrent import GRU, run_packed
-from lib.models.seq2seq import RecurrentConfig
-from lib.models.summarizer import DecoderState, HierarchicalOutput, PointerModel, per_document, per_hypothesis
+from lib.models.seq2seq import RecurrentConfig, RecurrentModel
+from lib.models.summarizer import DecoderState, per_document
 from lib.system.fields import checked
 
 
@@ -22,7 +20,7 @@ class HREDConfig(RecurrentConfig):
     score: Score = "concat"  # of sentence attention and memory read
 
 
-class HRED(PointerModel):
+class HRED(RecurrentModel):
     """Sentence encoder, document encoder, and a decoder with hierarchical attention, coverage and copying.
 
     B documents, K hypotheses of each, R = B * K rows, T target words, N source words, L sentences, d = H = `hidden`.
@@ -47,7 +45,8 @@ class HRED(PointerModel):
 
     def encode(self, batch: Batch) -> DecoderState:
         words, embedded = self._read_sentences(batch)
-        sentences, last = self._read_document(embedded, batch.sentence_counts)
+        # h_j = BiGRU(embedding of sentence j, h_{j-1}), and the decoder starts from the last states   (2)
+        sentences, last = run_packed(self.document_encoder, embedded, batch.sentence_counts)
         return DecoderState(
             words=words,  # [B, N, d]
             word_keys=self.word_attention.project(words),  # [B, N, A]
@@ -58,7 +57,7 @@ class HRED(PointerModel):
             sentence_keys=self.sentence_attention.project(sentences),  # [B, L, A]
             sentence_mask=batch.sentence_mask,
             hypotheses={"hidden", "coverage"},
-            hidden=self.bridge(last),  # [R, H]
+            hidden=self.bridge(last.transpose(0, 1).flatten(1)),  # [R, H]
             coverage=torch.zeros_like(full_precision(words)[0][..., 0]),  # [R, N] attention received so far
         )
 
@@ -75,35 +74,7 @@ class HRED(PointerModel):
         embedded = embedded.index_copy(0, packed.rows, last)
         return words.view(*batch.source.shape, -1), embedded.view(*batch.sentence_mask.shape, -1)
 
-    def _read_document(self, embedded: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
-        """Read the sentences: their states [B, L, d], and the last ones [B, d], from which the decoder starts."""
-        # h_j = BiGRU(embedding of sentence j, h_{j-1})   (2)
-        states, last = run_packed(self.document_encoder, embedded, counts)
-        return states, last.transpose(0, 1).flatten(1)
-
-    # ---------------------------------------------------------------------------------------------- decoder
-
-    def decode(self, tokens: Tensor, state: Any) -> tuple[HierarchicalOutput, Any]:
-        """Read T target words at once. tokens: [R, T] extended ids, of which copy ids are read as [UNK]."""
-        embedded = self.embedding(in_vocabulary(tokens, self.config.vocab_size))  # [R, T, E]
-        hidden, last = self.decoder(embedded, state.hidden[None].to(embedded.dtype))
-        query, read, state = self.condition(hidden, state)  # [R, T, H]
-        alpha, beta, gamma, context, coverage = self._attend(query, state)
-        # features V'[h; c] + b, and the switch's w_c^T c + w_d^T h + w_x^T x'   (13)
-        features, switch = self.pointer(torch.cat([query, context], -1), torch.cat([context, query, embedded], -1))
-        source = per_hypothesis(state.source, len(tokens))
-        output = HierarchicalOutput(features, switch, gamma, source, alpha, beta, read)
-        return output, state.replace(hidden=last[0], coverage=coverage)
-
-    def seen(self, output: HierarchicalOutput, state: Any) -> dict[str, Any]:
-        return {**super().seen(output, state), "units": output.sentences}
-
-    def condition(self, hidden: Tensor, state: Any) -> tuple[Tensor, Tensor | None, Any]:
-        """The hook of models with a memory: what attends and predicts in place of `hidden` [R, T, H]."""
-        return hidden, None, state
-
-    def _attend(self, query: Tensor, state: DecoderState) -> tuple[Tensor, ...]:
-        """Attend with queries [R, T, H]: alpha, beta, gamma, context, and the coverage after them, R rows each."""
+    def _attend(self, query: Tensor, state: DecoderState) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
         documents, (rows, steps) = len(state.words), query.shape[:2]
         query = per_document(query, documents)  # [B, K, T, H]
         coverage = per_document(state.coverage, documents)
@@ -116,5 +87,5 @@ class HRED(PointerModel):
         gamma = alpha * beta.gather(2, state.sentence_of[:, None].expand_as(alpha))
         gamma = gamma / gamma.sum(-1, keepdim=True).clamp_min(torch.finfo(gamma.dtype).tiny)
         context = gamma.to(state.words.dtype) @ state.words  # [B, K * T, d]
-        per_row = (x.reshape(rows, steps, -1) for x in (alpha, beta, gamma, context))
-        return *per_row, coverage.flatten(0, 1)
+        alpha, beta, gamma, context = (x.reshape(rows, steps, -1) for x in (alpha, beta, gamma, context))
+        return alpha, beta, gamma, context, coverage.flatten(0, 1)

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.vocabulary import PAD
 from lib.layers.attention import Attention, CoverageAttention, full_precision
-from lib.layers.pointer import PointerGenerator, PointerOutput
+from lib.layers.pointer import PointerGenerator
 from lib.layers.recurrent import GRU, run_packed
-from lib.models.summarizer import DecoderState, PointerModel, per_document, per_hypothesis
+from lib.models.summarizer import DecoderState, HierarchicalOutput, PointerModel, per_document, per_hypothesis
 from lib.system.fields import Even, checked
 
 
@@ -36,11 +36,41 @@ class Seq2SeqConfig(RecurrentConfig):
     copy: bool = True  # Ptr-Gen-Seq2Seq: copying, and coverage in the attention; without: Attn-Seq2Seq
 
 
-class Seq2Seq(PointerModel):
-    """One bidirectional GRU over the whole source, and a GRU decoder that attends to its words.
+class RecurrentModel(PointerModel):
+    """A GRU decoder that attends and copies. The state of a model has `source`, `hidden` and `coverage`.
 
     B documents, K hypotheses of each, R = B * K rows, T target words, N source words, d = H = `hidden`.
     """
+
+    embedding: nn.Embedding
+    decoder: GRU
+
+    def decode(self, tokens: Tensor, state: Any) -> tuple[HierarchicalOutput, Any]:
+        """Read T target words at once. tokens: [R, T] extended ids, of which copy ids are read as [UNK]."""
+        embedded = self.embedding(in_vocabulary(tokens, self.config.vocab_size))  # [R, T, E]
+        # h_t = GRU(x_t, h_{t-1})
+        hidden, last = self.decoder(embedded, state.hidden[None].to(embedded.dtype))
+        query, read, state = self.condition(hidden, state)  # [R, T, H]
+        alpha, beta, gamma, context, coverage = self._attend(query, state)
+        # features V'[h; c] + b, and the switch's w_c^T c + w_d^T h + w_x^T x'   (13 of Mem2Mem)
+        # P_g = softmax(V' (V [h_t; c_t] + b) + b'),  p_t = sigmoid(w^T [c_t; h_t; x_t] + b'')   (P2)
+        features, switch = self.pointer(torch.cat([query, context], -1), torch.cat([context, query, embedded], -1))
+        source = per_hypothesis(state.source, len(tokens))
+        output = HierarchicalOutput(features, switch, gamma, source, alpha, beta, read)
+        return output, state.replace(hidden=last[0], coverage=coverage)
+
+    def condition(self, hidden: Tensor, state: Any) -> tuple[Tensor, Tensor | None, Any]:
+        """The hook of models with a memory: what attends and predicts in place of `hidden` [R, T, H]."""
+        return hidden, None, state
+
+    def _attend(self, query: Tensor, state: DecoderState) -> tuple[Tensor, Tensor | None, Tensor, Tensor, Any]:
+        """Attend with queries [R, T, H]: alpha of words, beta of sentences, gamma to copy, the context, and the
+        coverage after them, R rows each."""
+        raise NotImplementedError
+
+
+class Seq2Seq(RecurrentModel):
+    """One bidirectional GRU over the whole source, and a GRU decoder that attends to its words."""
 
     Config = Seq2SeqConfig
 
@@ -71,22 +101,9 @@ class Seq2Seq(PointerModel):
             coverage=torch.zeros_like(full_precision(words)[0][..., 0]) if self.config.copy else None,
         )
 
-    def decode(self, tokens: Tensor, state: DecoderState) -> tuple[PointerOutput, DecoderState]:
-        """Read T target words at once. tokens: [R, T] extended ids, of which copy ids are read as [UNK]."""
-        embedded = self.embedding(in_vocabulary(tokens, self.config.vocab_size))  # [R, T, E]
-        # h_t = GRU(x_t, h_{t-1})
-        hidden, last = self.decoder(embedded, state.hidden[None].to(embedded.dtype))  # [R, T, H]
-        alpha, context, coverage = self._attend(hidden, state)
-        # P_g = softmax(V' (V [h_t; c_t] + b) + b'),  p_t = sigmoid(w^T [c_t; h_t; x_t] + b'')   (P2)
-        features, switch = self.pointer(torch.cat([hidden, context], -1), torch.cat([context, hidden, embedded], -1))
-        output = PointerOutput(features, switch, alpha, per_hypothesis(state.source, len(tokens)))
-        return output, state.replace(hidden=last[0], coverage=coverage)
-
-    def _attend(self, hidden: Tensor, state: DecoderState) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Compute weights [R, T, N] and contexts [R, T, d] of states [R, T, H], and the coverage after them."""
+    def _attend(self, query: Tensor, state: DecoderState) -> tuple[Tensor, None, Tensor, Tensor, Tensor | None]:
         # e_ti = v^T tanh(W_e h_i + W_d h_t + w_cov cov_ti),  alpha_t = softmax(e_t),  c_t = sum_i alpha_ti h_i   (P1)
-        queries = per_document(hidden, len(state.words))  # [B, K, T, H]
-        coverage = state.coverage
+        queries, coverage = per_document(query, len(state.words)), state.coverage  # [B, K, T, H]
         if coverage is None:
             projected = self.word_attention.project_queries(queries.flatten(1, 2))
             alpha = self.word_attention(projected, state.word_keys, state.word_mask)  # [B, K * T, N]
@@ -95,4 +112,5 @@ class Seq2Seq(PointerModel):
             alpha, coverage = self.word_attention(queries, state.word_keys, state.word_mask, coverage)
             alpha, coverage = alpha.flatten(1, 2), coverage.flatten(0, 1)
         context = alpha.to(state.words.dtype) @ state.words  # [B, K * T, d]
-        return alpha.reshape(*hidden.shape[:2], -1), context.reshape(*hidden.shape[:2], -1), coverage
+        alpha, context = (x.reshape(*query.shape[:2], -1) for x in (alpha, context))
+        return alpha, None, alpha, context, coverage

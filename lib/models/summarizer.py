@@ -1,6 +1,6 @@
 """The interface of models to training, search and scoring, and bases of models with the same kind of output."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import repeat
 from types import SimpleNamespace
@@ -136,7 +136,9 @@ class PointerModel(Summarizer):
         return mixture_distribution(output, *self.output_layer(), extra)
 
     def seen(self, output: PointerOutput, state: Any) -> dict[str, Tensor]:
-        return {"words": output.copy, "generate": output.switch.sigmoid()}
+        units = getattr(output, "sentences", None)
+        weights = {"words": output.copy, "generate": output.switch.sigmoid()}
+        return weights if units is None else {**weights, "units": units}
 
 
 @dataclass(frozen=True)
@@ -270,40 +272,6 @@ def per_hypothesis(values: Tensor, rows: int) -> Tensor:
 def per_document(values: Tensor, documents: int) -> Tensor:
     """Group values of hypotheses by document: [R, ...] -> [B, K, ...]."""
     return values.unflatten(0, (documents, -1))
-
-
-# -------------------------------------------------------------- recurrent, with attention first
-
-
-class AttentiveRNN(SoftmaxModel):
-    """The last state chooses a context, c_t; word, context and last state make the next one, h_t; P(y_t) is a softmax
-    of a linear layer on [h_t; c_t].
-
-    B documents, K hypotheses of each, R = B * K rows, T target words, N source words, d = the width of h. The state
-    has `values` [B, N, v] of which a context is the weighted mean, and of the hypotheses `hidden` [R, d] and `cell`
-    [R, d], the memory of an LSTM, or None.
-    """
-
-    target_embedding: nn.Embedding
-    attend: Callable[[Tensor, Any], Tensor]  # weights [B, K, N] for states [B, K, d]
-    project_words: Callable[[Tensor], Tensor]  # what `step` needs of the words [R, T, e], for all at once
-    step: Callable[..., tuple[Tensor, Tensor | None]]  # of that [R, ...], context, hidden, cell: the next two
-
-    def decode(self, tokens: Tensor, state: Any) -> tuple[AttentiveOutput, Any]:
-        """Read T target words at once. tokens: [R, T] extended ids, of which copy ids are read as [UNK]."""
-        embedded = self.target_embedding(in_vocabulary(tokens, self.config.vocab_size))
-        hidden, cell = state.hidden, state.cell
-        features, seen = [], []
-        for word in self.project_words(embedded).unbind(1):
-            # alpha_t from h_{t-1},  c_t = sum_i alpha_ti v_i
-            weights = self.attend(per_document(hidden, len(state.values)), state)  # [B, K, N]
-            context = (weights.to(state.values.dtype) @ state.values).flatten(0, 1)  # [R, v]
-            # h_t = step(y_{t-1}, c_t, h_{t-1}),  P(y_t) = softmax(W [h_t; c_t] + b)
-            hidden, cell = self.step(word, context, hidden, cell)
-            features.append(torch.cat([hidden, context], -1))
-            seen.append(weights.flatten(0, 1))
-        output = AttentiveOutput(torch.stack(features, 1), torch.stack(seen, 1))
-        return output, state.replace(hidden=hidden, cell=cell)
 
 
 # ---------------------------------------------------------------------- transformers of pieces

@@ -35,8 +35,7 @@ def open_run(folder: str | Path, weights: str = "", device: str | None = None) -
         owner = paper(config["paper"])
         variant = owner.variants[one_of(config["variant"], owner.variants, f"variant of {owner.name}")]
         sizes = from_json(variant.kind.Config, config["model"], "config.json: model")
-        presets = variant.presets or owner.presets
-        kind = type(next(iter(presets.values())).options)
+        kind = type(next(iter((variant.presets or owner.presets).values())).options)
         options = from_json(kind, config["options"], "config.json: options")
         decode = from_json(DecodeConfig, config["decode"], "config.json: decode")
         encoder = TextEncoder.load(folder, options)

@@ -107,15 +107,13 @@ class Paper:
         model = self.variants[name]
         if model.presets:
             chosen = model.presets[one_of(preset, model.presets, f"preset of {name}")]
-        changes = {option: value for option, value in (options or {}).items() if value is not None}
-        for option, value in model.options.items():
-            if option not in changes:
-                changes[option] = value(getattr(chosen.options, option)) if callable(value) else value
-        training = {key: value for key, value in train.items() if value is not None}
+        given, training = ({k: v for k, v in values.items() if v is not None} for values in (options or {}, train))
+        own = {name: value for name, value in model.options.items() if name not in given}
+        own = {name: v(getattr(chosen.options, name)) if callable(v) else v for name, v in own.items()}
         return Setup(
             paper=self,
             preset=preset,
-            options=replace(chosen.options, **changes),
+            options=replace(chosen.options, **own, **given),
             config={**chosen.config, **model.config},
             variant=name,
             train=replace(chosen.train, **{**model.train.get(preset, {}), **training}),

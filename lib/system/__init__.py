@@ -16,16 +16,14 @@ def _check_ours() -> None:
     if hasattr(lib, "load"):
         return
     found = Path(getattr(lib, "__file__", None) or next(iter(lib.__path__))).resolve()
-    others = [name for name in packages_distributions().get("lib", []) if name != "neural-summarization-companion"]
+    reason = f"{found} is in the way: Python takes it for {OURS}"
+    advice = "start in another folder (papermill: --cwd FOLDER), a command with python -P -m, or rename it"
     if OURS in (found, found.parent):
         reason = f"{OURS / '__init__.py'} is not this project's file: another program has replaced or removed it"
         advice = "install this project again: pip install -e . in its clone"
-    else:
-        reason = f"{found} is in the way: Python takes it for {OURS}"
-        advice = "start in another folder (papermill: --cwd FOLDER), a command with python -P -m, or rename it"
-    if others:
-        advice = f"pip uninstall {' '.join(others)}, or use an environment without it; or {advice}"
-    raise ImportError(f"{reason}. What helps: {advice}")
+    others = {*packages_distributions().get("lib", [])} - {"neural-summarization-companion"}
+    other = f"pip uninstall {' '.join(sorted(others))}, or use an environment without it; or " if others else ""
+    raise ImportError(f"{reason}. What helps: {other}{advice}")
 
 
 _check_ours()

@@ -14,6 +14,7 @@ class TrainConfig:
     """The paper's training (appendix A.2), and what it leaves to the machine."""
 
     batch_size: Count = 16  # documents
+    pool: Count = 50  # batches whose documents are sorted by length before they are made; 1: shuffled documents
     batch_tokens: Count | None = None  # at most so many source words in a batch, padding counted in
     # parts in which a batch is computed, shared out among processes; None: as few as the device's memory allows
     accumulate: Count | None = 1
@@ -25,9 +26,8 @@ class TrainConfig:
     warmup: Count | None = None  # steps; given, the rate is learning_rate * min(step^-1/2, step * warmup^-3/2)
     cosine: Count | None = None  # steps; given, the rate rises in a line for `warmup` and falls in a cosine to 0
     halve_after: Count | None = None  # epochs; given, the rate is halved after each further epoch
-    anneal: Annotated[float, Field(ge=1)] | None = (
-        None  # the rate is divided by it when the validation loss has risen
-    )
+    # the rate is divided by it when the validation loss has risen
+    anneal: Annotated[float, Field(ge=1)] | None = None
     beta2: BelowOne = 0.999  # Adam's
     epsilon: Positive = 1e-8  # Adam's
     weight_decay: Weight = 0.0  # the L2 term

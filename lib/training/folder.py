@@ -1,20 +1,18 @@
 """A run's folder: all that is needed to continue training a model, to use it, or to hand it on.
 
 `config.json` (paper, variant, preset; the model's config, options, training, decoding and which weights count; what
-the run was made with), `vocabulary.txt` or `pieces.model` (and what else turns texts into ids), `documents.json` (a
-number for each document), `metrics.jsonl` (losses by name and step), `last.safetensors` (weights, optimizer, step),
-`best.safetensors` (weights with the least validation loss; `best-STEP.safetensors`, where a run keeps several of the
-best). Each file is replaced as a whole, so a run that is killed leaves the last complete ones.
+the run was made with), `vocabulary.txt` or `pieces.model` (and what else turns texts into ids), `metrics.jsonl`
+(losses by name and step), `last.safetensors` (weights, optimizer, step), `best.safetensors` (weights with the least
+validation loss; `best-STEP.safetensors`, where a run keeps several of the best). Each file is replaced as a whole, so
+a run that is killed leaves the last complete ones.
 """
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
-from zlib import crc32
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -22,7 +20,7 @@ from torch import Tensor, nn
 
 from lib.decoding.search import DecodeConfig
 from lib.system.errors import InputError, RunError
-from lib.system.files import read_json, read_numbers
+from lib.system.files import read_numbers
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -90,31 +88,6 @@ def read_metrics(folder: str | Path) -> list[dict]:
     return [json.loads(line) for line in lines if line.endswith("}")]
 
 
-def document_numbers(corpus) -> dict[str, list[int]]:
-    """Hash every document of a prepared corpus by its words, whose ids do not count, and its reference."""
-    known = dict(enumerate(corpus.vocabulary.words))
-
-    def number(document: Any) -> int:
-        # A prepared corpus that was carried elsewhere may lack the texts of unknown words: their ids are hashed.
-        unknown = dict(enumerate(document.unknown, start=len(known)))
-        words = (known.get(i) or unknown.get(i, str(i)) for i in document.source.tolist())
-        return crc32("\n".join([*words, *document.reference]).encode())
-
-    return {name: [number(document) for document in split] for name, split in corpus.splits.items()}
-
-
-def changes_of_corpus(folder: Path, corpus) -> str:
-    """Say how many documents of a prepared corpus are not those that the run was trained on."""
-    changed, path = [], folder / "documents.json"
-    stored = read_json(path) if path.exists() else {}  # earlier versions have written none
-    for name, numbers in document_numbers(corpus).items() if stored else ():
-        before, now = Counter(stored.get(name)), Counter(numbers)
-        if count := max((before - now).total(), (now - before).total()):
-            changed.append(f"{count} of {max(before.total(), now.total())} in {name}")
-    other = "the corpus has other documents, another order of them or another vocabulary"
-    return f"the documents of the corpus have changed: {', '.join(changed)}" if changed else other
-
-
 # ---------------------------------------------------------------------------------------------------- weights
 
 
@@ -166,13 +139,9 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
 @torch.no_grad()
 def put_weights(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
     """Put into `model` the tensors of the checkpoint `path`. Raises RunError when they are of another model."""
-
-    def shapes(tensors: Mapping[str, Tensor]) -> set[tuple]:
-        return {(name, *tensor.shape) for name, tensor in tensors.items()}
-
     weights, own = under("model", tensors), dict(model.named_parameters())
-    if different := shapes(weights) ^ shapes(own):
-        names = sorted({name for name, *_ in different})
+    theirs, ours = ({name: tensor.shape for name, tensor in named.items()} for named in (weights, own))
+    if names := [name for name in sorted({**theirs, **ours}) if theirs.get(name) != ours.get(name)]:
         raise RunError(f"{path} holds the weights of another model, which differ in {', '.join(names[:20])}")
     for name, parameter in own.items():
         parameter.copy_(weights[name])

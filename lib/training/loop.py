@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from tqdm import tqdm
 
-from lib.data.batch import Batch, make_batch
-from lib.data.batching import BucketSampler, in_order
+from lib.data.batch import Batch, BucketSampler, in_order, make_batch
 from lib.data.prepared import PreparedCorpus, code_of
 from lib.decoding.run import Run
 from lib.layers.dropout import random_numbers, seed_of
@@ -33,33 +31,11 @@ from lib.system.errors import CompanionError, RunError
 from lib.system.files import cached, write_json, write_whole
 from lib.system.fingerprints import digest
 from lib.system.threads import batches_ahead, in_threads, made_ahead, threads_on, torch_threads
+from lib.training import devices
+from lib.training import folder as run_folder
 from lib.training.config import TrainConfig
-from lib.training.devices import (
-    ALONE,
-    Process,
-    attention_of_many_lengths,
-    device_named,
-    float32_products,
-    has_bf16_products,
-    processes,
-)
-from lib.training.folder import (
-    Recipe,
-    changes_of_corpus,
-    checkpoints,
-    determining,
-    document_numbers,
-    kept_checkpoints,
-    load_tensors,
-    load_weights,
-    put_weights,
-    read_config,
-    read_meta,
-    read_metrics,
-    run_config,
-    under,
-    weights_of,
-)
+from lib.training.devices import ALONE, Process
+from lib.training.folder import Recipe, checkpoints, determining, read_metrics, run_config
 
 # Threads pay from so many parameters times source words of a batch: a smaller batch is mostly Python.
 WORTH_SHARING = 2e9
@@ -77,16 +53,9 @@ class NonFiniteLossError(CompanionError, FloatingPointError):
 
 
 def train(
-    recipe: Recipe,
-    model: nn.Module,
-    corpus: PreparedCorpus,
-    config: TrainConfig,
-    output: str | Path,
-    resume: bool = False,
-    progress: bool = True,
-    device: str | None = None,
-    alone: bool = False,
-) -> Run:
+    recipe: Recipe, model: nn.Module, corpus: PreparedCorpus, config: TrainConfig, output: str | Path,
+    resume: bool = False, progress: bool = True, device: str | None = None, alone: bool = False,
+) -> Run:  # fmt: skip
     """Train `model` on the corpus's training split, on one device or as one of torchrun's processes.
 
     Args:
@@ -101,15 +70,15 @@ def train(
         NonFiniteLossError: the loss became NaN or infinite.
     """
     output = Path(output)
-    with nullcontext(ALONE) if alone else processes() as process:
-        place = device_named(device)
-        if config.bf16 and place.type == "cpu" and not has_bf16_products():
+    with nullcontext(ALONE) if alone else devices.processes() as process:
+        place = devices.device_named(device)
+        if config.bf16 and place.type == "cpu" and not devices.has_bf16_products():
             warnings.warn("bf16 is not worth it here: this processor has no products in bfloat16", stacklevel=2)
         loop = _Loop(recipe, model.to(place), corpus, config, output, process, place, progress)
         check_output(output, resume)
         # a second training of this run waits
         lock = nullcontext() if process.rank else FileLock(output / ".lock")
-        with lock, float32_products(config.matmul_precision), attention_of_many_lengths():
+        with lock, devices.float32_products(config.matmul_precision), devices.attention_of_many_lengths():
             process.wait()
             loop.start()
             loop.run()
@@ -126,15 +95,15 @@ def train_in_cache(
 
     make: gives the untrained model. The run is named after all that determines it, this code included.
     """
-    torch.manual_seed(0)
-    model = make().to(device_named())
+    torch.manual_seed(config.seed)
+    model = make().to(devices.device_named())
     recipe = Recipe(kind)
     name = digest([determining(run_config(recipe, model, corpus, config)), code_of(make)])
     folder = cached(f"{kind}-{name}", FINISHED)
     if not (folder / FINISHED).exists():
         train(recipe, model, corpus, config, folder, resume=True, progress=progress, alone=True)
         write_whole(folder / FINISHED, "")
-    return load_weights(model, folder, "best").eval()
+    return run_folder.load_weights(model, folder, "best").eval()
 
 
 def check_output(folder: str | Path, resume: bool) -> None:
@@ -150,8 +119,8 @@ def _optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
         return torch.optim.Adagrad(model.parameters(), **common)
     if config.optimizer == "sgd":
         return torch.optim.SGD(model.parameters(), **common, fused=True)
-    betas = (0.9, config.beta2)
-    return torch.optim.Adam(model.parameters(), **common, betas=betas, eps=config.epsilon, fused=True)
+    common |= {"betas": (0.9, config.beta2), "eps": config.epsilon}
+    return torch.optim.Adam(model.parameters(), **common, fused=True)
 
 
 @dataclass(frozen=True)
@@ -160,7 +129,7 @@ class _Part:
 
     documents: np.ndarray  # their numbers
     share: float  # of the update's loss; processes are averaged
-    batch: Batch | None  # where it is made ahead
+    batch: Batch
 
 
 class _Loop:
@@ -169,10 +138,8 @@ class _Loop:
         self.process, self.device, self.progress = process, device, progress and process.rank == 0
         self.record = run_config(recipe, model, corpus, config)
         self.vocab_size = len(corpus.vocabulary)
-        lengths = corpus["train"].source_lengths
-        self.sampler = BucketSampler(
-            lengths, config.batch_size, config.seed, tokens=config.batch_tokens, least=process.world
-        )
+        lengths, limits = corpus["train"].source_lengths, {"tokens": config.batch_tokens, "least": process.world}
+        self.sampler = BucketSampler(lengths, config.batch_size, config.seed, config.pool, **limits)
         self.steps_an_epoch = self.sampler.batches_in(1)
         self.total = config.steps or self.sampler.batches_in(config.epochs)
         self.validate_every = config.validate_every or self.steps_an_epoch
@@ -197,17 +164,14 @@ class _Loop:
     def start(self) -> None:
         """Begin the run in its folder, or load what is there of it."""
         torch.manual_seed(self.config.seed)
-        before = read_config(self.folder) if checkpoints(self.folder) else {}
+        before = run_folder.read_config(self.folder) if checkpoints(self.folder) else {}
         if before:
             self._check_same(before)
             self._load()
         self.process.wait()
-        self.record["made_with"] = {
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "numpy": np.__version__,
-            "code": code_of(train, type(self.model), type(self.corpus.options)),
-        }
+        versions = {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__}
+        code = code_of(train, type(self.model), type(self.corpus.options))
+        self.record["made_with"] = {**versions, "code": code}
         if self.config.accumulate is None:
             if self.step == self.total:  # a finished run computes nothing any more
                 self.parts = before["made_with"].get("parts", self.parts)
@@ -221,8 +185,6 @@ class _Loop:
             write_json(self.folder / "config.json", self.record)
             metrics = [m for m in read_metrics(self.folder) if m["step"] <= self.step]
             write_whole(self.folder / "metrics.jsonl", "".join(json.dumps(m) + "\n" for m in metrics))
-            if not self.step and sum(map(len, self.corpus.splits.values())) <= 100_000:  # some seconds
-                write_whole(self.folder / "documents.json", json.dumps(document_numbers(self.corpus)))
         if not self.step:
             self._save("last")
         self.process.wait()
@@ -238,16 +200,17 @@ class _Loop:
             if before.get(key) != now.get(key)
         ]
         if not differing and before["data"] != now["data"]:
-            differing = [changes_of_corpus(self.folder, self.corpus)]
+            differing = ["the corpus has other documents, another order of them or another vocabulary"]
         if differing:
             raise RunError(f"{self.folder} holds another run: {'; '.join(differing)}. Choose another output folder.")
 
     def _load(self) -> None:
         path = self.folder / "last.safetensors"
         # The optimizer keeps its tensors, which must not be a map of the file that the run will replace.
-        state, meta = {name: tensor.clone() for name, tensor in load_tensors(path).items()}, read_meta(path)
-        put_weights(self.model, state, path)
-        moments = {i: under(f"optimizer.{i}", state) for i, _ in enumerate(self.model.parameters())}
+        state = {name: tensor.clone() for name, tensor in run_folder.load_tensors(path).items()}
+        meta = run_folder.read_meta(path)
+        run_folder.put_weights(self.model, state, path)
+        moments = {i: run_folder.under(f"optimizer.{i}", state) for i, _ in enumerate(self.model.parameters())}
         groups = self.optimizer.state_dict()["param_groups"]
         self.optimizer.load_state_dict({"state": {i: m for i, m in moments.items() if m}, "param_groups": groups})
         torch.set_rng_state(state["random"])
@@ -258,10 +221,8 @@ class _Loop:
     def _parts_by_memory(self) -> int:
         """Find the fewest parts of an update that fit into the GPU's memory, the same number in all processes."""
         memory = torch.cuda.get_device_properties(self.device).total_memory
-        world = self.process.world
-        parts = -(-self.parts // world) * world  # as `_parts` shares them out
-        own = parts_that_fit(*self._measured(parts), parts, memory)
-        return max(self.process.gather([own]))
+        parts = -(-self.parts // self.process.world) * self.process.world  # as `_parts` shares them out
+        return max(self.process.gather([parts_that_fit(*self._measured(parts), parts, memory)]))
 
     def _measured(self, parts: int) -> tuple[int, int]:
         """Measure the peak bytes of a GPU while it computes the largest of an update's `parts`, and without the part.
@@ -278,7 +239,7 @@ class _Loop:
         torch.cuda.reset_peak_memory_stats(self.device)
         rest = torch.cuda.memory_allocated(self.device)
         with torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
-            self._backward(self.model.train(), _Part(largest, 1.0, None))
+            self._backward(self.model.train(), _Part(largest, 1.0, self._batch(largest)))
         peak = torch.cuda.max_memory_allocated(self.device)
         self.model.zero_grad(set_to_none=True)
         self.unchecked.clear()
@@ -297,14 +258,10 @@ class _Loop:
             model = DistributedDataParallel(model, device_ids=ids)
         started = time.perf_counter()
         shown = {}  # losses, in the bar
-        ahead = batches_ahead(self.device)
-        make_update = partial(self._update, made=ahead > 0)
-        steps = range(self.step, self.total)
-        with closing(made_ahead(make_update, steps, ahead)) as updates, _signals() as signals:
-            bar = tqdm(
-                updates, "training", self.total, initial=self.step, mininterval=5, ncols=80, file=sys.stdout,
-                disable=not self.progress,
-            )  # fmt: skip
+        made = made_ahead(self._update, range(self.step, self.total), batches_ahead(self.device))
+        with closing(made) as updates, _signals() as signals:
+            how = {"initial": self.step, "mininterval": 5, "ncols": 80, "disable": not self.progress}
+            bar = tqdm(updates, "training", self.total, file=sys.stdout, **how)
             for parts in bar:
                 losses = self._step(model, parts)
                 logs, validates, saves = (
@@ -332,14 +289,12 @@ class _Loop:
                     self.process.wait()  # torchrun ends the others when one has left
                     raise KeyboardInterrupt
 
-    def _update(self, step: int, made: bool = False) -> list[_Part]:
-        """Choose what this process computes of an update, with its batches where they are to be `made`."""
+    def _update(self, step: int) -> list[_Part]:
+        """Make what this process computes of an update."""
         documents = self.sampler.batch(step)
-        size = self._size(documents)
-        return [
-            _Part(part, self.process.world * self._size(part) / size, self._batch(part) if made else None)
-            for part in _parts(documents, self.parts, self.process)
-        ]
+        world, size = self.process.world, self._size(documents)
+        parts = _parts(documents, self.parts, self.process)
+        return [_Part(part, world * self._size(part) / size, self._batch(part)) for part in parts]
 
     def _size(self, documents: np.ndarray) -> int:
         """The weight of documents in the loss of an update: their number, or that of their target words."""
@@ -381,7 +336,7 @@ class _Loop:
         if threads > 1 and self.parameters * words > WORTH_SHARING:
             return self._backward_in_threads(part, threads)
         with torch_threads(self.threads if len(part.documents) == 1 else 1):
-            losses = self._losses(model, part.documents, part.batch)
+            losses = self._losses(model, part.batch)
             (losses["loss"] * part.share).backward()
         return {name: value.detach() * part.share for name, value in losses.items()}
 
@@ -393,7 +348,7 @@ class _Loop:
         def gradients(number: int):
             weight = part.share * self._size(shares[number]) / self._size(part.documents)
             with random_numbers(self.config.seed, self.step, number):
-                losses = self._losses(self.model, shares[number])
+                losses = self._losses(self.model, self._batch(shares[number]))
             share_gradients = torch.autograd.grad(losses["loss"] * weight, parameters, allow_unused=True)
             return share_gradients, {name: value.detach() * weight for name, value in losses.items()}
 
@@ -405,8 +360,8 @@ class _Loop:
             terms.append(losses)
         return _sum_terms(terms)
 
-    def _losses(self, model: nn.Module, documents: np.ndarray, batch: Batch | None = None) -> dict[str, torch.Tensor]:
-        batch = (self._batch(documents) if batch is None else batch).to(self.device)
+    def _losses(self, model: nn.Module, batch: Batch) -> dict[str, torch.Tensor]:
+        batch = batch.to(self.device)
         with self._autocast():
             losses = model(batch)
         self.unchecked.append((self.step + 1, ", ".join(batch.ids), losses["loss"].detach()))
@@ -434,8 +389,7 @@ class _Loop:
     def _mean(self, losses: dict[str, torch.Tensor]) -> dict[str, float]:
         """Losses as numbers, averaged over the processes."""
         own = torch.stack([value.double() for value in losses.values()]).tolist()
-        means = np.mean(self.process.gather([own]), axis=0)
-        return dict(zip(losses, means.tolist()))
+        return dict(zip(losses, np.mean(self.process.gather([own]), axis=0).tolist()))
 
     # ------------------------------------------------------------------------------- validation and the folder
 
@@ -443,8 +397,8 @@ class _Loop:
         """Log the validation loss and keep the best weights. Batches are as large as a part of one in training."""
         rows = -(-self.config.batch_size // self.parts)
         tokens = self.config.batch_tokens and self.config.batch_tokens // self.parts
-        settings = rows, self.vocab_size, self._autocast, tokens, self.by_words, self.process
-        losses = evaluate_loss(self.model, self.corpus["val"], *settings)
+        how = rows, self.vocab_size, self._autocast, tokens, self.by_words, self.process
+        losses = evaluate_loss(self.model, self.corpus["val"], *how)
         if self.process.rank == 0:
             self._log({"step": self.step, "split": "val", **losses})
             if losses["loss"] < self.best:
@@ -452,7 +406,7 @@ class _Loop:
                 self._save("best")
             if self.config.keep_best > 1:
                 self._save(f"best-{self.step}", losses["loss"])
-                for name in kept_checkpoints(self.folder)[self.config.keep_best :]:
+                for name in run_folder.kept_checkpoints(self.folder)[self.config.keep_best :]:
                     (self.folder / f"{name}.safetensors").unlink()
         self.process.wait()
         self.rises = self._count_rises()
@@ -476,7 +430,7 @@ class _Loop:
         """Write `last` (all that resuming needs), or weights only."""
         if self.process.rank:
             return
-        tensors = weights_of(self.model)
+        tensors = run_folder.weights_of(self.model)
         if which == "last":
             for index, parameter in enumerate(self.model.parameters()):
                 for key, value in self.optimizer.state.get(parameter, {}).items():
@@ -531,15 +485,9 @@ def _sum_terms(losses: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def evaluate_loss(
-    model: Any,
-    split,
-    batch_size: int,
-    vocab_size: int,
-    autocast: Callable[[], Any] = nullcontext,
-    tokens: int | None = None,
-    by_words: bool = False,
-    process: Process = ALONE,
-) -> dict[str, float]:
+    model: Any, split, batch_size: int, vocab_size: int, autocast: Callable[[], Any] = nullcontext,
+    tokens: int | None = None, by_words: bool = False, process: Process = ALONE,
+) -> dict[str, float]:  # fmt: skip
     """Compute the mean of every loss term over the documents of a split, or over all their target words.
 
     tokens: most source words of a batch, as in `in_order`. process: one of those that share the batches; each returns

@@ -133,7 +133,7 @@ def weights_after(variant: Variant, device: str, folder: Path, steps: tuple[int,
     """All that a run saves to be resumed, after it was started for each of `steps`."""
     dropout = {"dropout": 0.3} if hasattr(variant.config, "dropout") else {}
     config = TrainConfig(batch_size=2, learning_rate=0.01, log_every=1, save_every=4)
-    with on(device) as place, patch.object(loop, "device_named", lambda name: place):
+    with on(device) as place, patch.object(loop.devices, "device_named", lambda name: place):
         for number in steps:
             corpus = corpus_of(PAPERS["mem2mem"].presets["demo"].options, variant.documents, VOCAB)
             model = variant.model(**dropout).float()

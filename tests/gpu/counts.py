@@ -29,15 +29,8 @@ from torch.utils.flop_counter import flop_registry, sdpa_backward_flop_count, sd
 
 from tests.tools.pretend_device import Backward, Device, Launched, PretendTensor, _tensors, pretend_device
 
-NO_KERNEL = {
-    "empty",
-    "empty_strided",
-    "empty_like",
-    "new_empty",
-    "new_empty_strided",
-    "_unsafe_view",
-    "_reshape_alias",
-}
+NO_KERNEL = {"empty", "empty_strided", "empty_like", "new_empty", "new_empty_strided"}
+NO_KERNEL |= {"_unsafe_view", "_reshape_alias"}
 OVERWRITES = {"copy_", "fill_", "zero_", "uniform_", "normal_", "bernoulli_", "random_"}
 # what reads of its first argument as much as it gives, and what writes as much into it as it is given
 PICKS = {"embedding", "index", "index_select", "gather"}

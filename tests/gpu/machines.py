@@ -1,6 +1,8 @@
 """Peak numbers of two GPUs by their maker's data sheets, what is assumed of launches."""
 
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 
 # Seconds of the host for each operation that PyTorch issues one by one. Measured beside an H100: all of an update, of
 # which the GPU computes a sixth, by its operations: 30 microseconds in Mem2Mem, 33 in the hierarchical transformer.
@@ -19,14 +21,5 @@ class Machine:
     known: str
 
 
-# the sheets give products in TF32 and bfloat16 "with sparsity" as twice these, and links both ways as twice these
-GPUS = {
-    "A100": Machine(
-        "A100 (SXM, 80 GB)", {"float32": 19.5e12, "tf32": 156e12, "bf16": 312e12}, 2.039e12, 80, 300e9,
-        "NVIDIA A100 Tensor Core GPU, data sheet",
-    ),
-    "H100": Machine(
-        "H100 (SXM, 80 GB)", {"float32": 67e12, "tf32": 494.5e12, "bf16": 989.5e12}, 3.35e12, 80, 450e9,
-        "NVIDIA H100 Tensor Core GPU, data sheet",
-    ),
-}  # fmt: skip
+_SHEETS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+GPUS = {name: Machine(**row) for name, row in _SHEETS.items()}

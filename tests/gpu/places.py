@@ -9,8 +9,6 @@ from torch import nn
 
 from lib.training import loop
 
-DEVICES = ("cuda", "cpu", "pretend")
-
 
 @contextmanager
 def on(name: str) -> Iterator[torch.device]:

@@ -1,5 +1,7 @@
 """Pages in headless Chromium, driven by Playwright: scripts, keys, what axe-core finds."""
 
+import json
+import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -22,6 +24,12 @@ FOCUSABLE = "button, select, input, textarea, summary"
 MISSED = f"""[...document.querySelectorAll('{FOCUSABLE}')].filter(e => !e.disabled && e.tabIndex >= 0
   && e.checkVisibility() && !reached.has(e) && !(e.type === 'radio' && !e.checked))
   .map(e => e.outerHTML.slice(0, 80))"""
+
+
+def data_of(path: Path) -> Any:
+    """The JSON data of a page."""
+    text = path.read_text(encoding="utf-8")
+    return json.loads(re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[0])
 
 
 @dataclass

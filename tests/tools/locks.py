@@ -10,10 +10,12 @@ import os
 import subprocess
 import sys
 import tomllib
+from functools import partial
 from itertools import product
 from pathlib import Path
+from typing import Literal
 
-from lib.system.command_line import command_parser
+from companion.command import run_command
 from lib.system.files import project_root, write_whole
 
 PLATFORMS = ("x86_64-manylinux_2_28", "aarch64-apple-darwin", "x86_64-pc-windows-msvc")
@@ -72,10 +74,9 @@ def _compile(root: Path, *arguments: str) -> subprocess.CompletedProcess:
     )
 
 
-def main() -> None:
-    parser = command_parser("tests.tools.locks", __doc__)
-    parser.add_argument("command", nargs="?", choices=("check", "make"), default="check")
-    if parser.parse_args().command == "make":
+def check_or_make(command: Literal["check", "make"] = "check", /) -> None:
+    """Check that the pins can be installed, or make the lock."""
+    if command == "make":
         print(make_lock(project_root()))
         return
     lowest, *_, highest = promised_pythons(project_root())
@@ -84,6 +85,8 @@ def main() -> None:
             sys.exit(f"Python {python}, {platform}: not all pins of constraints.txt can be installed\n{reason}")
         print(f"Python {python}, {platform}: all pins can be installed")
 
+
+main = partial(run_command, "tests.tools.locks", __doc__, check_or_make)
 
 if __name__ == "__main__":
     main()

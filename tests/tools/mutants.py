@@ -16,11 +16,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lib.system.command_line import command_parser
+from companion.command import run_command
 from lib.system.files import project_root
 
 ROOT = project_root()
@@ -31,25 +33,7 @@ KINDS = re.compile(
     r"|NumberReplacer|ExceptionReplacer)"
 )
 SAME = re.compile(r"_(Eq_Is|NotEq_IsNot|Is_Eq|IsNot_NotEq)$")  # alike for constants and None
-TESTS = {  # the tests of a module, as arguments of pytest
-    "lib/evaluation/rouge.py": "test_rouge test_properties_evaluation test_support",
-    "lib/evaluation/bootstrap.py": "test_bootstrap test_properties_evaluation",
-    "lib/evaluation/support.py": "test_support test_properties_evaluation",
-    "lib/data/sentences.py": "test_sentences test_properties_data",
-    "lib/data/tokenize.py": "test_tokenize test_properties_data test_headlines test_ranking",
-    "lib/data/characters.py": "test_tokenize test_properties_data",
-    "lib/layers/pointer.py": "test_layers test_properties_layers test_attentive_rnn",
-    "lib/layers/attention.py": "test_layers test_properties_layers",
-    "lib/layers/memory.py": "test_mem2mem test_properties_layers test_models -k 'mem2mem or memory'",
-    "lib/decoding/search.py": "test_generate test_properties_runs",
-    "lib/models/windowed.py": "test_windowed test_models -k windowed",
-    "lib/models/mem2mem.py": "test_mem2mem test_models -k mem2mem",
-    "lib/models/read_again.py": "test_read_again test_models -k read_again",
-    "lib/papers/paper.py": "test_papers test_results",
-    "lib/training/folder.py": "test_runs test_train",
-    "lib/training/loop.py": "test_train test_gpu",
-    "companion/studies/windows.py": "test_studies",
-}
+TESTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))  # of a module
 
 
 def draw(module: str, count: int, seed: int) -> list[Any]:
@@ -81,12 +65,13 @@ def _annotations(source: str) -> list[tuple]:
     return [((n.lineno, n.col_offset), (n.end_lineno, n.end_col_offset)) for n in found if n is not None]
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = command_parser("tests.tools.mutants", __doc__)
-    parser.add_argument("modules", nargs="*", help="by default all that have tests here")
-    parser.add_argument("--each", type=int, default=8, help="mutants of each module")
-    parser.add_argument("--seed", type=int, default=4)
-    args = parser.parse_args(arguments)
+def try_mutants(modules: tuple[str, ...] = (), /, *, each: int = 8, seed: int = 4) -> None:
+    """Make changes, and run tests.
+
+    Args:
+        modules: by default all that have tests here.
+        each: mutants of each module.
+    """
     from cosmic_ray.mutating import mutate_and_test
     from cosmic_ray.testing import run_tests
 
@@ -98,20 +83,22 @@ def main(arguments: list[str] | None = None) -> None:
         os.chdir(folder)
         os.environ |= {"PYTHONPATH": folder, "NUMBA_CACHE_DIR": f"{folder}/compiled", "OMP_NUM_THREADS": "1"}
         options = "-x -q -o addopts= -p no:cacheprovider -p no:nbval"
-        for module in args.modules or TESTS:
+        for module in modules or TESTS:
             tests = re.sub(r"\b(test_\w+)", r"tests/\1.py", TESTS[module])
             command = f"{sys.executable} -m pytest {options} {tests}"
             outcome, output = run_tests(command, SECONDS)
             if outcome.value != "survived":  # every mutant would count as killed
                 raise SystemExit(f"The tests of {module} fail without a mutant.\n{output}")
             outcomes: Counter[str] = Counter()
-            for change in draw(module, args.each, args.seed):
+            for change in draw(module, each, seed):
                 result = mutate_and_test([change], command, SECONDS)
                 outcomes[str(result.test_outcome.value)] += 1
                 if result.test_outcome == "survived":
                     print(result.diff, flush=True)
             print(f"{module}: {dict(outcomes)}", flush=True)
 
+
+main = partial(run_command, "tests.tools.mutants", __doc__, try_mutants)
 
 if __name__ == "__main__":
     main()

@@ -32,7 +32,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, return_and_correct_a
 from torch.utils._pytree import tree_flatten, tree_unflatten
 from torch.utils.backend_registration import _DummyBackendModule, _setup_privateuseone_for_python_backend
 
-from lib.layers import attention, memory
+from lib.layers import cpu_kernels
 from lib.system.files import project_root
 
 # operations of both devices that a GPU has: copies, and what takes lengths from the CPU
@@ -170,8 +170,7 @@ def _triton_kernels(device: Device) -> Iterator[None]:
     def runs(values: Tensor) -> bool:
         return isinstance(values, PretendTensor) and values.dtype == torch.float32
 
-    scans = (patch.object(module, "triton_runs", runs) for module in (attention, memory))
-    with patch.object(gpu_kernels, "launch", launched), next(scans), next(scans):
+    with patch.object(gpu_kernels, "launch", launched), patch.object(cpu_kernels, "triton_runs", runs):
         yield
 
 

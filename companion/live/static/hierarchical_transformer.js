@@ -5,8 +5,8 @@
  */
 
 /** Changes of a model, as `lib.evaluation.interventions` names them. cuts: of each global layer "" , "itself" (each
- *  paragraph attends to itself alone) or "first" (none attends to the first but itself); positions: whether pieces have
- *  the number of their paragraph; seen [P] or null: the paragraphs that the decoder may attend to. */
+ *  paragraph attends to itself alone) or "first" (none attends to the first but itself); positions: whether paragraphs
+ *  have numbers of their own, and not all 1; seen [P] or null: the paragraphs that the decoder may attend to. */
 const UNCHANGED = { cuts: [], positions: true, seen: null };
 
 const OPEN = { "": () => true, itself: (i, j) => i === j, first: (i, j) => j > 0 || i === 0 };
@@ -30,8 +30,8 @@ class HierarchicalTransformer {
 
   /** (7) to (9): piece j of paragraph i, [d]. */
   position(i, j) {
-    const positions = this.config.paragraph_positions && this.change.positions;
-    return positions ? stacked([sinusoids(j, this.d / 2), sinusoids(i, this.d / 2)]) : sinusoids(j, this.d);
+    if (!this.config.paragraph_positions) return sinusoids(j, this.d);
+    return stacked([sinusoids(j, this.d / 2), sinusoids(this.change.positions ? i : 1, this.d / 2)]);
   }
 
   // ------------------------------------------------------------------------------------------------------ encoder

@@ -84,7 +84,7 @@ const PAGE = {
     ...LAYERS.map(cutting),
     { id: "sees", label: "decoder sees", none: "all paragraphs", change: (others, text) => ({ seen: seenRows(text, !others) }),
       choices: () => [[0, "only those of the title's town"], [1, "only those of other towns"]] },
-    { id: "positions", label: "no paragraph positions", change: () => ({ positions: false }), anew: true },
+    { id: "positions", label: "all paragraphs have number 1", change: () => ({ positions: false }), anew: true },
   ],
 
   rows: {
@@ -134,8 +134,9 @@ function lookInto(change) {
 
 /** The first number of the sinusoids of the word's place, and of its paragraph's. */
 function positionsOf({ of, i, j }, name, at) {
-  const [first, second] = [j, i].map(p => `${name} ${p} = ${signed(sinusoids(p, 2)[at], 2)}`);
-  return of.change.positions ? `word ${j}: ${first}; paragraph ${i}: ${second}` : `word ${j}: ${first}`;
+  const paragraph = of.change.positions ? i : 1;
+  const [first, second] = [j, paragraph].map(p => `${name} ${p} = ${signed(sinusoids(p, 2)[at], 2)}`);
+  return `word ${j}: ${first}; paragraph ${paragraph}: ${second}`;
 }
 
 /** At which word of its paragraph the chosen one looks most in local layer l, over all heads. */

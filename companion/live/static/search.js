@@ -6,7 +6,7 @@
  */
 
 /** Rules of a search, by the names of `DecodeConfig`: beam, min_length, max_length, length_penalty, length_offset,
- *  block_ngrams, forbidden. Lengths count words without [EOS]. */
+ *  block_ngrams, forbidden, slide ("as a word", "half" or "median"). Lengths count words without [EOS]. */
 const rank = (rules, logP, length) =>
   logP / ((length + rules.length_offset) / (1 + rules.length_offset)) ** rules.length_penalty;
 
@@ -25,12 +25,13 @@ function repeating(ids, n) {
 const rulesFor = (rules, words) =>
   words >= rules.min_length ? rules : { ...rules, min_length: 0, max_length: Math.min(rules.max_length, words) };
 
-/** Hypotheses are {ids, logP, state, output, parent}: `output` is what the model saw before it wrote the last word (and
- *  which words were `barred`), `parent` the hypothesis without that word. Those that ended have a score and [EOS] is not among their ids. */
+/** Hypotheses are {ids, logP, state, output, stayed, parent}: `output` is what the model saw before it wrote the last word
+ *  (and which words were `barred`), `stayed` the probability that no symbol was written since the last one, `parent` the
+ *  hypothesis without the last word. Those that ended have a score and [EOS] is not among their ids. */
 class BeamSearch {
   constructor(model, document, rules) {
     Object.assign(this, { model, document, rules, length: 0, ended: [] });
-    this.open = [{ ids: [], logP: 0, state: model.first(document), output: null, parent: null }];
+    this.open = [{ ids: [], logP: 0, state: model.first(document), output: null, stayed: 1, parent: null }];
   }
 
   /** The ended hypothesis of the highest score, or the best open one while none has ended. */
@@ -44,8 +45,10 @@ class BeamSearch {
     const p = model.distributions(made.outputs, made.features, document);
     const found = open.flatMap((parent, k) => {
       const output = made.outputs[k], barred = output.barred = this.barred(parent.ids, output);
+      bar(p[k], barred);
+      const stayed = barred ? this.decide(p[k], parent.stayed) : 1;
       return candidates(p[k], barred, most).map(word =>
-        ({ word, logP: parent.logP + Math.log(p[k][word]), parent, state: made.states[k], output }));
+        ({ word, logP: parent.logP + Math.log(p[k][word]), parent, state: made.states[k], output, stayed }));
     });
     found.sort((a, b) => b.logP - a.logP);
     found.length = Math.min(found.length, most);
@@ -57,8 +60,18 @@ class BeamSearch {
     this.ended.sort((a, b) => b.score - a.score);
     const worst = this.ended[rules.beam - 1]?.score ?? -Infinity;
     this.open = found.filter(f => f.word !== EOS).slice(0, rules.beam).map(f =>
-      ({ ids: [...f.parent.ids, f.word], logP: f.logP, state: f.state, output: f.output, parent: f.parent }));
+      ({ ids: [...f.parent.ids, f.word], logP: f.logP, state: f.state, output: f.output, stayed: f.stayed, parent: f.parent }));
     return this.open.length > 0 && length <= rules.max_length && worst < rank(rules, this.open[0].logP, length);
+  }
+
+  /** Decide whether to slide, before a word is chosen: P of what is decided against becomes 0. The value is the
+   *  probability that no symbol was written since the last one. */
+  decide(p, before) {
+    const { rules: { slide }, model: { control } } = this;
+    if (!control || !slide || slide === "as a word") return 1;
+    const stayed = (slide === "median" ? before : 1) * (1 - control.reduce((sum, id) => sum + p[id], 0)), slides = stayed < 0.5;
+    for (let id = 0; id < p.length; id++) if (control.includes(id) !== slides) p[id] = 0;
+    return slides ? 1 : stayed;
   }
 
   /** Words that may not follow `ids`; null: only [EOS] may, however improbable it is. N-grams pass over symbols. */
@@ -71,11 +84,14 @@ class BeamSearch {
   }
 }
 
-/** Up to `most` words of the largest P that are not barred. */
+/** Up to `most` words of the largest P that are not barred; [EOS] alone where `barred` is null. */
 function candidates(p, barred, most) {
-  if (!barred) return p[EOS] > 0 ? [EOS] : [];
-  for (const word of barred) if (word < p.length) p[word] = 0;
-  return largest(p, most);
+  return barred ? largest(p, most) : p[EOS] > 0 ? [EOS] : [];
+}
+
+/** Set P of the barred words to 0. */
+function bar(p, barred) {
+  for (const word of barred ?? []) if (word < p.length) p[word] = 0;
 }
 
 /** Search to the end, with a stop after every step; the value is the best hypothesis. */

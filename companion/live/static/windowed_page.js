@@ -67,6 +67,8 @@ const PAGE = {
 
   changes: [
     { id: "uncopied", label: "copying off", change: () => ({ copying: false }) },
+    { id: "first", label: "slide or not", none: "→ competes with words, as in the paper", rules: slide => ({ slide: ["half", "median"][slide] }),
+      choices: () => [[0, "decided first: P(→) above 1/2"], [1, "decided first: by the median"]], without: () => windowless() },
     { id: "barred", label: "→ barred", rules: () => ({ forbidden: [...DATA.decode.forbidden, SLIDE] }), without: () => windowless() },
     { id: "stays", label: "window stays at the first", change: () => ({ stays: true }), without: () => windowless() },
     { id: "static", label: "windows by shares of the words (14)", change: () => ({ windowing: "static" }),

@@ -54,7 +54,11 @@ _COPYING = ["FT 600", "FT 1200", "HT", *_GRAPHS, *_ABLATIONS]
 # beside the preset `short`: as much text as HT reads there, half of it, and as many layers in the encoder
 _SHORT = {f"FT {pieces}": pieces for pieces in (150, 300)}
 VARIANTS |= {name: replace(_flat(pieces), config={**_FLAT, "local_layers": 4}) for name, pieces in _SHORT.items()}
-VARIANTS |= {f"{name} + copying": replace(VARIANTS[name], kind=CopyingTransformer) for name in (*_COPYING, *_SHORT)}
+_UNRANKED = "FT 300, no ranking"
+VARIANTS[_UNRANKED] = replace(VARIANTS["FT 300"], options={**_sequence(300), "ranking": "order"})
+VARIANTS |= {
+    f"{name} + copying": replace(VARIANTS[name], kind=CopyingTransformer) for name in (*_COPYING, *_SHORT, _UNRANKED)
+}
 
 
 def cluster_baselines(

@@ -15,8 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import torch
 
-from lib.data.batch import EncodedDocument, rows_of
-from lib.data.batching import in_order
+from lib.data.batch import EncodedDocument, in_order, rows_of
 from lib.data.documents import CorpusError, Document
 from lib.data.options import PieceOptions, beginning, cased, summary_pieces, words_of
 from lib.data.pieces import Pieces
@@ -167,7 +166,9 @@ class ClusterOptions(ParagraphOptions):
         return list(choose_rows(wide, scores, self, pieces, documents))
 
 
-def train_ranker(wide: PreparedCorpus, options: ClusterOptions, progress: bool = True) -> ParagraphRanker:
+def train_ranker(
+    wide: PreparedCorpus, options: ClusterOptions, progress: bool = True, seed: int = 0
+) -> ParagraphRanker:
     """Train the ranker of a corpus of whole clusters (`ParagraphOptions`), or load it from the cache.
 
     With Adagrad, as in the paper; batch and duration are not stated there.
@@ -178,6 +179,7 @@ def train_ranker(wide: PreparedCorpus, options: ClusterOptions, progress: bool =
         optimizer="adagrad",
         learning_rate=options.ranker_rate,
         max_norm=None,
+        seed=seed,
         validate_every=max(1, options.ranker_steps // 5),
     )
     return train_in_cache("ranker", lambda: _ranker(wide.encoder, options.ranker_width), wide, config, progress)

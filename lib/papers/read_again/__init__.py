@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-from lib.models.abs import ABS
-from lib.models.ras import RAS
-from lib.models.read_again import ENCODERS, ReadAgain
-from lib.models.words_lvt import WordsLVT
+from lib.models.headline_baselines import ABS, RAS, WordsLVT
+from lib.models.read_again import BIDIRECTIONAL, ENCODERS, ReadAgain
 from lib.papers.paper import Paper, Variant, at_least, read_presets
 from lib.papers.read_again.headlines import HeadlineOptions
 
@@ -29,8 +27,10 @@ def _lvt(candidates: int) -> Variant:
     return Variant(WordsLVT, {"candidates": candidates}, {"vocab_size": at_least(4 * candidates)})
 
 
-# The models of Table 1: every encoder without and with copying, and ABS; and those of Table 2.
-VARIANTS = {name + suffix: _variant(name, bool(suffix)) for name in ENCODERS for suffix in ("", " + copy")}
+# The models of Table 1: every encoder (and one that reads both ways) without and with copying, and ABS; and those of
+# Table 2.
+READERS = *ENCODERS, BIDIRECTIONAL
+VARIANTS = {name + suffix: _variant(name, bool(suffix)) for name in READERS for suffix in ("", " + copy")}
 # the text of the paper: a vector in (5) is found better than a single value
 _SINGLE = {"encoder": "read-again gru", "single_importance": True}
 VARIANTS |= {

@@ -93,15 +93,13 @@ def link(document: EncodedDocument, lengths: np.ndarray, vectors: np.ndarray, op
 
     lengths: [S] of `target_sentences`. A sentence without a known word is linked to the first source sentence.
     """
-    summary = document.target[: lengths.sum()], lengths
-    source = document.source, document.sentence_lengths
+    summary, source = (document.target[: lengths.sum()], lengths), (document.source, document.sentence_lengths)
     best = similarities(summary, source, vectors, options.aggregate).argmax(1)
     assert options.window and options.stride  # only a text with windows is linked to them
     ends = np.cumsum(document.sentence_lengths)
     starts, size = ends - document.sentence_lengths, len(document.source)
     box = size, options.window, options.stride
-    windows = [window_of(int(starts[i]), int(ends[i]), *box) for i in best]
-    return np.maximum.accumulate(windows)
+    return np.maximum.accumulate([window_of(int(starts[i]), int(ends[i]), *box) for i in best])
 
 
 def mark_transitions(document: EncodedDocument, lengths: np.ndarray, windows: ArrayLike) -> EncodedDocument:

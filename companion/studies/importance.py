@@ -1,0 +1,135 @@
+"""What Read-Again's encoder holds important (5), and whether its attention shows what it copies.
+
+    python -m companion.studies.importance runs/gru--0 --seeds runs/gru--1 runs/gru--2 --dataset data/reuters
+    python -m companion.studies.importance trained/read_again --dataset docstrings
+
+Importance is a gate for each dimension of each word: the histogram counts its values. The place of a word is set
+apart from its kind: the first word of a text is compared with the same word at other places, and kinds of words are
+compared after the mean of all words at the same place was subtracted. Then the importance is changed, as in
+`lib.intervene`. A model whose second read has no importance has only the second part.
+
+Attention and copying: at each word of the references, the weights of the places of the text by which the decoder
+attends (13) and by which it copies (16).
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+import lib
+from companion.studies.hidden_words import as_read
+from lib.data.batch import EncodedDocument
+from lib.data.vocabulary import SPECIALS, UNK
+from lib.decoding.run import Run
+from lib.evaluation.interventions import batch_alone, changes_of, log_probs, rank_agreement
+from lib.intervene import mean_row, read, rows_parser, write_rows
+from lib.models.read_again import ReadAgain
+from lib.system.command_line import plain_errors
+
+BINS = np.linspace(0, 1, 11)
+FREQUENT = 50  # the most frequent words of the encoder's vocabulary: articles, prepositions, full stop and comma
+WHAT = {
+    "below 0.1": "values of importance, percent",
+    "above 0.9": "values of importance, percent",
+    "first word": "mean importance of the first word minus that of the other words of its text",
+    "first word, same word": "the same, minus that of the same word at other places",
+    "rarer words": f"known words outside the {FREQUENT} most frequent, minus those, at the same places",
+    "unknown words": f"words that the encoder does not know, minus the {FREQUENT} most frequent, at the same places",
+    "importance averaged": "nats a word that the references lose when all words of a text have its mean importance",
+    "text not told": "nats a word that they lose when the second read gets zeros for the text's vector",
+    "largest word differs": "steps at which attention and copying prefer different words of the text, percent",
+    "rank correlation": "of attention and copying over the places of the text, at a step",
+    "with the next step": "rank correlation of attention with copying at the next step",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = rows_parser("companion.studies.importance", __doc__)
+    parser.add_argument("--seeds", type=Path, nargs="*", default=[], help="runs that differ in their seed only")
+    args = parser.parse_args(arguments)
+    with plain_errors():
+        run, documents = read(args)
+        runs = [run, *(lib.load(folder, device=args.device) for folder in args.seeds)]
+        write_rows(args, "| what | | mean over documents |", effects(runs, run.encode(documents)), len(documents))
+
+
+def effects(runs: Sequence[Run], documents: Sequence[EncodedDocument]) -> Iterator[dict]:
+    """Yield a row of each of WHAT that the model has the parts for: the mean over documents and seeds, its interval,
+    and the values of all documents, means over seeds. The first row has the histogram of importance, too."""
+    found = [_of_run(run.model, documents) for run in runs]
+    seeds = [run.config["train"]["seed"] for run in runs]
+    for name in filter(WHAT.get, found[0]):
+        values = np.array([of_run[name] for of_run in found])
+        if not (values := values[:, ~np.isnan(values).any(0)]).size:
+            continue
+        more = {"values": values.mean(0).round(5).tolist(), "seeds": seeds}
+        if name == "below 0.1":
+            more["histogram"] = np.mean([of_run["histogram"] for of_run in found], (0, 1)).tolist()
+        yield mean_row(name, WHAT[name], values) | more
+
+
+def _of_run(model: ReadAgain, documents: Sequence[EncodedDocument]) -> dict[str, np.ndarray]:
+    found = {}
+    if model.config.encoder == "read-again gru":
+        alphas = [importance(model, document) for document in documents]
+        found["histogram"] = np.array([np.histogram(alpha, BINS)[0] / alpha.size for alpha in alphas])
+        found |= {"below 0.1": 100 * found["histogram"][:, 0], "above 0.9": 100 * found["histogram"][:, -1]}
+        found |= place_and_kind(alphas, documents)
+        own = log_probs(model, documents)
+        for name in ("importance averaged", "text not told"):
+            found[name] = own - log_probs(model, documents, changes_of(model)[name])
+    both = np.array([attention_and_copying(model, document) for document in documents])
+    return found | dict(zip(list(WHAT)[-3:], both.T))
+
+
+@torch.no_grad()
+def importance(model: ReadAgain, document: EncodedDocument) -> np.ndarray:
+    """Compute alpha (5) of each word and dimension: [N, d]."""
+    model.eval()
+    return model.encode(batch_alone(model, document)).importance[0].numpy()
+
+
+def place_and_kind(alphas: Sequence[np.ndarray], documents: Sequence[EncodedDocument]) -> dict[str, np.ndarray]:
+    """Compute for each document, as differences of mean importance, the place of a word and its kind apart.
+
+    NaN where a document has no such word, or its first word stands at no other place of any document.
+    """
+    words = pd.DataFrame({
+        "document": np.repeat(np.arange(len(documents)), [len(alpha) for alpha in alphas]),
+        "place": np.concatenate([np.arange(len(alpha)) for alpha in alphas]),
+        "word": np.concatenate([as_read(document) for document in documents]),
+        "mean": np.concatenate([alpha.mean(1) for alpha in alphas]),
+    })  # fmt: skip
+    first, later = words[words.place == 0].set_index("document"), words[words.place > 0]
+    elsewhere = later.groupby("word")["mean"].mean()
+    kinds = np.select([later.word == UNK, later.word < len(SPECIALS) + FREQUENT], ["unknown", "frequent"], "other")
+    later = later.assign(kind=kinds, above=later["mean"] - later.groupby("place")["mean"].transform("mean"))
+    of_kind = later.pivot_table("above", "document", "kind", "mean")
+    of_kind = of_kind.reindex(index=first.index, columns=["unknown", "frequent", "other"])
+    return {
+        "first word": (first["mean"] - later.groupby("document")["mean"].mean()).to_numpy(),
+        "first word, same word": (first["mean"] - first.word.map(elsewhere)).to_numpy(),
+        "rarer words": (of_kind["other"] - of_kind["frequent"]).to_numpy(),
+        "unknown words": (of_kind["unknown"] - of_kind["frequent"]).to_numpy(),
+    }
+
+
+@torch.no_grad()
+def attention_and_copying(model: ReadAgain, document: EncodedDocument) -> list[float]:
+    """Means over the words of the reference: percent in which attention and copying prefer different words; their
+    rank correlation over its places; and that of attention with copying at the next word."""
+    model.eval()
+    batch = batch_alone(model, document)
+    output, _ = model.decode(batch.target_input, model.encode(batch))
+    attended, copied = output.attention[0].numpy(), output.copy[0].numpy()
+    differ = document.source[attended.argmax(1)] != document.source[copied.argmax(1)]
+    pairs = zip(attended, copied, np.roll(copied, -1, 0))
+    ranks = [(rank_agreement(a, own), rank_agreement(a, other)) for a, own, other in pairs]
+    return [100 * differ.mean(), *np.mean(ranks, 0)]
+
+
+if __name__ == "__main__":
+    main()

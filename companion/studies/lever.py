@@ -1,0 +1,154 @@
+"""Exchange a memory at the moment when it is handed over, and measure how much less probable the right words become.
+
+    python -m companion.studies.lever --output figures/mem2mem_lever.json
+    python -m companion.studies.lever runs/mine --dataset my/folder --seeds --output lever.json
+
+The lever has five positions: a text's own memory, another text's, an erased one, random vectors, and one memory for
+all texts, which is the mean over other texts. It is pulled in a trained run, and in synthetic models
+(`companion.tasks.memory`) in which all paths from the text to the summary are open or the memory is the only one. The
+file also has cosines between memories, what is left of a memory, and what the models write.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+import lib
+from companion.stored import effect_row
+from companion.studies.slots import distance_after, mean_cosine, slots_after
+from companion.tasks.memory import VOCABULARY, MemoryAlone, learn_planted, unseen_documents
+from companion.tasks.synthetic import planted_sentences
+from lib.data.batch import EncodedDocument
+from lib.data.corpora import load_corpus, unseen
+from lib.decoding.search import DECODINGS, DecodeConfig, beam_search
+from lib.evaluation.interventions import MEMORY, NOTHING, Change, batch_alone, log_probs, one_memory
+from lib.models.mem2mem import Mem2Mem
+from lib.system.command_line import command_parser, plain_errors
+from lib.system.files import trained_folder, write_json
+
+TOYS = {
+    "toy": (Mem2Mem, "plain gate"),
+    "memory only, gate that starts by keeping": (MemoryAlone, "gate +3"),
+    "memory only, never overwritten": (MemoryAlone, "never written"),
+}
+BEGINNING = 10  # words of a summary that are measured on their own
+WORDS = (1, 5, 20, 50, 100)  # of a reference, after which what is left of a memory is measured
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = command_parser("companion.studies.lever", __doc__)
+    parser.add_argument("run", nargs="?", default=str(trained_folder("mem2mem")), help="a run; the shipped one")
+    parser.add_argument("--dataset", default="pmc-sample", help="a corpus; its test documents are read")
+    parser.add_argument("--documents", type=int, default=50, help="so many; as many others give the mean memory")
+    parser.add_argument("--seeds", type=int, nargs="*", default=[3, 0, 1, 2, 4], help="of the synthetic models")
+    parser.add_argument("--output", type=Path, required=True, help="a JSON file for the numbers")
+    args = parser.parse_args(arguments)
+    with plain_errors():
+        run, effects, written = lib.load(args.run), [], {}
+        for label, (kind, gate) in TOYS.items() if args.seeds else ():
+            models = {seed: learn_planted(kind, "both", gate, seed) for seed in args.seeds}
+            texts, others = unseen_documents(), planted_sentences(200, seed=2, vocab_size=VOCABULARY)
+            effects += [*costs(label, models, texts, others), *cosines(label, models, texts)]
+            written[label] = writes(models[args.seeds[0]], texts, others, {"": DecodeConfig(max_length=20)}, list)
+        encoded = run.encode(unseen(load_corpus(args.dataset), "test", [run.config["corpus"]], 2 * args.documents))
+        own = [document for document in encoded[: args.documents] if len(document.target) > BEGINNING]
+        others, models = encoded[args.documents :], {run.config["train"].get("seed", 0): run.model}
+        effects += [*costs("papers", models, own, others), *cosines("papers", models, own)]
+        effects += contents("papers", run.model, own)
+        decodings = {f", {name}": replace(run.decode, block_ngrams=n) for name, n in DECODINGS.items()}
+        read = lambda ids: run.vocabulary.text(ids, own[0].unknown)  # noqa: E731
+        written["papers"] = writes(run.model, own, others, decodings, read)
+        command = " ".join(["python -m companion.studies.lever", *(arguments or sys.argv[1:])])
+        about = {"command": command, "corpus": Path(args.dataset).name, "documents": args.documents}
+        write_json(args.output, {**about, "effects": effects, "written": written})
+
+
+def positions(model: Mem2Mem, others: Sequence[EncodedDocument]) -> dict[str, Change]:
+    """The positions of the lever; `others` give the mean memory."""
+    names = {"another text's": "another memory", "erased": "memory erased", "random": "random memory"}
+    changes = {position: MEMORY[name] for position, name in names.items()}
+    return {"own": NOTHING, **changes, "one for all": one_memory(model, others)}
+
+
+def costs(
+    label: str, models: Mapping[int, Mem2Mem], documents: Sequence[EncodedDocument], others: Sequence[EncodedDocument]
+) -> Iterator[dict]:
+    """Nats a word that references lose in each position, over all words, the first ones and the later ones; for "own"
+    the loss itself. models: by seed."""
+    found = [
+        {name: by_place(model, documents, change) for name, change in positions(model, others).items()}
+        for model in models.values()
+    ]
+    for name in found[0]:
+        for place, words in enumerate(("", f", first {BEGINNING} words", ", later words")):
+            lost = [(0 if name == "own" else of["own"][place]) - of[name][place] for of in found]
+            what = "loss in nats a word" if name == "own" else "nats a word lost with this memory"
+            yield effect_row(f"{label}: {name}{words}", what, lost, [*models])
+
+
+def by_place(model: Mem2Mem, documents: Sequence[EncodedDocument], change: Change) -> np.ndarray:
+    """Log-probability of all words, of the first ones and of the later ones: [3, documents]."""
+    begun = [replace(document, target=document.target[:BEGINNING]) for document in documents]
+    whole, first = (log_probs(model, texts, change) for texts in (documents, begun))
+    lengths = np.array([len(document.target) for document in documents])
+    return np.stack([whole, first, (whole * lengths - first * BEGINNING) / (lengths - BEGINNING)])
+
+
+@torch.no_grad()
+def cosines(label: str, models: Mapping[int, Mem2Mem], documents: Sequence[EncodedDocument]) -> Iterator[dict]:
+    """Cosines of a slot and the same slot for the next document, of two slots, and of two sentence states."""
+    states = [[model.encode(batch_alone(model, document)) for document in documents] for model in models.values()]
+    memories = [torch.cat([state.memory for state in row]) for row in states]
+    across = [F.cosine_similarity(memory, memory.roll(-1, 0), dim=-1).mean(1).numpy() for memory in memories]
+    for name, values in (
+        ("a slot and the same slot for the next text", across),
+        ("two slots of a text", [[mean_cosine(state.memory) for state in row] for row in states]),
+        ("two sentences of a text", [[mean_cosine(state.sentences) for state in row] for row in states]),
+    ):
+        yield effect_row(f"{label}: {name}", "cosine", values, [*models])
+
+
+@torch.no_grad()
+def contents(label: str, model: Mem2Mem, documents: Sequence[EncodedDocument]) -> Iterator[dict]:
+    """What is left of a memory after words of long references."""
+    batches = [batch_alone(model, document) for document in documents if len(document.target) > WORDS[-1] + 1]
+    states = [model.encode(batch) for batch in batches]
+    left = [slots_after(model, batch, WORDS)["left"] for batch in batches]
+    distance = [
+        distance_after(model, batch, other.memory, WORDS) for batch, other in zip(batches, [*states[1:], states[0]])
+    ]
+    for words, of_gates, of_memories in zip(WORDS, np.transpose(left), np.transpose(distance)):
+        what = "product of the write gates, a lower bound of what is left"
+        yield effect_row(f"{label}: left after {words} words", what, of_gates)
+        what = "distance of two texts' memories under the same words, over their first distance"
+        yield effect_row(f"{label}: distance after {words} words", what, of_memories)
+
+
+def writes(
+    model: Mem2Mem, documents: Sequence[EncodedDocument], others: Sequence[EncodedDocument],
+    decodings: Mapping[str, DecodeConfig], read: Callable[[list[int]], Any],
+) -> dict[str, Any]:  # fmt: skip
+    """What a model writes of the first document in each position of the lever, with each decoding, and the target."""
+    encode, batch, texts = (
+        model.encode,
+        batch_alone(model, documents[0]),
+        {"right": read(documents[0].target.tolist())},
+    )
+    following = batch_alone(model, documents[1])
+    for name, change in positions(model, others).items():
+        handed_over = lambda batch: change.state(encode(batch), lambda: (following, encode(following)))  # noqa: B023, E731
+        with patch.object(model, "encode", handed_over):
+            for decoding, config in decodings.items():
+                texts[name + decoding] = read(beam_search(model, batch, config)[0][0].ids)
+    return texts
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""How references are marked with slides: the windows that links name, before and after "never goes back".
+
+    python -m companion.studies.marking trained/windowed --dataset pmc-sample --output figures/windowed_links.json
+
+Each reference sentence is linked to the source sentence that is most like it, by the run's embeddings ("embeddings",
+as in training) or by tf-idf, or to one that is drawn ("random", mean of 20 draws). Three rules make windows of the
+links: "link alone"; "never goes back", the rule of training, by which no window is earlier than the one before; and
+"best path", the windows that never go back and have the largest sum of similarities.
+
+right: share of the reference sentences copied from a known source sentence (`companion.studies.windows`) that get its
+window; last, between: shares of all reference words in the last window, and in those between it and the first. Texts
+of two windows are left out.
+"""
+
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+import lib
+from companion.stored import open_store
+from companion.studies.windows import SentenceLists, by_tfidf
+from lib.data.batch import EncodedDocument
+from lib.data.corpora import load_corpus, unseen
+from lib.data.vocabulary import SLIDE
+from lib.decoding.run import Run
+from lib.evaluation.bootstrap import interval, paired_bootstrap
+from lib.models.windowed import Windowed, window_of
+from lib.system.command_line import command_parser, plain_errors
+from lib.system.errors import InputError
+
+DRAWS = 20
+LINKS = "embeddings", "tf-idf", "random"
+ALONE, FORWARD, PATH = RULES = "link alone", "never goes back", "best path"
+MEASURES = "right", "last", "between"
+PAIRS = [  # the second minus the first
+    *(((links, ALONE), (links, FORWARD)) for links in LINKS),
+    *(((links, FORWARD), (links, PATH)) for links in LINKS[:2]),
+    *(((links, ALONE), (links, PATH)) for links in LINKS[:2]),
+    *((("random", rule), (links, rule)) for rule in RULES for links in LINKS[:2]),
+]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = command_parser("companion.studies.marking", __doc__)
+    parser.add_argument("run", type=Path, help="the folder of a run with windows")
+    parser.add_argument("--dataset", required=True, help="a corpus; its test documents are read")
+    parser.add_argument("--documents", type=int, default=50, help="the first so many (50)")
+    parser.add_argument("--output", type=Path, help="a JSON file for the numbers")
+    args = parser.parse_args(arguments)
+    with plain_errors():
+        _measure(args)
+
+
+def _measure(args: Namespace) -> None:
+    run = lib.load(args.run, device="cpu")
+    if not (isinstance(run.model, Windowed) and run.model.config.window):
+        raise InputError(f"{args.run}: this run has no windows")
+    documents = unseen(load_corpus(args.dataset), "test", [run.config["corpus"]], args.documents)
+    about = {"run": str(args.run), "corpus": Path(args.dataset).name, "documents": len(documents)}
+    store = open_store(args.output, "how references are marked", about)
+    counts = store.part("counts", lambda: count(run, documents))
+    store.numbers.pop("shares", None)
+    store.numbers.pop("effects", None)
+    for name, row in store.part("shares", lambda: shares(counts)).items():
+        print(f"{name}: {row}")
+    for effect in store.part("effects", lambda: effects(counts)):
+        print("{name}: {mean:+.1f} [{low:+.1f}, {high:+.1f}] {what}".format(**effect))
+
+
+def count(run: Run, documents: Sequence) -> dict[str, list[list[float]]]:
+    """Count, for each kind of link and rule, by paper: right ones, sentences with a known source; words in the last
+    window, in those between, all words."""
+    vectors = run.model.embedding.weight.detach().double().cpu().numpy().copy()
+    vectors[: SLIDE + 1] = 0
+    random, counts = np.random.default_rng(0), {}
+    for document in run.encode(documents):
+        sentences, windows = SentenceLists.of(document, run.options.lower), windows_of(document, run)
+        if windows.max() < 2:
+            continue
+        lengths, copies = np.array([len(s) for s in sentences.reference]), sentences.copies
+        similar = {"embeddings": sentences.similarities(vectors), "tf-idf": by_tfidf(sentences, vectors)}
+        drawn = [random.random((len(lengths), len(windows))) for _ in range(DRAWS)]
+        for links, tables in {**{name: [table] for name, table in similar.items()}, "random": drawn}.items():
+            for rule in RULES:
+                rows = []
+                for table in tables:
+                    found = apply_rule(rule, table, windows)
+                    right = sum(found[i] == windows[j] for i, j in copies)
+                    last, between = found == windows.max(), (found > 0) & (found < windows.max())
+                    words = lengths[last].sum(), lengths[between].sum(), lengths.sum()
+                    rows.append([right, len(copies), *words])
+                counts.setdefault(f"{links}, {rule}", []).append(np.mean(rows, axis=0).tolist())
+    return counts
+
+
+def windows_of(document: EncodedDocument, run: Run) -> np.ndarray:
+    """Find the window of each source sentence."""
+    ends, config = np.cumsum(document.sentence_lengths), run.model.config
+    box = len(document.source), config.window, config.stride
+    return np.array([window_of(int(a), int(b), *box) for a, b in zip(ends - document.sentence_lengths, ends)])
+
+
+def apply_rule(rule: str, similar: np.ndarray, windows: np.ndarray) -> np.ndarray:
+    """Find the window of each of S reference sentences. similar: [S, L], to source sentences of `windows` [L]."""
+    if rule == PATH:
+        return best_path(similar, windows)
+    linked = windows[similar.argmax(1)]
+    return np.maximum.accumulate(linked) if rule == FORWARD else linked
+
+
+def best_path(similar: np.ndarray, windows: np.ndarray) -> np.ndarray:
+    """Find the windows [S] that never go back and have the largest sum of similarities (Viterbi)."""
+    scores = np.full((len(similar), windows.max() + 1), -np.inf)
+    for window in set(windows.tolist()):
+        scores[:, window] = similar[:, windows == window].max(1)
+    total, back = scores[0], []
+    for row in scores[1:]:
+        before = [int(total[: window + 1].argmax()) for window in range(len(row))]
+        back.append(before)
+        total = row + total[before]
+    path = [int(total.argmax())]
+    for before in reversed(back):
+        path.append(before[path[-1]])
+    return np.array(path[::-1])
+
+
+def _parts(rows: Sequence[Sequence[float]], measure: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return numerators, in percent, and denominators of a share, by paper."""
+    right, known, last, between, words = np.array(rows).T
+    return {"right": (100 * right, known), "last": (100 * last, words), "between": (100 * between, words)}[measure]
+
+
+def shares(counts: dict) -> dict[str, dict[str, str]]:
+    """Compute the shares with intervals over papers."""
+    found = {}
+    for name, rows in counts.items():
+        parts = {measure: _parts(rows, measure) for measure in MEASURES}
+        found[name] = {measure: str(interval(a, weights=weights)) for measure, (a, weights) in parts.items()}
+    return found
+
+
+def effects(counts: dict) -> list[dict]:
+    """Compare the shares in pairs, in points. values: of each paper, weighted by its sentences or words."""
+    found = []
+    for pair in PAIRS:
+        first, second = map(", ".join, pair)
+        for measure in MEASURES:
+            (a, wa), (b, wb) = (_parts(counts[name], measure) for name in (first, second))
+            difference = paired_bootstrap(a, b, weights=(wa, wb))
+            numbers = {key: round(float(getattr(difference, key)), 4) for key in ("mean", "low", "high")}
+            values = ((b - a) / np.maximum(wa, 1)).round(3).tolist()
+            about = {"name": f"{measure}: {second} - {first}", "what": "points", **numbers, "documents": len(a)}
+            found.append({**about, "seeds": [0], "values": values, "weights": wa.tolist()})
+    return found
+
+
+if __name__ == "__main__":
+    main()

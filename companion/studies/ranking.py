@@ -1,0 +1,77 @@
+"""How much of a summary is in the best paragraphs of its cluster, by how they are ranked.
+
+    python -m companion.studies.ranking --dataset my/clusters --preset clusters --output rankings.json
+
+This is Table 1 of Liu and Lapata (2019): ROUGE-L recall of the first paragraphs, joined. The ranker is trained with
+three seeds.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from lib.data.batch import rows_of
+from lib.data.corpora import load_corpus
+from lib.data.split import Split
+from lib.data.vocabulary import Vocabulary
+from lib.evaluation.rouge import longest_common_recall
+from lib.intervene import mean_row
+from lib.papers import resolve
+from lib.papers.hierarchical_transformer.ranking import best_first, learned_scores, paragraph_scores, train_ranker
+from lib.system.command_line import command_parser, plain_errors
+from lib.system.files import write_json
+
+SEEDS = (0, 1, 2)
+COUNTS = (5, 10, 20, 40)  # L'
+_PAIRS = [("similarity", "learned"), ("as they come", "learned"), ("similarity", "by the labels")]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = command_parser("companion.studies.ranking", __doc__)
+    parser.add_argument("--dataset", required=True, help="a corpus of clusters")
+    parser.add_argument("--preset", default="demo")
+    parser.add_argument("--output", type=Path, required=True, help="a JSON file for the numbers of each document")
+    args = parser.parse_args(arguments)
+    with plain_errors():
+        write_json(args.output, study(args.dataset, args.preset))
+
+
+def study(dataset: str, preset: str) -> dict:
+    """Measure all rankings: their means by L', a number for each seed, and differences at the first L'."""
+    setup = resolve("hierarchical_transformer", preset)
+    wide = setup.options.base.prepare(load_corpus(dataset), setup.documents)
+    test, pieces = wide["test"], wide.vocabulary
+    scores = {
+        "as they come": [paragraph_scores(test, "order", pieces)],
+        "similarity": [paragraph_scores(test, "similarity", pieces)],
+        "learned": [learned_scores(train_ranker(wide, setup.options, seed=seed), test) for seed in SEEDS],
+        "by the labels": [[document.labels for document in test]],
+    }
+    found = {
+        name: np.array([[recalls(test, own, count, pieces) for count in COUNTS] for own in seeds])
+        for name, seeds in scores.items()
+    }
+    what, name = f"ROUGE-L recall of {COUNTS[0]} paragraphs", Path(dataset).name
+    return {
+        "command": f"python -m companion.studies.ranking --dataset {name} --preset {preset}",
+        "documents": len(test),
+        "means": {name: dict(zip(COUNTS, of.mean(2).T.round(2).tolist())) for name, of in found.items()},
+        "effects": [
+            mean_row(f"{second} - {first}", what, found[second][:, 0] - found[first][:, 0], 3, seeds=SEEDS)
+            for first, second in _PAIRS
+        ],
+    }
+
+
+def recalls(test: Split, scores: Sequence[np.ndarray], count: int, pieces: Vocabulary) -> np.ndarray:
+    """Compute the ROUGE-L recall of the best `count` paragraphs of each document, in percent."""
+    best = [
+        " ".join(pieces.text(rows_of(document)[1 + i]) for i in best_first(own)[:count])
+        for document, own in zip(test, scores)
+    ]
+    return longest_common_recall(best, [document.reference for document in test])
+
+
+if __name__ == "__main__":
+    main()

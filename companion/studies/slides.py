@@ -1,0 +1,177 @@
+"""When a windowed run slides: the paper's search beside searches that first decide whether to slide, then which word.
+
+    python -m companion.studies.slides trained/windowed --dataset pmc-sample --output figures/windowed_slides_pmc.json
+
+Every system is scored with plain beam search and with trigram blocking: the paper's search, where the slide symbol
+competes with single words; three rules of `DecodeConfig.slide`; the same greedily; chunks, each summarized alone; and
+the first window alone. Summaries are cut to 200 words. A system that --output already holds is not measured again.
+
+by window: words written in the first window, in those between, and in the last, of each document. example: P of the
+slide symbol and of the most probable word at each step of the first document, in the paper's search and by the
+median.
+"""
+
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import lib
+from companion.stored import open_store
+from companion.studies.windows import CHUNKS, CUT, chunks_of
+from lib.data.batch import EncodedDocument, make_batch
+from lib.data.corpora import load_corpus, unseen
+from lib.data.documents import Document
+from lib.data.vocabulary import BOS, EOS, SLIDE
+from lib.decoding.run import Run
+from lib.decoding.search import DECODINGS, greedy_search, search_split
+from lib.evaluation.bootstrap import interval, paired_bootstrap
+from lib.evaluation.measures import METRICS
+from lib.evaluation.scores import score_systems
+from lib.models.windowed import Windowed, count_windows
+from lib.system.command_line import command_parser, plain_errors
+from lib.system.errors import InputError, one_of
+
+PAPERS, MEDIAN = "the paper's search", "by the median"
+SEARCHES = {PAPERS: "as a word", MEDIAN: "median", "by half": "half", "by a coin": "coin"}
+TEXTS: dict[str, Callable[[EncodedDocument, int], list[EncodedDocument]]] = {
+    "equal chunks": CHUNKS["equal chunks"],
+    "first window": lambda document, _: chunks_of(document, [400])[:1],
+}
+SYSTEMS = [*SEARCHES, *TEXTS, *(f"{search}, greedy" for search in SEARCHES)]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = command_parser("companion.studies.slides", __doc__)
+    parser.add_argument("run", type=Path, help="the folder of a run with windows")
+    parser.add_argument("--dataset", required=True, help="a corpus; its test documents are read")
+    parser.add_argument("--documents", type=int, default=50, help="the first so many (50)")
+    parser.add_argument("--systems", nargs="+", default=SYSTEMS, help="only these")
+    parser.add_argument("--output", type=Path, help="a JSON file for the numbers")
+    args = parser.parse_args(arguments)
+    with plain_errors():
+        _measure(args)
+
+
+def _measure(args: Namespace) -> None:
+    run = lib.load(args.run, device="cpu")
+    if not (isinstance(run.model, Windowed) and run.model.config.window):
+        raise InputError(f"{args.run}: this run has no windows")
+    documents = unseen(load_corpus(args.dataset), "test", [run.config["corpus"]], args.documents)
+    encoded = run.encode(documents)
+    about = {"run": str(args.run), "corpus": Path(args.dataset).name, "documents": len(documents), "cut to": CUT}
+    store = open_store(args.output, "when a window slides", about)
+    for decoding, block in DECODINGS.items():
+        of_decoding = replace(run, decode=replace(run.decode, block_ngrams=block))
+        for name in args.systems:
+            system = partial(_system, of_decoding, one_of(name, SYSTEMS, "system"), encoded, documents)
+            print(f"{name}, {decoding}: {store.part(f'{name}, {decoding}', system)['R-1']}", flush=True)
+    store.part("example", lambda: example(run, encoded[0]))
+    store.numbers.pop("effects", None)
+    store.part("effects", lambda: effects(store.numbers))
+
+
+def _system(run: Run, name: str, encoded: Sequence[EncodedDocument], documents: Sequence[Document]) -> dict:
+    """Score a system's summaries, and count their words by window."""
+    counts = [int(count_windows(len(d.source), run.model.config.window, run.model.config.stride)) for d in encoded]
+    if name in TEXTS:
+        summaries, words = _by_parts(run, [TEXTS[name](*pair) for pair in zip(encoded, counts)]), []
+    else:
+        search, _, greedy = name.partition(", ")
+        rule = replace(run.decode, slide=SEARCHES[search], beam=1 if greedy else run.decode.beam)
+        found = [hypothesis.ids for hypothesis in search_split(run.model, encoded, run.vocabulary, rule)]
+        words = [words_by_window(*pair) for pair in zip(found, counts)]
+        summaries = [_sentences(run, *pair) for pair in zip(found, encoded)]
+    part = score_systems({name: summaries}, documents, run.options, CUT)[name]
+    scores = np.array(part["rouge"])
+    repeated, trigrams = np.sum(part["repeated"], axis=0).tolist()
+    return {
+        **{column: str(interval(values)) for column, values in zip(METRICS, scores.T)},
+        "words": part["words"],
+        "repeated": round(repeated / max(1, trigrams), 4),
+        "by window": words,
+        "values": scores[:, 0].tolist(),
+    }
+
+
+def words_by_window(ids: Sequence[int], count: int) -> list[int]:
+    """Count the words in the first of `count` windows, in those between, and in the last one (after the first)."""
+    symbols = np.array(ids) == SLIDE
+    windows = np.bincount(np.cumsum(symbols)[~symbols], minlength=count)
+    return [int(windows[0]), int(windows[1 : count - 1].sum()), int(windows[max(1, count - 1) :].sum())]
+
+
+def _by_parts(run: Run, texts: Sequence[Sequence[EncodedDocument]]) -> list[list[str]]:
+    """Summarize the parts of each text alone, in an equal share of the words, and put these together."""
+    summaries: list[list[str]] = [[] for _ in texts]
+    for count in {len(parts) for parts in texts}:
+        places = [place for place, parts in enumerate(texts) if len(parts) == count]
+        lengths = {"min_length": -(-run.decode.min_length // count), "max_length": run.decode.max_length // count}
+        parts = [part for place in places for part in texts[place]]
+        best = search_split(run.model, parts, run.vocabulary, replace(run.decode, **lengths))
+        for n, (hypothesis, part) in enumerate(zip(best, parts)):
+            summaries[places[n // count]] += _sentences(run, hypothesis.ids, part)
+    return summaries
+
+
+def _sentences(run: Run, ids: Sequence[int], document: EncodedDocument) -> list[str]:
+    return run.vocabulary.sentences([i for i in ids if i != SLIDE], document.unknown)
+
+
+@torch.no_grad()
+def example(run: Run, document: EncodedDocument) -> dict[str, dict]:
+    """Compute P of the slide symbol and of the most probable word at each step of greedy summaries of one document.
+
+    "product": of 1 - P since the last slide, before each step. "slides": the steps that wrote the symbol.
+    """
+    batch, steps = make_batch([document], len(run.vocabulary)), {}
+    for search in (PAPERS, MEDIAN):
+        (best,) = greedy_search(run.model, batch, replace(run.decode, slide=SEARCHES[search]))
+        state, rows, stayed = run.model.encode(batch), [], 1.0
+        for token, following in pairwise([BOS, *best.ids, EOS]):
+            output, state = run.model.decode(torch.tensor([[token]]), state)
+            p = run.model.distribution(output, state, len(document.unknown))[0]
+            slide, word = float(p[SLIDE]), float(p.index_fill(0, torch.tensor(SLIDE), 0).max())
+            rows.append({"slide": slide, "word": word, "product": stayed})
+            stayed = 1.0 if following == SLIDE else stayed * (1 - slide)
+        steps[search] = {
+            **{name: [round(row[name], 4) for row in rows[:-1]] for name in rows[0]},
+            "slides": [place for place, i in enumerate(best.ids) if i == SLIDE],
+        }
+    return {"document": document.id, **steps}
+
+
+def effects(systems: Mapping[str, dict]) -> list[dict]:
+    """Compare the R-1 of every system with the paper's search, and that of chunks and the first window with every
+    search; and how many points more of the words are written in the windows between."""
+    found = []
+    for decoding in DECODINGS:
+        for first in SEARCHES:
+            others = SYSTEMS if first == PAPERS else TEXTS
+            for second in others:
+                labels = f"{first}, {decoding}", f"{second}, {decoding}"
+                if second != first and all(label in systems for label in labels):
+                    a, b = (systems[label] for label in labels)
+                    name = f"{second} - {first}, {decoding}"
+                    found.append(_effect(name, "R-1", a["values"], b["values"]))
+                    if a["by window"] and b["by window"]:
+                        shares = [[100 * w[1] / max(1, sum(w)) for w in row["by window"]] for row in (a, b)]
+                        found.append(_effect(f"{name}: words from the windows between", "% of words", *shares))
+    return found
+
+
+def _effect(name: str, what: str, first: Sequence[float], second: Sequence[float]) -> dict:
+    """Describe a paired difference, as the records of claims read it."""
+    found, values = paired_bootstrap(first, second), np.subtract(second, first)
+    numbers = {key: round(float(getattr(found, key)), 4) for key in ("mean", "low", "high")}
+    about = {"name": name, "what": what, **numbers, "documents": len(values), "seeds": [0]}
+    return {**about, "values": values.round(3).tolist()}
+
+
+if __name__ == "__main__":
+    main()
