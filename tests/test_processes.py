@@ -6,8 +6,10 @@ while a corpus is prepared.
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,10 +23,11 @@ from lib.decoding.run import Run
 from lib.decoding.search import extract
 from lib.evaluation.interventions import changes_of, log_probs
 from lib.papers import resolve
+from lib.system.command_line import plain_errors
 from lib.system.files import project_root
 from lib.system.threads import torch_threads
 from lib.training.devices import Process, default_device, device_named, processes
-from lib.training.folder import read_metrics
+from lib.training.folder import read_meta, read_metrics
 from lib.training.loop import evaluate_loss, train
 from tests.conftest import make_planted_corpus
 from tests.test_summarize import RECORDS
@@ -83,7 +86,15 @@ def trained_with(ahead: int, folder: Path) -> Path:
         return train(MEM2MEM, model(), make_planted_corpus(), config, folder, progress=False, device="cpu").folder
 
 
+def train_until_stopped(folder: Path) -> None:
+    config = replace(CONFIG, steps=10**6, batch_size=7, log_every=1, validate_every=10**6, save_every=10**6)
+    with plain_errors("It can go on."):
+        train(MEM2MEM, model(), make_planted_corpus(), config, folder, progress=False, device="cpu")
+
+
 def main(folder: Path, name: str) -> None:
+    if name == "until stopped":
+        return train_until_stopped(folder)
     with processes() as process, torch_threads(1):
         work = shared_work(lib.load(folder / "run", device="cpu"), process)
         (folder / f"{name}-{process.rank}.json").write_text(json.dumps(work), encoding="utf-8")
@@ -92,11 +103,11 @@ def main(folder: Path, name: str) -> None:
         commands(folder, name)
 
 
-def in_two_processes(*command: str, **env: str) -> subprocess.CompletedProcess:
+def in_two_processes(*command: str) -> subprocess.Popen[str]:
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    return subprocess.run(
-        [*torchrun, *command], capture_output=True, text=True, cwd=project_root(), timeout=600,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(project_root()), **env},
+    return subprocess.Popen(
+        [*torchrun, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=project_root(),
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(project_root())},
     )  # fmt: skip
 
 
@@ -109,7 +120,8 @@ def test_processes_share_what_one_does(tmp_path, capsys):
         lines = "".join(json.dumps(record) + "\n" for record in records)
         (tmp_path / "corpus" / f"{split}.jsonl").write_text(lines, encoding="utf-8")
     done = in_two_processes("-m", "tests.test_processes", str(tmp_path), "two")
-    assert done.returncode == 0, done.stderr
+    printed, errors = done.communicate(timeout=600)
+    assert done.returncode == 0, errors
     capsys.readouterr()
     main(tmp_path, "one")
     expected = json.loads((tmp_path / "one-0.json").read_text(encoding="utf-8"))
@@ -126,7 +138,19 @@ def test_processes_share_what_one_does(tmp_path, capsys):
     assert (ahead / "last.safetensors").read_bytes() == (in_turn / "last.safetensors").read_bytes()
     losses = [[m["loss"] for m in read_metrics(folder)] for folder in (ahead, in_turn)]
     assert losses[0] == losses[1] and len(losses[0]) == 5 + 3
-    assert done.stdout == capsys.readouterr().out.replace("one.", "two."), "said once"
+    assert printed == capsys.readouterr().out.replace("one.", "two."), "said once"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_processes_that_are_told_to_stop_leave_one_checkpoint(tmp_path, number):
+    torchrun = in_two_processes("-m", "tests.test_processes", str(tmp_path), "until stopped")
+    while len(read_metrics(tmp_path)) < 3:
+        assert torchrun.poll() is None, torchrun.communicate()
+        time.sleep(0.05)
+    torchrun.send_signal(number)
+    _, errors = torchrun.communicate(timeout=600)
+    assert errors.count("stopped. It can go on.") == 1 and "KeyboardInterrupt" not in errors, errors
+    assert read_meta(tmp_path / "last.safetensors")["step"] == read_metrics(tmp_path)[-1]["step"]
 
 
 # --------------------------------------------------------------------------------------------------------- devices

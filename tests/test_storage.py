@@ -105,6 +105,15 @@ def test_another_lib_is_named(tmp_path, module, file, message):
     assert message.format(file=tmp_path / str(file), ours=ours) in said and "What helps: " in said
 
 
+def test_a_command_runs_beside_files_with_the_names_of_packages(tmp_path):
+    for name in ("torch", "numpy", "tqdm", "random"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(__file__)\n", encoding="utf-8")
+    command = [sys.executable, "-m", "lib.score", "--help"]
+    environment = {**os.environ, "PYTHONPATH": str(project_root())}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.stdout.startswith("usage: python -m lib.score"), done.stderr
+
+
 def test_models_need_neither_pieces_nor_bars():
     """Models and layers can be imported where only torch, numpy and safetensors are."""
     missing = ["sentencepiece", "tqdm", "filelock", "datasets", "pandas", "platformdirs", "huggingface_hub"]

@@ -253,6 +253,18 @@ def test_pointing_shows_which_sentences_carry_it(tmp_path):
 
 
 @needs_browser
+def test_a_phone_shows_summary_text_and_details_at_once(tmp_path):
+    document = replace(memory(), summary=[[f"{word} " * 40 for word in sentence] for sentence in SUMMARY])
+    with open_page(write_page(tmp_path / "page.html", "Mem2Mem", [document])) as tab:
+        tab.page.set_viewport_size({"width": 390, "height": 844})
+        tab.page.click("#summary .word")
+        tab.run("document.body.scrollTop = 200")
+        summary, details = (tab.page.locator(f"#{name}").bounding_box() for name in ("summary", "about"))
+        end = summary["y"] + summary["height"]
+        assert summary["height"] > 250 and details["y"] - end > 200 and details["y"] + details["height"] <= 844
+
+
+@needs_browser
 def test_what_is_not_in_the_text_is_marked(tmp_path):
     found = seen(
         write_page(tmp_path / "page.html", "m", [supported(), shown()]),

@@ -13,10 +13,11 @@ from companion.human.sheets import read_key
 from companion.pages.parameters import check_parameters
 from lib.corpora import main as corpora_command
 from lib.data.corpora import load_corpus
-from lib.data.documents import Document, to_document
+from lib.data.documents import SPLITS, Document, to_document
 from lib.data.files import texts_of
 from lib.data.plain_text import parse_text
 from lib.evaluation.summaries import read_summary_sentences, write_summaries
+from lib.score import main as score
 from lib.system.errors import CompanionError
 from lib.system.files import project_root
 
@@ -111,6 +112,24 @@ def test_summaries_of_other_systems(case, tmp_path, capsys):
     assert read_summary_sentences(path)["x"] == case["sentences"]
     said = capsys.readouterr().err
     assert not [words for words in case.get("says", []) if words not in said], said
+
+
+def test_summaries_of_documents_that_share_an_id_are_scored_again(tmp_path):
+    texts = "Cats sleep.", "Dogs bark loudly.", "Rain falls."
+    lines = "".join(json.dumps({"id": "x", "text": text, "summary": text}) + "\n" for text in texts)
+    corpus, path, scores = tmp_path / "corpus", tmp_path / "ours.jsonl", tmp_path / "scores.json"
+    corpus.mkdir()
+    for split in SPLITS:
+        (corpus / f"{split}.jsonl").write_text(lines, encoding="utf-8")
+    documents = list(load_corpus(corpus).split("test"))
+    write_summaries(path, documents, [d.summary for d in documents], str(corpus))
+    score(["summaries", str(path), "--dataset", str(corpus), "--output", str(scores)])
+    found = json.loads(scores.read_text(encoding="utf-8"))
+    assert found["ids"] == [d.id for d in documents] and len(set(found["ids"])) == 3
+    assert found["parts"]["summaries"]["rouge"] == [[100.0] * 3] * 3, "each with its own reference"
+    path.write_text(path.read_text(encoding="utf-8") * 2, encoding="utf-8")
+    with pytest.raises(CompanionError, match="line 4: a second summary of the document 'x'"):
+        read_summary_sentences(path)
 
 
 # ------------------------------------------------------------------------------------------ parameters and ratings

@@ -26,7 +26,7 @@ _ABBREVIATIONS = _words(
 )
 # Abbreviations that end a sentence if the next word looks like the start of one.
 _MAY_END = _words(
-    """al apr assoc aug av ave avg blvd bros cit co col corp cv dec dept est ext feb ft inc jan jr jul
+    """abs al apr assoc aug av ave avg blvd bros cit co col corp cv dec dept est ext feb ft inc jan jr jul
     jun labs llc ltd max med min misc no nov nt oct resp sep sept sp spp sr st temp univ usw wt г"""
 )
 # Words that begin sentences and are no names.
@@ -50,11 +50,12 @@ _LABELS = _words(
 )
 _SUBJECT = re.compile(r"[A-Z][\w'-]+ (?:is|are|was|were|has|had|have|will|would|can|could|may|did|does)\b")
 _DOTTED = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")  # Ph.D, a.m, i.v
+_GERMAN_MONTH = re.compile("Januar|Februar|März|Mai |Juni|Juli|Oktober|Dezember")  # "am 2. Januar"
 _UNIT = re.compile(r"[a-z]|ft|lbs?|oz|hrs?|yrs?|[kmn]g|[mck]m|ml|min")
 
 _MARK = re.compile(
     r"""(?P<mark>[.?!؟۔।॥…。！？｡]+)
-        (?P<close>(?:["'”’)\]»«」』）]|\s»|[ ]?[\U0001F300-\U0001FAFF]|[ ][:;]-?[)D](?=\s))*)
+        (?P<close>(?:["'”“’)\]»«」』）]|\s»|[ ]?[\U0001F300-\U0001FAFF]|[ ][:;]-?[)D](?=\s))*)
         (?:\s?(?:\[\d+(?:\s?[,;–-]\s?\d+)*\]|\([A-Z][^()\d]{1,60}\d{4}\w?\))(?=\s+[^a-z])  # [7], (Ann, 2003)
             |[¹²³⁰-⁹]+|(?<=[^\W\d_]\.)\d{1,3}(?:(?:,[ ]?|[–-])\d{1,3})*(?=\s+[A-Z]))?  # end.³ and end.4,5
         (?P<space>\s*+)(?=\S)""",
@@ -146,8 +147,11 @@ def _ends_after(word: str, previous: str, behind: str, has_case: bool, is_apart:
     if low in _ABBREVIATIONS and not (is_letter and word.isupper()):
         return False
     is_amount = bool(previous[-1:].isdigit() and (_UNIT.fullmatch(low) or _DOTTED.fullmatch(low)))
-    if (is_amount or low == "etc") and not has_case and not is_apart:
+    may_end = low in _MAY_END or bool(_DOTTED.fullmatch(word))
+    if (is_amount or may_end or low == "etc") and not has_case and not is_apart:
         return _first_word(behind) in _LOWER_STARTERS
+    if word.isdigit() and _GERMAN_MONTH.match(behind):
+        return False
     if low == "etc":
         return behind[0].isalpha()
     if previous[-1:].isdigit() and _UNIT.fullmatch(low):
@@ -156,7 +160,7 @@ def _ends_after(word: str, previous: str, behind: str, has_case: bool, is_apart:
         return False  # "i . i . d ."
     if is_letter or re.fullmatch(r"[^\W\d_]-[^\W\d_]|u\.[ks](?:\.a)?|st|cv", low):
         return previous in _LABELS or _begins_sentence(behind, has_case)
-    if low in _MAY_END or _DOTTED.fullmatch(word):
+    if may_end:
         return _begins_sentence(behind, has_case) or bool(_SUBJECT.match(behind))
     return True
 

@@ -49,7 +49,8 @@ def plain_errors(stopped: str = "") -> Iterator[None]:
     except CompanionError as error:
         sys.exit(f"error: {' '.join(str(error).split())}")
     except KeyboardInterrupt:
-        print(f"stopped. {stopped}", file=sys.stderr)
+        if os.environ.get("RANK", "0") == "0":  # the first of torchrun's processes
+            print(f"stopped. {stopped}", file=sys.stderr)
         sys.exit(INTERRUPTED)
     except RuntimeError as error:
         torch = sys.modules.get("torch")  # a command without PyTorch cannot fill a GPU

@@ -102,6 +102,13 @@ class Process(NamedTuple):
             every[rank :: self.world] = share
         return every
 
+    def any(self, flag: bool) -> bool:
+        """Return in every process whether the flag is set in at least one."""
+        flags = torch.tensor(int(flag))
+        if self.world > 1:
+            dist.all_reduce(flags, dist.ReduceOp.MAX)
+        return bool(flags)
+
     def wait(self) -> None:
         """Wait for all processes."""
         if self.world > 1:

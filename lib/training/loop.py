@@ -259,7 +259,7 @@ class _Loop:
         started = time.perf_counter()
         shown = {}  # losses, in the bar
         made = made_ahead(self._update, range(self.step, self.total), batches_ahead(self.device))
-        with closing(made) as updates, _signals(self.process) as signals:
+        with closing(made) as updates, _signals() as signals:
             how = {"initial": self.step, "mininterval": 5, "ncols": 80, "disable": not self.progress}
             bar = tqdm(updates, "training", self.total, file=sys.stdout, **how)
             for parts in bar:
@@ -268,7 +268,7 @@ class _Loop:
                     self.step == self.total or self.step % every == 0
                     for every in (self.config.log_every, self.validate_every, self.config.save_every)
                 )
-                stopped = bool(signals)
+                stopped = self.process.any(bool(signals))
                 if logs or validates or saves or stopped:
                     self._check_unchecked()
                 if logs:
@@ -286,6 +286,7 @@ class _Loop:
                 if validates or saves or stopped:
                     self._save("last")
                 if stopped:
+                    self.process.wait()  # torchrun ends the others when one has left
                     raise KeyboardInterrupt
 
     def _update(self, step: int) -> list[_Part]:
@@ -441,18 +442,15 @@ class _Loop:
 
 
 @contextmanager
-def _signals(process: Process) -> Iterator[list[int]]:
-    """Collect Ctrl-C and SIGTERM, so that a run ends after an update and is saved. A second one ends it at once.
-
-    One of several processes ends at once: the others would wait for it.
-    """
+def _signals() -> Iterator[list[int]]:
+    """Collect Ctrl-C and SIGTERM, so that a run ends after an update and is saved. A second one ends it at once."""
     received: list[int] = []
 
     def receive(number: int, _: Any) -> None:
         received.append(number)
         signal.signal(number, signal.default_int_handler)
 
-    handled = process.world == 1 and threading.current_thread() is threading.main_thread()
+    handled = threading.current_thread() is threading.main_thread()
     numbers = (signal.SIGINT, signal.SIGTERM) if handled else ()
     # a command in the background ignores Ctrl-C
     before = {n: signal.signal(n, receive) for n in numbers if signal.getsignal(n) is not signal.SIG_IGN}
