@@ -42,6 +42,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import torch
+from IPython.display import Markdown
 
 from lib.data.batch import EncodedDocument, make_batch, rows_of
 from lib.data.corpora import anthology_year, load_corpus
@@ -62,6 +63,7 @@ from lib.models.hierarchical_transformer import (
     HierarchicalTransformerConfig,
 )
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
+from companion.claims.text import claims_table
 from companion.pages.checks import Checks, gradients
 from companion.pages.diagrams import show_model
 from companion.pages.figures import lines, word_maps
@@ -1344,7 +1346,7 @@ Plain beam search is the paper's decoding. The [tables](../docs/papers/hierarchi
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-# CLAIMS TABLE hierarchical_transformer
+Markdown(claims_table("hierarchical_transformer", up="../"))
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""

@@ -50,7 +50,9 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import torch
+from IPython.display import Markdown
 
+from companion.claims.text import claims_table
 from companion.pages.checks import Checks, gradients
 from lib.data.batch import EncodedDocument, in_vocabulary, make_batch
 from lib.data.corpora import anthology_year
@@ -1322,7 +1324,7 @@ Brackets are 95% intervals over documents and seeds. Rows of Tables 1 to 4 are m
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-# CLAIMS TABLE mem2mem
+Markdown(claims_table("mem2mem", up="../"))
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""

@@ -1367,7 +1367,7 @@ r"""
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-Markdown(claims_table("read_again", up="../"))  # CLAIMS TABLE read_again
+Markdown(claims_table("read_again", up="../"))
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""

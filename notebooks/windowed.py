@@ -43,6 +43,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import torch
+from IPython.display import Markdown
 
 from lib.data.batch import make_batch
 from lib.data.corpora import anthology_year, load_corpus
@@ -54,6 +55,7 @@ from lib.data.word_vectors import similarities, target_sentences
 from lib.evaluation.baselines import lexrank, oracle
 from lib.layers.pointer import PointerOutput, mixture_distribution
 from lib.models.windowed import Windowed, WindowedConfig, count_windows, window_of
+from companion.claims.text import claims_table
 from companion.pages.checks import Checks, gradients
 from companion.pages.diagrams import show_model
 from companion.pages.figures import attention_maps, lines, maximum_attention
@@ -1334,7 +1336,7 @@ r"""
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-# CLAIMS TABLE windowed
+Markdown(claims_table("windowed", up="../"))
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""

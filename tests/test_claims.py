@@ -41,7 +41,7 @@ AS_LONG = (Setting("as long", "control", remains=True),)
         (replace(CLAIM, controls=AS_LONG), (-1.2, -2.2, -0.2), 3, (-0.9, -1, 0), "opposite"),
         (replace(CLAIM, controls=AS_LONG), (-1.2, -2.2, -0.2), 3, (-0.5, -1, 0), "explained by a control: as long"),
         (TOY, (1.2, 0.2, 2.2), 3, (1, 0.5, 2), "confirmed in a synthetic task only"),
-        (BOTH, (0, -1, 2), 3, (1, 0.5, 2), "confirmed in a synthetic task only"),
+        (BOTH, (0, -1, 2), 3, (1, 0.5, 2), "cannot tell; confirmed in a synthetic task"),
         (BOTH, (0, -1, 2), 3, (1, -0.5, 2), "cannot tell"),
         (BLOCKING, (1.2, 0.2, 2), 3, None, "with trigram blocking, confirmed"),
     ],

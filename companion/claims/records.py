@@ -148,7 +148,7 @@ def verdict(claim: Claim) -> str:
         elif decisive.synthetic and said != "opposite":
             return "confirmed in a synthetic task only"
     elif _confirmed_elsewhere(claim.settings[1:]):
-        return "confirmed in a synthetic task only"
+        said += "; confirmed in a synthetic task"
     blocking = "with trigram blocking, " if "blocking" in decisive.label else ""
     return {1: "one seed: ", 2: "two seeds: "}.get(found.seeds, "") + blocking + said
 

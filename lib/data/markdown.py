@@ -17,8 +17,7 @@ def heading_line(text: str, level: int) -> str:
 
 def plain_lines(text: str) -> str:
     """Return a paragraph; lines stay lines, so that words which hyphens cut at their ends are joined."""
-    lines = (" ".join(line.split()) for line in text.splitlines())
-    return _escape("\n".join(filter(None, lines)))
+    return _escape("\n".join(filter(None, (" ".join(line.split()) for line in text.splitlines()))))
 
 
 def aside(text: str) -> str:

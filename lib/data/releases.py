@@ -65,12 +65,12 @@ corpus("aclsum:paragraphs")(partial(read_aclsum, clusters=True))
 def _aclsum_record(name: str, paper: dict, clusters: bool) -> dict:
     """Abstract as summary; body by paragraph, or by major section (its number up to the first dot, or its name).
     Sentences of the abstract are removed from the body, where they would leak the summary."""
-    abstract = _squeeze(paper["abstract"])
+    abstract = _letters(paper["abstract"].lower())
     record = {"id": name, "title": paper["title"]}
     names, sections, paragraphs, last = [], [], [], None
     for paragraph in paper["pdf_parse"]["body_text"]:
         sentences = split_sentences(paragraph["text"])
-        sentences = [s for s in sentences if len(s) < 40 or _squeeze(s) not in abstract]
+        sentences = [s for s in sentences if len(s) < 40 or _letters(s.lower()) not in abstract]
         major = (paragraph["sec_num"] or paragraph["section"]).split(".")[0]
         if major != last:
             names.append(paragraph["section"])
@@ -84,8 +84,9 @@ def _aclsum_record(name: str, paper: dict, clusters: bool) -> dict:
     return {**record, "section_names": names, "sections": sections, "abstract_text": summary}
 
 
-def _squeeze(text: str) -> str:
-    return "".join(c for c in text.lower() if c.isalnum())
+def _letters(text: str) -> str:
+    """A text without spaces and marks, to compare."""
+    return "".join(c for c in text if c.isalnum())
 
 
 def anthology_year(name: str) -> int:
@@ -282,10 +283,10 @@ def read_wikihow(folder: Path, split_name: str) -> Records:
     path, titles = folder / "wikihowAll.csv", {}
     for name in SPLITS:
         lines = (folder / f"all_{name}.txt").read_text(encoding="utf-8-sig").splitlines()
-        titles[name] = set(map(_title_key, lines))
+        titles[name] = set(map(_letters, lines))
     listed = set.union(*titles.values())
     for _, number, row in read_file(read_csv, path):
-        title = "" if isinstance(row, InputError) else _title_key(row["title"])
+        title = "" if isinstance(row, InputError) else _letters(row["title"])
         if isinstance(row, InputError):
             yield path, number, row
         elif title in titles[split_name]:
@@ -301,10 +302,6 @@ def _wikihow_record(row: dict) -> dict | LeftOut:
     steps = (line.strip().rstrip(",").strip() for line in headline.splitlines())
     body = text.replace(";\n,", "\n").replace("\n,", "\n").replace(" .", ".")
     return {"id": title, "title": title, "document": body, "summary": "\n".join(filter(None, steps))}
-
-
-def _title_key(title: str) -> str:
-    return "".join(c for c in title if c.isalnum())
 
 
 @corpus("gigaword")

@@ -58,8 +58,7 @@ class Vocabulary:
         """Extended ids of a document's words, and its unknown words in the order of their ids."""
         unknown: dict[str, int] = {}
         size, ids = len(self), self._ids
-        extended = [ids[t] if t in ids else unknown.setdefault(t, size + len(unknown)) for t in tokens]
-        return extended, list(unknown)
+        return [ids[t] if t in ids else unknown.setdefault(t, size + len(unknown)) for t in tokens], list(unknown)
 
     def encode_target(self, tokens: Iterable[str], unknown: list[str]) -> list[int]:
         """Extended ids of a summary: a word in neither the vocabulary nor the source is [UNK]."""

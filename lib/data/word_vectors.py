@@ -43,8 +43,7 @@ def _pairs_of(split: Split, vocab_size: int, reach: int, limit: int, chunk: int 
         ids = [x for i in range(start, min(start + chunk, limit, len(split))) for x in (split[i].source, gap)]
         flat = np.concatenate(ids).astype(np.int64)
         pairs = np.concatenate([np.stack([flat[:-o], flat[o:]]) for o in range(1, reach + 1)], axis=1)
-        inside = ((pairs > SLIDE) & (pairs < vocab_size)).all(0)
-        yield torch.from_numpy(pairs[:, inside])
+        yield torch.from_numpy(pairs[:, ((pairs > SLIDE) & (pairs < vocab_size)).all(0)])
 
 
 def read_vectors(path: str | Path, vocabulary: Vocabulary, limit: int = 200_000) -> np.ndarray:

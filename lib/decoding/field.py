@@ -46,8 +46,7 @@ def read_field(folder: Path) -> Field | None:
 
 def words_of_field(rows: Iterable[Iterable[str]]) -> list[str]:
     """Return the words that have weights: letters only, in lower case."""
-    text = "".join(chain.from_iterable(rows))
-    return [word for word in tokenize(lowered(text)) if word.isalpha()]
+    return [word for word in tokenize(lowered("".join(chain.from_iterable(rows)))) if word.isalpha()]
 
 
 def mean_weight(rows: Iterable[Iterable[str]], weights: Mapping[str, float]) -> float:

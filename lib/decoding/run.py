@@ -59,8 +59,7 @@ class Summary:
 
 def hours_of(metrics: list[dict]) -> float:
     """Return the hours of training, by the median time of a step: pauses do not count."""
-    logged = [m for m in metrics if "seconds" in m]
-    pairs = [(a, b) for a, b in pairwise(logged) if a["step"] != b["step"]]
+    pairs = [(a, b) for a, b in pairwise(m for m in metrics if "seconds" in m) if a["step"] != b["step"]]
     paces = [(b["seconds"] - a["seconds"]) / (b["step"] - a["step"]) for a, b in pairs]
     paces = [pace for pace in paces if pace > 0]  # where it was resumed the clock begins again
     return max(m["step"] for m in metrics) * float(np.median(paces)) / 3600 if paces else 0.0

@@ -48,8 +48,7 @@ class ShownText:
             sentence = terms("".join(tokens))
             missing = not_in_text(sentence, self._source, names)
             for start, end in pairwise(accumulate(map(len, tokens), initial=0)):
-                kinds = (kind for term, kind in missing if term.start < end and start < term.end)
-                lacks.append(next(kinds, ""))
+                lacks.append(next((kind for term, kind in missing if term.start < end and start < term.end), ""))
             found = self._source.carriers(sentence)
             carriers.append([(TITLE if n == self._title_number else n, share) for n, share in found])
         return lacks, carriers

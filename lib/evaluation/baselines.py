@@ -146,8 +146,7 @@ class _Overlap:
 
     def f1_with_each(self) -> np.ndarray:
         matched = np.minimum(self.have + self.counts, self.wanted).sum(1)
-        total = self.length + self.lengths + self.wanted.sum()
-        return 2 * matched / np.maximum(total, 1)
+        return 2 * matched / np.maximum(self.length + self.lengths + self.wanted.sum(), 1)
 
     def add(self, row: int) -> None:
         self.have += self.counts[row]

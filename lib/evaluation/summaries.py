@@ -10,7 +10,7 @@ from pydantic import AliasChoices, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from lib.data.corpora import check_unpublished
-from lib.data.documents import Document, split_summary
+from lib.data.documents import Document, report_marks, split_summary
 from lib.decoding.run import Run
 from lib.system.errors import InputError
 from lib.system.fields import describe
@@ -71,7 +71,9 @@ def read_summaries(path: str | Path) -> dict[str, dict[str, str]]:
 
 def read_summary_sentences(path: str | Path) -> dict[str, list[str]]:
     """Read the sentences of each summary of a file, by id; a summary that is one text is split."""
-    return {name: split_summary(line.summary) for name, line in _read_lines(path)}
+    summaries = {name: line.summary for name, line in _read_lines(path)}
+    report_marks(str(path), summaries.values())
+    return {name: split_summary(summary) for name, summary in summaries.items()}
 
 
 def _read_lines(path: str | Path) -> Iterator[tuple[str, SummaryLine]]:

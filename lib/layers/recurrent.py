@@ -113,8 +113,7 @@ def gru_scan(
     with torch.autocast(weight.device.type, enabled=False):
         projected, start = projected.to(weight.dtype), start.to(weight.dtype)
         alpha = None if alpha is None else alpha.to(weight.dtype)
-        ends = np.cumsum(sizes).tolist()
-        steps = [slice(end - size, end) for size, end in zip(sizes, ends)]
+        steps = [slice(end - size, end) for size, end in zip(sizes, np.cumsum(sizes).tolist())]
         if compiled(weight):
             steps = steps[::-1] if backwards else steps
             return _CompiledScan.apply(projected, alpha, start, weight, bias, steps)

@@ -184,5 +184,4 @@ def compression_loss(attention: Tensor) -> Tensor:
     """Compute L^(comp) [B] of write attention A [B, r, L]; 0 if every slot attends to a sentence of its own."""
     # ||A A^T - I||_F^2   (6)
     gram = attention @ attention.transpose(1, 2)
-    identity = torch.eye(gram.shape[-1], device=gram.device, dtype=gram.dtype)
-    return (gram - identity).square().sum((1, 2))
+    return (gram - torch.eye(gram.shape[-1], device=gram.device, dtype=gram.dtype)).square().sum((1, 2))

@@ -78,8 +78,7 @@ def train(
         check_output(output, resume)
         # a second training of this run waits
         lock = nullcontext() if process.rank else FileLock(output / ".lock")
-        precision = devices.float32_products(config.matmul_precision)
-        with lock, precision, devices.attention_of_many_lengths():
+        with lock, devices.float32_products(config.matmul_precision), devices.attention_of_many_lengths():
             process.wait()
             loop.start()
             loop.run()
