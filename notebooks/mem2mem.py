@@ -1320,7 +1320,6 @@ r"""
 # 4. What the paper claims, and what was found here
 
 Brackets are 95% intervals over documents and seeds. Rows of Tables 1 to 4 are models of 0.8 million parameters that read 400 words and write 100; rows of the shipped model have 4.4 million and 750 words. The paper's models have 14.7 million, read 2,000 words of PubMed and write 200. So compare differences, not scores.
-
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]

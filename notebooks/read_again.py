@@ -1363,7 +1363,6 @@ as 69,000 without it (0.084 and 0.356 s).
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 # 5. The paper's claims, and what was found
-
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]

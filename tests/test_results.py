@@ -217,13 +217,12 @@ def test_a_run_is_scored_with_another_decoding(asked, tmp_path):
 
 def test_summaries_are_cut_at_the_length_of_their_references():
     run, documents = lib.load(project_root() / "trained" / "read_again"), made_up_dispatches()[:2]
+    lengths = [count_words(document.summary) for document in documents]
     for as_long in (True, False):
         scores, summaries = score_run(run, documents, "test", "made-up", as_long_as_references=as_long)
-        lengths = [count_words(document.summary) for document in documents]
-        cut = [" ".join(" ".join(summary).split()[:length]) for summary, length in zip(summaries, lengths)]
-        assert any(" ".join(summary) != short for summary, short in zip(summaries, cut)), (
-            "otherwise nothing is tested"
-        )
+        words = [[word for word in " ".join(summary).split() if word.isalnum()] for summary in summaries]
+        assert any(len(own) > length for own, length in zip(words, lengths)), "otherwise nothing is tested"
+        cut = [" ".join(own[:length]) for own, length in zip(words, lengths)]  # ROUGE passes over marks
         expected = rouge([[text] for text in cut] if as_long else summaries, [d.summary for d in documents])
         assert np.allclose(scores["parts"]["summaries"]["rouge"], expected, atol=1e-3)
         assert ("cut at" in scores.get("written", "")) == as_long

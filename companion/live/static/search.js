@@ -45,7 +45,7 @@ class BeamSearch {
     const p = model.distributions(made.outputs, made.features, document);
     const found = open.flatMap((parent, k) => {
       const output = made.outputs[k], barred = output.barred = this.barred(parent.ids, output);
-      bar(p[k], barred);
+      forbid(p[k], barred);
       const stayed = barred ? this.decide(p[k], parent.stayed) : 1;
       return candidates(p[k], barred, most).map(word =>
         ({ word, logP: parent.logP + Math.log(p[k][word]), parent, state: made.states[k], output, stayed }));
@@ -90,7 +90,7 @@ function candidates(p, barred, most) {
 }
 
 /** Set P of the barred words to 0. */
-function bar(p, barred) {
+function forbid(p, barred) {
   for (const word of barred ?? []) if (word < p.length) p[word] = 0;
 }
 
