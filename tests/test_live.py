@@ -30,7 +30,7 @@ from lib.data.documents import Document
 from lib.data.vocabulary import SLIDE, SLIDE_SYMBOL, Vocabulary
 from lib.decoding.field import Field
 from lib.decoding.search import DecodeConfig
-from lib.evaluation.interventions import NOTHING, Change, changes_of, configured, decoder_sees, without_unit
+from lib.evaluation.interventions import NOTHING, Change, changes_of, configured, decoder_sees, with_units
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.models.read_again import ReadAgain, ReadAgainConfig
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
@@ -59,7 +59,14 @@ def without_slot(state, _):
 
 
 MOVED = partial(Change, "", only_known=True)  # a word of the text may be out of sight
-SECOND_ERASED = Change("", document=partial(without_unit, unit=1), only_known=True)
+
+
+def without_second(document):
+    """A page takes an erased sentence out of the text."""
+    return with_units(document, [unit for unit in range(len(document.sentence_lengths)) if unit != 1])
+
+
+SECOND_ERASED = Change("", document=without_second, only_known=True)
 
 
 @dataclass(frozen=True)

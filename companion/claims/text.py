@@ -23,7 +23,7 @@ def claims_texts() -> dict[str, str]:
 
 def claims_table(paper: str, up: str = "") -> str:
     """Write the table of a paper's claims. up: the way from the text to the project's folder, as "../"."""
-    head = ("claim", "verdict", "the paper", "here", "", "could have seen", "other settings, controls, notes")
+    head = ("claim", "verdict", "the paper", "here", "could have seen", "other settings, controls, notes")
     return markdown_table(head, (_row(claim, up) for claim in claims_of(paper)))
 
 
@@ -41,7 +41,7 @@ def readme_table() -> str:
 def _row(claim: Claim, up: str) -> tuple[str, ...]:
     text = f"{claim.claim} ([{claim.place}]({up}docs/papers/{claim.docs}))"
     if not claim.settings:
-        return text, verdict(claim), _published(claim), "", "", "", claim.note
+        return text, verdict(claim), _published(claim), "", "", claim.note
     smallest = effect_of(claim.settings[0]).smallest_seen
     picture = f"![{_description(claim)}]({up}{PICTURES}/{claim.paper}-{claim.id}.svg)"
     others = [f"{setting.label}: {_effect(claim, setting)}" for setting in claim.settings[1:]]
@@ -50,8 +50,7 @@ def _row(claim: Claim, up: str) -> tuple[str, ...]:
         text,
         verdict(claim),
         _published(claim),
-        f"{_effect(claim, claim.settings[0])} {claim.unit}, {claim.settings[0].label}",
-        picture,
+        f"{picture} {_effect(claim, claim.settings[0])} {claim.unit}, {claim.settings[0].label}",
         "" if smallest is None else _number(smallest, claim.unit),
         "; ".join(filter(None, [*others, claim.note])),
     )
