@@ -17,6 +17,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -124,7 +125,7 @@ def _sentences(run: Run, ids: Sequence[int], document: EncodedDocument) -> list[
 
 
 @torch.no_grad()
-def example(run: Run, document: EncodedDocument) -> dict[str, dict]:
+def example(run: Run, document: EncodedDocument) -> dict[str, Any]:
     """Compute P of the slide symbol and of the most probable word at each step of greedy summaries of one document.
 
     "product": of 1 - P since the last slide, before each step. "slides": the steps that wrote the symbol.
