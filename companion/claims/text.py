@@ -33,7 +33,8 @@ def readme_table() -> str:
     for paper, about in PAPERS.items():
         name = f"[{about.title}](docs/papers/{paper}.md)"
         for claim in (claim for claim in claims_of(paper) if claim.readme):
-            here = _effect(claim, claim.settings[0]) if claim.settings else ""
+            unit = "" if claim.unit == "R-1" else f" {claim.unit}"
+            here = _effect(claim, claim.settings[0]) + unit if claim.settings else ""
             rows.append((name, claim.claim, verdict(claim), _published(claim), here))
     return markdown_table(("paper", "claim", "verdict", "the paper", "here"), rows)
 
