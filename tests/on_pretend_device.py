@@ -2,7 +2,7 @@
 is found without one, and losses, gradients and texts are those of the CPU's kernels.
 
     python -m pytest tests/on_pretend_device.py -q -k mem2mem
-    python -m tests.on_pretend_device               # counts the synchronisations of all anew
+    TRITON_INTERPRET=1 python -m tests.on_pretend_device   # counts the synchronisations of all anew
 
 To import the device changes PyTorch, so that pytest does not collect this file by its name: `tests/test_devices.py`
 runs it in a process of its own.
@@ -101,7 +101,9 @@ def same_hypotheses(ours: Sequence[Hypothesis], expected: Sequence[Hypothesis]) 
 def counted(case: Case) -> list[int]:
     """The synchronisations that a case may have."""
     numbers = json.loads(COUNTED.read_text("utf-8"))
-    assert str(case) in numbers, f"{case} has no line in {COUNTED.name}: python -m tests.on_pretend_device"
+    assert str(case) in numbers, (
+        f"{case} has no line in {COUNTED.name}: TRITON_INTERPRET=1 python -m tests.on_pretend_device"
+    )
     return numbers[str(case)]
 
 
