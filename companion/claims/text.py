@@ -31,11 +31,10 @@ def readme_table() -> str:
     """Write the claims of README: verdict, the paper's effect and ours."""
     rows = []
     for paper, about in PAPERS.items():
-        name = f"[{about.title}](docs/papers/{paper}.md)"
         for claim in (claim for claim in claims_of(paper) if claim.readme):
-            unit = "" if claim.unit == "R-1" else f" {claim.unit}"
-            here = _effect(claim, claim.settings[0]) + unit if claim.settings else ""
-            rows.append((name, claim.claim, verdict(claim), _published(claim), here))
+            name = f"[{about.title}](docs/papers/{paper}.md)"
+            here = f"{_effect(claim, claim.settings[0])} {claim.unit.replace('R-1', '')}" if claim.settings else ""
+            rows.append((name, claim.claim, verdict(claim), _published(claim), here.strip()))
     return markdown_table(("paper", "claim", "verdict", "the paper", "here"), rows)
 
 
