@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lib.evaluation.bootstrap import interval
+from lib.evaluation.bootstrap import Difference, interval
 from lib.system.errors import InputError
 from lib.system.files import check_writable, read_numbers, write_json
 
@@ -73,3 +73,10 @@ def effect_row(name: str, what: str, values: Any, seeds: Sequence[int] = (0,), *
         "documents": values.shape[1], "seeds": [*seeds], "by seed": values.mean(1).round(5).tolist(),
         "values": values.mean(0).round(4).tolist(),
     }  # fmt: skip
+
+
+def difference_row(name: str, what: str, found: Difference, values: np.ndarray) -> dict[str, Any]:
+    """Make an entry of `effects` of a paired difference with one seed. values: of each document."""
+    numbers = {key: round(float(getattr(found, key)), 4) for key in ("mean", "low", "high")}
+    about = {"name": name, "what": what, **numbers, "documents": len(values), "seeds": [0]}
+    return {**about, "values": values.round(3).tolist()}

@@ -66,7 +66,7 @@ class Claim:
     docs: str  # a section in docs/papers
     published: float | None = None  # the paper's effect
     counts: float | None = None  # the smallest effect that counts where the paper has no number, declared beforehand
-    shows: str = ""  # what the paper has in place of a number
+    shows: str = ""  # what the paper has instead of a number
     settings: tuple[Setting, ...] = ()
     controls: tuple[Setting, ...] = ()
     readme: bool = False

@@ -35,7 +35,7 @@ MEASURES = {
     "word hidden": "p_i of the same place, where the encoder reads [UNK]",
     "another hidden word": "p of the next hidden word of the same text",
 }
-# what the decoder reads in place of the hidden word, and what else it could read there
+# what the decoder reads instead of the hidden word, and what else it could read there
 PAIRS = {
     "p and the word": (0, 1), "another p and the word": (4, 1), "[UNK] and the word": (5, 1),
     "p and a similar word": (0, 2), "another p and a similar word": (4, 2), "p and a random word": (0, 3),
@@ -101,11 +101,8 @@ def divergences(
 ) -> np.ndarray:
     """Jensen-Shannon divergences of next-word distributions for each of PAIRS, after each hidden word that the
     reference has: [pairs, words]; [pairs, 0] where fewer than two words can be hidden."""
-    places, table, found = (
-        _first_places(document, model.config.vocab_size, frequent),
-        model.target_embedding.weight,
-        [],
-    )
+    places = _first_places(document, model.config.vocab_size, frequent)
+    table, found = model.target_embedding.weight, []
     if len(places) < 2:
         return np.empty((len(PAIRS), 0))
     hidden, reference = _hidden(model, document, places), document.target[:-1].tolist()

@@ -95,7 +95,7 @@ def importance(model: ReadAgain, document: EncodedDocument) -> np.ndarray:
 def place_and_kind(alphas: Sequence[np.ndarray], documents: Sequence[EncodedDocument]) -> dict[str, np.ndarray]:
     """Compute for each document, as differences of mean importance, the place of a word and its kind apart.
 
-    NaN where a document has no such word, or its first word stands at no other place of any document.
+    NaN where a document has no such word, or its first word occurs at no other place of any document.
     """
     words = pd.DataFrame({
         "document": np.repeat(np.arange(len(documents)), [len(alpha) for alpha in alphas]),

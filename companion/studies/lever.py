@@ -136,11 +136,8 @@ def writes(
     decodings: Mapping[str, DecodeConfig], read: Callable[[list[int]], Any],
 ) -> dict[str, Any]:  # fmt: skip
     """What a model writes of the first document in each position of the lever, with each decoding, and the target."""
-    encode, batch, texts = (
-        model.encode,
-        batch_alone(model, documents[0]),
-        {"right": read(documents[0].target.tolist())},
-    )
+    encode, batch = model.encode, batch_alone(model, documents[0])
+    texts = {"right": read(documents[0].target.tolist())}
     following = batch_alone(model, documents[1])
     for name, change in positions(model, others).items():
         handed_over = lambda batch: change.state(encode(batch), lambda: (following, encode(following)))  # noqa: B023, E731

@@ -14,21 +14,16 @@ of two windows are left out.
 
 from argparse import Namespace
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
-import lib
-from companion.stored import open_store
-from companion.studies.windows import SentenceLists, by_tfidf
+from companion.stored import difference_row, open_store
+from companion.studies.windows import SentenceLists, by_tfidf, embeddings_of, open_papers, papers_parser
 from lib.data.batch import EncodedDocument
-from lib.data.corpora import load_corpus, unseen
-from lib.data.vocabulary import SLIDE
 from lib.decoding.run import Run
 from lib.evaluation.bootstrap import interval, paired_bootstrap
-from lib.models.windowed import Windowed, window_of
-from lib.system.command_line import command_parser, plain_errors
-from lib.system.errors import InputError
+from lib.models.windowed import window_of
+from lib.system.command_line import plain_errors
 
 DRAWS = 20
 LINKS = "embeddings", "tf-idf", "random"
@@ -43,22 +38,13 @@ PAIRS = [  # the second minus the first
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("companion.studies.marking", __doc__)
-    parser.add_argument("run", type=Path, help="the folder of a run with windows")
-    parser.add_argument("--dataset", required=True, help="a corpus; its test documents are read")
-    parser.add_argument("--documents", type=int, default=50, help="the first so many (50)")
-    parser.add_argument("--output", type=Path, help="a JSON file for the numbers")
-    args = parser.parse_args(arguments)
+    args = papers_parser("companion.studies.marking", __doc__).parse_args(arguments)
     with plain_errors():
         _measure(args)
 
 
 def _measure(args: Namespace) -> None:
-    run = lib.load(args.run, device="cpu")
-    if not (isinstance(run.model, Windowed) and run.model.config.window):
-        raise InputError(f"{args.run}: this run has no windows")
-    documents = unseen(load_corpus(args.dataset), "test", [run.config["corpus"]], args.documents)
-    about = {"run": str(args.run), "corpus": Path(args.dataset).name, "documents": len(documents)}
+    run, documents, about = open_papers(args)
     store = open_store(args.output, "how references are marked", about)
     counts = store.part("counts", lambda: count(run, documents))
     store.numbers.pop("shares", None)
@@ -72,9 +58,7 @@ def _measure(args: Namespace) -> None:
 def count(run: Run, documents: Sequence) -> dict[str, list[list[float]]]:
     """Count, for each kind of link and rule, by paper: right ones, sentences with a known source; words in the last
     window, in those between, all words."""
-    vectors = run.model.embedding.weight.detach().double().cpu().numpy().copy()
-    vectors[: SLIDE + 1] = 0
-    random, counts = np.random.default_rng(0), {}
+    vectors, random, counts = embeddings_of(run), np.random.default_rng(0), {}
     for document in run.encode(documents):
         sentences, windows = SentenceLists.of(document, run.options.lower), windows_of(document, run)
         if windows.max() < 2:
@@ -148,11 +132,9 @@ def effects(counts: dict) -> list[dict]:
         first, second = map(", ".join, pair)
         for measure in MEASURES:
             (a, wa), (b, wb) = (_parts(counts[name], measure) for name in (first, second))
-            difference = paired_bootstrap(a, b, weights=(wa, wb))
-            numbers = {key: round(float(getattr(difference, key)), 4) for key in ("mean", "low", "high")}
-            values = ((b - a) / np.maximum(wa, 1)).round(3).tolist()
-            about = {"name": f"{measure}: {second} - {first}", "what": "points", **numbers, "documents": len(a)}
-            found.append({**about, "seeds": [0], "values": values, "weights": wa.tolist()})
+            difference, values = paired_bootstrap(a, b, weights=(wa, wb)), (b - a) / np.maximum(wa, 1)
+            row = difference_row(f"{measure}: {second} - {first}", "points", difference, values)
+            found.append({**row, "weights": wa.tolist()})
     return found
 
 

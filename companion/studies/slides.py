@@ -3,8 +3,9 @@
     python -m companion.studies.slides trained/windowed --dataset pmc-sample --output figures/windowed_slides_pmc.json
 
 Every system is scored with plain beam search and with trigram blocking: the paper's search, where the slide symbol
-competes with single words; three rules of `DecodeConfig.slide`; the same greedily; chunks, each summarized alone; and
-the first window alone. Summaries are cut to 200 words. A system that --output already holds is not measured again.
+competes with single words; three rules of `DecodeConfig.slide`; the same greedily; chunks, each summarized
+separately; and only the first window. Summaries are cut to 200 words. A system that --output already holds is not
+measured again.
 
 by window: words written in the first window, in those between, and in the last, of each document. example: P of the
 slide symbol and of the most probable word at each step of the first document, in the paper's search and by the
@@ -16,17 +17,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-import lib
-from companion.stored import open_store
-from companion.studies.windows import CHUNKS, CUT, chunks_of
+from companion.stored import difference_row, open_store
+from companion.studies.windows import CHUNKS, CUT, chunks_of, open_papers, papers_parser, window_counts
 from lib.data.batch import EncodedDocument, make_batch
-from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
 from lib.data.vocabulary import BOS, EOS, SLIDE
 from lib.decoding.run import Run
@@ -34,9 +32,8 @@ from lib.decoding.search import DECODINGS, greedy_search, search_split
 from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.evaluation.measures import METRICS
 from lib.evaluation.scores import score_systems
-from lib.models.windowed import Windowed, count_windows
-from lib.system.command_line import command_parser, plain_errors
-from lib.system.errors import InputError, one_of
+from lib.system.command_line import plain_errors
+from lib.system.errors import one_of
 
 PAPERS, MEDIAN = "the paper's search", "by the median"
 SEARCHES = {PAPERS: "as a word", MEDIAN: "median", "by half": "half", "by a coin": "coin"}
@@ -48,25 +45,17 @@ SYSTEMS = [*SEARCHES, *TEXTS, *(f"{search}, greedy" for search in SEARCHES)]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("companion.studies.slides", __doc__)
-    parser.add_argument("run", type=Path, help="the folder of a run with windows")
-    parser.add_argument("--dataset", required=True, help="a corpus; its test documents are read")
-    parser.add_argument("--documents", type=int, default=50, help="the first so many (50)")
+    parser = papers_parser("companion.studies.slides", __doc__)
     parser.add_argument("--systems", nargs="+", default=SYSTEMS, help="only these")
-    parser.add_argument("--output", type=Path, help="a JSON file for the numbers")
     args = parser.parse_args(arguments)
     with plain_errors():
         _measure(args)
 
 
 def _measure(args: Namespace) -> None:
-    run = lib.load(args.run, device="cpu")
-    if not (isinstance(run.model, Windowed) and run.model.config.window):
-        raise InputError(f"{args.run}: this run has no windows")
-    documents = unseen(load_corpus(args.dataset), "test", [run.config["corpus"]], args.documents)
+    run, documents, about = open_papers(args)
     encoded = run.encode(documents)
-    about = {"run": str(args.run), "corpus": Path(args.dataset).name, "documents": len(documents), "cut to": CUT}
-    store = open_store(args.output, "when a window slides", about)
+    store = open_store(args.output, "when a window slides", {**about, "cut to": CUT})
     for decoding, block in DECODINGS.items():
         of_decoding = replace(run, decode=replace(run.decode, block_ngrams=block))
         for name in args.systems:
@@ -79,7 +68,7 @@ def _measure(args: Namespace) -> None:
 
 def _system(run: Run, name: str, encoded: Sequence[EncodedDocument], documents: Sequence[Document]) -> dict:
     """Score a system's summaries, and count their words by window."""
-    counts = [int(count_windows(len(d.source), run.model.config.window, run.model.config.stride)) for d in encoded]
+    counts = window_counts(run, encoded)
     if name in TEXTS:
         summaries, words = _by_parts(run, [TEXTS[name](*pair) for pair in zip(encoded, counts)]), []
     else:
@@ -108,7 +97,7 @@ def words_by_window(ids: Sequence[int], count: int) -> list[int]:
 
 
 def _by_parts(run: Run, texts: Sequence[Sequence[EncodedDocument]]) -> list[list[str]]:
-    """Summarize the parts of each text alone, in an equal share of the words, and put these together."""
+    """Summarize the parts of each text separately, in an equal share of the words, and put these together."""
     summaries: list[list[str]] = [[] for _ in texts]
     for count in {len(parts) for parts in texts}:
         places = [place for place, parts in enumerate(texts) if len(parts) == count]
@@ -159,19 +148,15 @@ def effects(systems: Mapping[str, dict]) -> list[dict]:
                 if second != first and all(label in systems for label in labels):
                     a, b = (systems[label] for label in labels)
                     name = f"{second} - {first}, {decoding}"
-                    found.append(_effect(name, "R-1", a["values"], b["values"]))
+                    found.append(_paired(name, "R-1", a["values"], b["values"]))
                     if a["by window"] and b["by window"]:
                         shares = [[100 * w[1] / max(1, sum(w)) for w in row["by window"]] for row in (a, b)]
-                        found.append(_effect(f"{name}: words from the windows between", "% of words", *shares))
+                        found.append(_paired(f"{name}: words from the windows between", "% of words", *shares))
     return found
 
 
-def _effect(name: str, what: str, first: Sequence[float], second: Sequence[float]) -> dict:
-    """Describe a paired difference, as the records of claims read it."""
-    found, values = paired_bootstrap(first, second), np.subtract(second, first)
-    numbers = {key: round(float(getattr(found, key)), 4) for key in ("mean", "low", "high")}
-    about = {"name": name, "what": what, **numbers, "documents": len(values), "seeds": [0]}
-    return {**about, "values": values.round(3).tolist()}
+def _paired(name: str, what: str, first: Sequence[float], second: Sequence[float]) -> dict:
+    return difference_row(name, what, paired_bootstrap(first, second), np.subtract(second, first))
 
 
 if __name__ == "__main__":

@@ -12,10 +12,11 @@ conclusion, and these change their order. links: of reference sentences that sha
 sentence of the text, the rank that each similarity gives to that sentence, with the run's embeddings as word vectors.
 """
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -43,30 +44,45 @@ TOGETHER = 10  # documents in a batch
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("companion.studies.windows", __doc__)
-    parser.add_argument("run", type=Path, help="the folder of a run with windows")
-    parser.add_argument("--dataset", required=True, help="a corpus; its test documents are read")
-    parser.add_argument("--documents", type=int, default=50, help="the first so many (50)")
+    parser = papers_parser("companion.studies.windows", __doc__)
     parser.add_argument("--vectors-of", default="sumpubmed", help="a corpus to learn word vectors on")
-    parser.add_argument("--output", type=Path, help="a JSON file for the numbers")
     args = parser.parse_args(arguments)
     with plain_errors():
         _measure(args)
 
 
-def _measure(args: Namespace) -> None:
+def papers_parser(module: str, docstring: str | None) -> ArgumentParser:
+    """Make the parser of a command that measures how a windowed run reads papers."""
+    parser = command_parser(module, docstring)
+    parser.add_argument("run", type=Path, help="the folder of a run with windows")
+    parser.add_argument("--dataset", required=True, help="a corpus; its test documents are read")
+    parser.add_argument("--documents", type=int, default=50, help="the first so many (50)")
+    parser.add_argument("--output", type=Path, help="a JSON file for the numbers")
+    return parser
+
+
+def open_papers(args: Namespace) -> tuple[Run, list[Document], dict[str, Any]]:
+    """Open the run and the documents that a command asks for; return also what its results are about.
+
+    Raises InputError for a run without windows.
+    """
     run = lib.load(args.run, device="cpu")
     if not (isinstance(run.model, Windowed) and run.model.config.window):
         raise InputError(f"{args.run}: this run has no windows")
     documents = unseen(load_corpus(args.dataset), "test", [run.config["corpus"]], args.documents)
-    about = {"run": str(args.run), "corpus": Path(args.dataset).name, "documents": len(documents)}
+    return run, documents, {"run": str(args.run), "corpus": Path(args.dataset).name, "documents": len(documents)}
+
+
+def _measure(args: Namespace) -> None:
+    run, documents, about = open_papers(args)
     store = open_store(args.output, "how papers are read", about)
     for name, measure in PARTS.items():
         numbers = store.part(name, lambda measure=measure: measure(run, documents, args))
         print(f"{name}:", *(f"  {key}: {value}" for key, value in numbers.items()), sep="\n")
 
 
-def _window_counts(run: Run, documents: Sequence[EncodedDocument]) -> list[int]:
+def window_counts(run: Run, documents: Sequence[EncodedDocument]) -> list[int]:
+    """Count the windows of each document."""
     config = run.model.config
     return [int(count_windows(len(document.source), config.window, config.stride)) for document in documents]
 
@@ -81,7 +97,7 @@ def slides(run: Run, documents: Sequence[Document], _: Namespace) -> dict:
     in_training = int(count_windows(read, config.window, config.stride)) if read else 1
     whole = replace(run.encoder, options=replace(run.options, source_tokens=None, section_words=None))
     texts = sorted(whole.encode(documents), key=lambda text: len(text.source))
-    counts, jumps = _window_counts(run, texts), []
+    counts, jumps = window_counts(run, texts), []
     for first in range(0, len(texts), TOGETHER):
         part = slice(first, first + TOGETHER)
         # as many words as a summary in training had for each window
@@ -110,7 +126,7 @@ def references(run: Run, documents: Sequence[Document], args: Namespace) -> dict
     vectors = learn_vectors(learned, len(run.vocabulary))
     about = f"learned on {len(learned):,} documents of {Path(corpus.name).name}"
     texts, between = run.encode(documents), []
-    for document, count in zip(texts, _window_counts(run, texts)):
+    for document, count in zip(texts, window_counts(run, texts)):
         target = run.options.mark(document, vectors).target
         windows = np.cumsum(target == SLIDE)[(target != SLIDE) & (target != EOS)]  # of each word
         if count > 2:
@@ -127,7 +143,7 @@ def references(run: Run, documents: Sequence[Document], args: Namespace) -> dict
 def chunks(run: Run, documents: Sequence[Document], _: Namespace) -> dict:
     """Score what is written through windows, and the summaries of chunks, put together."""
     encoded = run.encode(documents)
-    counts, systems = _window_counts(run, encoded), {"windows": _summaries(run, encoded)}
+    counts, systems = window_counts(run, encoded), {"windows": _summaries(run, encoded)}
     for name, cut in CHUNKS.items():
         texts = [cut(document, count) for document, count in zip(encoded, counts)]
         summaries = [_summaries(run, parts, len(parts)) for parts in texts]
@@ -315,11 +331,17 @@ def rank_of(row: np.ndarray, place: int) -> int:
     return int((np.argsort(-row, kind="stable") == place).nonzero()[0][0]) + 1
 
 
+def embeddings_of(run: Run) -> np.ndarray:
+    """Copy the run's embeddings as word vectors [V, width]; those of symbols are 0."""
+    vectors = run.model.embedding.weight.detach().double().cpu().numpy().copy()
+    vectors[: SLIDE + 1] = 0
+    return vectors
+
+
 def links(run: Run, documents: Sequence[Document], _: Namespace) -> dict[str, dict]:
     """Rank, by each similarity, the sentence that a reference sentence was copied from, with the run's embeddings as
     word vectors; and the similarities of the first paper."""
-    vectors = run.model.embedding.weight.detach().double().cpu().numpy().copy()
-    vectors[: SLIDE + 1] = 0
+    vectors = embeddings_of(run)
     texts = [SentenceLists.of(document, run.options.lower) for document in run.encode(documents)]
     rows = {
         name if name in OF_WORDS else f"{name}, embeddings of the run": ranks(measure, texts, vectors)
