@@ -1,19 +1,16 @@
 """The plan for GPUs, and the checks that `make gpu` makes on one (`tests.gpu`), tried where there is none."""
 
 import json
-import shutil
 from itertools import count
 
 import pytest
 import torch
-from safetensors.torch import save_file
 
 from companion.results.kept import kept_table
 from companion.results.text import markdown
 from lib.system.files import project_root
-from lib.training.folder import load_tensors, read_meta
 from tests.conftest import in_a_process
-from tests.gpu import card, checks, plan, tables
+from tests.gpu import checks, plan, tables
 from tests.gpu.__main__ import README
 from tests.gpu.cases import CASES, CORPORA, PAPER_CASES
 from tests.gpu.checks import MEASURED
@@ -97,41 +94,6 @@ def test_a_finished_piece_is_not_done_again(tmp_path):
     assert made is not None and made["device given"] == "cpu" and made["ok"]
     path_of(tmp_path, "step/x").write_text(json.dumps({**made, "code": "another"}), encoding="utf-8")
     assert finished(tmp_path, "step/x") is None, "other code has made it"
-
-
-# ----------------------------------------------------------------------------------------------- a prepared card
-
-
-@pytest.mark.long
-def test_a_training_goes_on_on_another_card(tmp_path, monkeypatch, capsys):
-    """Of a tiny corpus: prepared, trained for some updates, and on from the files that came back."""
-    here, there, out = (tmp_path / name for name in ("here", "there", "out"))
-    monkeypatch.setattr(card, "TRAINED", {"mem2mem": "--save-every 2 --steps 2"})
-    monkeypatch.setattr(card, "PART", 100_000)
-    card.prepare(here, "pmc-sample", documents=20, preset="demo")
-    shutil.copytree(here, there)
-    assert card.card(here, out, 5, ["mem2mem"], "demo", "cpu") == [] and "all was reached" in capsys.readouterr().out
-    assert len(list(out.glob("mem2mem.tar.*"))) > 1 and '"split": "val"' in (out / "mem2mem.jsonl").read_text("utf-8")
-
-    shutil.copytree(out, there / "back")
-    monkeypatch.setattr(card, "TRAINED", {"mem2mem": "--save-every 2 --steps 3"})
-    assert card.card(there, out, 5, ["mem2mem"], "demo", "cpu") == []
-    assert read_meta(there / "runs" / "mem2mem" / "last.safetensors")["step"] == 3
-    assert card.card(there, out, 0, ["mem2mem"], "demo", "cpu") == ["the end of mem2mem's training"]
-
-
-def test_what_comes_back_of_a_run_is_its_weights_as_float16(tmp_path):
-    run, out, again = (tmp_path / name for name in ("run", "out", "again"))
-    run.mkdir(), out.mkdir()
-    weights = {"model.w": torch.tensor([[1 / 3, 1.0]])}
-    state = {**weights, "optimizer.0.exp_avg": torch.ones(1, 2), "random": torch.get_rng_state()}
-    save_file(state, run / "last.safetensors", {"meta": json.dumps({"step": 7, "best": 1.0, "loss": None})})
-    (run / "metrics.jsonl").write_text('{"step": 7, "split": "train", "loss": 2.0}\n', encoding="utf-8")
-    card.pack(run, out)
-    card.join(sorted(out.glob("*.tar.*")), again)
-    joined = load_tensors(again / "last.safetensors")
-    assert joined.keys() == {"model.w", "random"} and read_meta(again / "last.safetensors")["step"] == 7
-    assert torch.equal(joined["model.w"], weights["model.w"].half().float())
 
 
 # --------------------------------------------------------------------------------------------------------- checks

@@ -21,11 +21,12 @@ import triton.language as tl
 from torch import Tensor
 
 # Sizes of blocks, chosen by compiling for sm_80 and sm_90: at a width of 256 no kernel needs local memory.
-TILE = 8192  # numbers of a tanh that a program computes at once
-WORDS = 1024  # source words of which a program computes a softmax at once
-COVERAGE_WARPS = 16
+TILE = 16384  # numbers of a tanh that a program computes at once
+WORDS = 2048  # source words of which a program computes a softmax at once
+COVERAGE_WARPS = 32
 BLOCK = 64  # rows and columns of a block of weights
 MEMORY_WARPS = 8
+PRODUCTS = tl.constexpr("tf32x3")  # three products of 11 bits each: as exact as float32, on tensor cores
 
 
 def launch(kernel: Any, programs: tuple[int, ...], *arguments: Any, **sizes: int) -> None:
@@ -66,8 +67,6 @@ def coverage_weights(
     for t in range(T):
         at = (row * T + t) * N
         query = _load(q + (row * T + t) * A + a, width)
-        top = -float("inf")
-        total = 0.0
         for start in range(0, length, BN):
             n = start + tl.arange(0, BN)
             inside = n < length
@@ -76,18 +75,22 @@ def coverage_weights(
             c = _load(cov + row * N + n, inside)
             # score = v^T tanh(W_e h + W_d h_t + w_cov cov_t)   (17)
             h = _tanh(keys + query[None, :] + c[:, None] * w_all[None, :])
-            score = tl.where(inside, tl.sum(h * v_all[None, :], 1), -float("inf"))
-            tl.store(alpha + at + n, score, mask=inside)
+            tl.store(alpha + at + n, tl.sum(h * v_all[None, :], 1), mask=inside)
             tl.store(slope + at + n, tl.sum((1 - h * h) * (v_all * w_all)[None, :], 1), mask=inside)
-            # the softmax's largest score and sum so far
+        tl.debug_barrier()
+        # the softmax's largest score and sum, over fewer and longer blocks: each costs a reduction over all threads
+        top = -float("inf")
+        total = 0.0
+        for start in range(0, length, BM):
+            n = start + tl.arange(0, BM)
+            score = tl.load(alpha + at + n, mask=n < length, other=-float("inf"))
             new = tl.maximum(top, tl.max(score, 0))
             total = total * tl.exp(top - new) + tl.sum(tl.exp(score - new), 0)
             top = new
-        tl.debug_barrier()
         for start in range(0, length, BM):
             n = start + tl.arange(0, BM)
             inside = n < length
-            p = tl.exp(tl.load(alpha + at + n, mask=inside, other=-float("inf")) - top) / total
+            p = tl.exp(_load(alpha + at + n, inside) - top) / total
             tl.store(alpha + at + n, p, mask=inside)
             # cov_{t+1} = cov_t + alpha_t   (16)
             c = _load(cov + row * N + n, inside)
@@ -290,7 +293,7 @@ def memory_forward(
                 m = _load(memories + (now * r + slot) * d + k[None, :], (slot < r) & (k < d)[None, :])
                 inside = (k < d)[:, None] & (n < W)[None, :]
                 block = _load(weight + n[None, :] * d + k[:, None], inside)
-                product = tl.dot(m, block, product, input_precision="ieee")
+                product = tl.dot(m, block, product, input_precision=PRODUCTS)
             tl.store(made + (now * r + slot) * W + n[None, :], product, mask=(slot < r) & (n < W)[None, :])
         tl.debug_barrier()
         # psi = softmax_k(v^T tanh(W_q h_t + W_k M_D(k))), m_t = sum_k psi^k M_D(k)   (7)
@@ -389,7 +392,7 @@ def memory_backward(
                 k = k0 + tl.arange(0, B)
                 d_made = _load(made + (now * r + slot) * W + k[None, :], (slot < r) & (k < W)[None, :])
                 block = _load(weight + k[:, None] * d + n[None, :], (k < W)[:, None] & (n < d)[None, :])
-                dm = tl.dot(d_made, block, dm, input_precision="ieee")
+                dm = tl.dot(d_made, block, dm, input_precision=PRODUCTS)
             tl.store(d_place, dm, mask=inside)
         tl.debug_barrier()
 

@@ -26,20 +26,19 @@ def run_packed(layer: nn.Module, values: Tensor, lengths: Tensor, backwards: boo
 
 
 class LSTM(nn.LSTM):
-    """`torch.nn.LSTM` of one layer, with `batch_first`.
-
-    Under autocast on a CPU it stays in full precision: PyTorch would compute padded inputs in bfloat16, but not
-    packed ones.
+    """`torch.nn.LSTM` of one layer, with `batch_first`, in full precision under autocast, too: PyTorch would compute it
+    in float16 on a GPU, also where bfloat16 is asked for, and on a CPU padded inputs in bfloat16, but not packed ones.
     """
+
+    weight_hh_l0: Tensor
 
     def __init__(self, inputs: int, hidden: int, bidirectional: bool = False):
         super().__init__(inputs, hidden, batch_first=True, bidirectional=bidirectional)
 
     def forward(self, inputs, hx: tuple[Tensor, Tensor] | None = None):
-        if not torch.is_autocast_enabled("cpu"):
-            return super().forward(inputs, hx)
-        with torch.autocast("cpu", enabled=False):
-            return super().forward(inputs.float(), hx and (hx[0].float(), hx[1].float()))
+        with torch.autocast(self.weight_hh_l0.device.type, enabled=False):
+            kind = self.weight_hh_l0.dtype
+            return super().forward(inputs.to(kind), hx and (hx[0].to(kind), hx[1].to(kind)))
 
 
 class GRU(nn.GRU):
@@ -57,7 +56,9 @@ class GRU(nn.GRU):
         """
         packed = isinstance(inputs, PackedSequence)
         if not compiled(self.weight_hh_l0) or (not packed and inputs.dim() == 2):  # the latter is in no batch
-            return super().forward(inputs, hx)
+            with torch.autocast(self.weight_hh_l0.device.type, enabled=False):  # as `LSTM`
+                kind = self.weight_hh_l0.dtype
+                return super().forward(inputs.to(kind), hx if hx is None else hx.to(kind))
         if not packed:
             steps = torch.full((inputs.shape[1],), len(inputs))
             outputs, last = self.forward(PackedSequence(inputs.transpose(0, 1).flatten(0, 1), steps), hx)

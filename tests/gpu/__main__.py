@@ -4,8 +4,6 @@
     python -m tests.gpu run                    # on a GPU: are the models the CPU's, how fast, how much memory
     python -m tests.gpu run --device pretend   # the same pieces, tried without a GPU
     python -m tests.gpu run 'step/*' --list    # what there is
-    python -m tests.gpu prepare --corpus FOLDER        # without a GPU: write what the next command needs
-    python -m tests.gpu card --minutes 9 --out FOLDER  # on a GPU for some minutes, without a network
     python -m tests.gpu keep FOLDER/results.json       # put what it has shown into the texts
 
 All work in pieces, in the folder `runs/gpu`: a run that was stopped goes on where it was. `plan --keep` writes
@@ -24,7 +22,7 @@ from companion.results import places
 from companion.results.tables import slug
 from companion.results.text import markdown
 from lib.system.files import project_root, read_numbers, write_json, write_whole
-from tests.gpu import card, checks, plan, tables
+from tests.gpu import checks, plan, tables
 from tests.gpu.checks import MEASURED
 from tests.gpu.pieces import chosen, do, do_here, finished
 from tests.gpu.places import called
@@ -34,7 +32,6 @@ FOLDER = project_root() / "runs" / "gpu"
 README = Path(__file__).with_name("README.md")
 Device = Literal["cuda", "cpu", "pretend"]
 Pieces = tuple[str, ...]  # names, or patterns such as 'step/*'
-Stage = Literal["checks", "seconds", "mem2mem", "hierarchical_transformer"]
 
 
 def do_pieces(pieces: Pieces = (), /, *, device: Device = "cpu", folder: Path = FOLDER) -> None:
@@ -109,34 +106,7 @@ def run_checks(pieces: Pieces = (), /, *, device: Device = "cuda", folder: Path 
         sys.exit(1 if left or results["failed"] else 0)
 
 
-def prepare_card(*, corpus: str, documents: int = 15_000, folder: Path = card.FOLDER, preset: str = "paper") -> None:
-    """Write what the next command needs.
-
-    Args:
-        corpus: to train on, by name or folder.
-        documents: to train on, at most.
-        folder: what travels.
-        preset: of the models that are trained.
-    """
-    card.prepare(folder, corpus, documents, preset)
-
-
-def use_card(
-    *, out: Path, minutes: float = 9, stages: tuple[Stage, ...] = tuple(card.STAGES), device: Device = "cuda",
-    folder: Path = card.FOLDER, preset: str = "paper",
-) -> None:  # fmt: skip
-    """Do what fits into some minutes.
-
-    Args:
-        out: where the files are written that are to come back.
-        folder: what has travelled.
-        preset: of the models that are trained.
-    """
-    sys.exit(bool(card.card(folder, out, minutes, list(stages), preset, device)))
-
-
 COMMANDS = {"plan": make_plan, "run": run_checks, "piece": do_pieces, "keep": keep_results}
-COMMANDS |= {"prepare": prepare_card, "card": use_card}
 main = partial(run_command, "tests.gpu", __doc__, COMMANDS)
 
 if __name__ == "__main__":
