@@ -1,5 +1,4 @@
-"""Kernels for a CPU, compiled by numba: additive attention (with coverage or without) and Mem2Mem's
-memory.
+"""Kernels for a CPU, compiled by numba: attention with coverage and Mem2Mem's memory.
 
 What PyTorch does in a dozen operations, each over all numbers, is one pass here. Attention works on one document at
 a time, and the documents are divided among threads, so that no number depends on how many threads there are. Lengths
@@ -193,41 +192,6 @@ def coverage_backward(queries, keys, w, v, coverage, alpha, d_alpha, d_queries, 
     for k in range(hypotheses):
         for t in range(steps):
             d_queries[k, t] *= v
-
-
-@_kernel
-def additive_forward(queries, keys, v, scores):
-    """Compute scores [T, n] = v^T tanh(keys [n, A] + query) for queries [T, A]."""
-    for t in range(len(queries)):
-        query = queries[t]
-        for i in range(len(keys)):
-            key = keys[i]
-            score = v[0] - v[0]
-            for a in range(len(v)):
-                score += v[a] * _tanh(key[a] + query[a])
-            scores[t, i] = score
-
-
-@_kernel
-def additive_backward(queries, keys, v, d_scores, d_queries, d_keys, d_v):
-    """Add the gradients of `additive_forward` to d_queries [T, A], d_keys [n, A] and d_v [A]."""
-    h = np.empty_like(v)
-    for t in range(len(queries)):
-        query = queries[t]
-        d_query = d_queries[t]
-        for i in range(len(keys)):
-            key = keys[i]
-            d_key = d_keys[i]
-            d = d_scores[t, i]
-            for a in range(len(v)):
-                h[a] = _tanh(key[a] + query[a])
-            for a in range(len(v)):
-                d_v[a] += h[a] * d
-            for a in range(len(v)):
-                h[a] = v[a] * (d - h[a] * h[a] * d)
-                d_query[a] += h[a]
-            for a in range(len(v)):
-                d_key[a] += h[a]
 
 
 # -------------------------------------------------------------------------------------------------------- memory
