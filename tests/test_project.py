@@ -27,7 +27,7 @@ ROOT = project_root()
 PAGES = sorted((ROOT / "notebooks").glob("*.py"))
 # Lines of code without blank lines, comments and docstrings. A change lowers these limits and never raises them; the
 # goals are 9,000, 4,200 and 12,500.
-BUDGETS = {"lib": 9_532, "companion": 5_287, "tests": 12_755}
+BUDGETS = {"lib": 9_476, "companion": 5_287, "tests": 12_580}
 
 
 def text_of(name):

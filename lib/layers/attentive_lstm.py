@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from lib.layers.attention import TANH_NUMBERS, Attention
-from lib.layers.cpu_kernels import additive_backward, additive_forward, arrays, compiled, for_each_document
 
 aten = torch.ops.aten
 
@@ -61,17 +60,16 @@ class _Scan(torch.autograd.Function):
         sums = from_words.clone(memory_format=torch.contiguous_format)
         gates = torch.empty_like(sums)
         queries = keys.new_empty(*by_document, len(v))
-        scores = keys.new_full((*by_document, keys.shape[1]), -torch.inf)
+        # padding stays -inf, and what the tanh gives is added to the zeros of words
+        scores = keys.new_full((*by_document, keys.shape[1]), -torch.inf).masked_fill_(mask[:, None], 0)
         beta = torch.empty_like(scores)
         contexts = keys.new_empty(*by_document, values.shape[2])
-        lengths = mask.sum(1).tolist() if compiled(keys) else None
-        if lengths is None:  # the kernel overwrites the scores of words
-            scores.masked_fill_(mask[:, None], 0)
         for t in range(steps):
             previous, score, context, total = states[t], scores[t], contexts[t], sums[t]
             # beta_t = softmax_n(v^T tanh(W_q h_{t-1} + k_n))   (13)
             torch.mm(previous, query.T, out=queries[t].view(rows, -1))
-            _put_scores(score, queries[t], keys, v, lengths)
+            tanh = torch.tanh(queries[t][:, :, None] + keys[:, None])  # [B, K, N, A]
+            score.view(-1).addmv_(tanh.flatten(0, 2), v)
             weights = torch.softmax(score, -1, out=beta[t])
             # c_t = sum_n beta_tn s_n   (14)
             torch.bmm(weights, values, out=context)
@@ -83,7 +81,6 @@ class _Scan(torch.autograd.Function):
             # cell_t = f cell_{t-1} + i g and h_t = o tanh(cell_t)
             cell = torch.mul(f, cells[t], out=cells[t + 1]).addcmul_(i, g)
             torch.mul(o, torch.tanh(cell, out=squashed[t]), out=states[t + 1])
-        ctx.lengths = lengths
         given = keys, values, query, v, from_context, from_hidden
         ctx.save_for_backward(*given, queries, beta, contexts, gates, cells, squashed, states)
         return states[1:], cells[-1], beta
@@ -110,8 +107,7 @@ class _Scan(torch.autograd.Function):
         d_contexts = torch.empty_like(contexts)
         d_beta = d_beta.clone(memory_format=torch.contiguous_format)
         d_scores = torch.empty_like(beta)
-        kind = _ScoreGradients if ctx.lengths is None else _CompiledScoreGradients
-        scores = kind(queries, keys, v, d_scores, ctx.lengths)
+        scores = _ScoreGradients(queries, keys, v, d_scores)
         for t in reversed(range(steps)):
             # cell_t reaches the loss through later words and through h_t = o tanh(cell_t).
             d_cell = d_steps[t + 1, :, 0].addcmul_(d_hidden[t + 1], by_cell[t])
@@ -140,28 +136,15 @@ def _of_documents(values: Tensor) -> Tensor:
     return values.transpose(0, 1).flatten(1, 2)
 
 
-def _put_scores(scores: Tensor, queries: Tensor, keys: Tensor, v: Tensor, lengths: list[int] | None) -> None:
-    """Put v^T tanh(q + k_n) into scores [B, K, N]. Padding stays -inf; PyTorch's operations add to zeros.
-
-    queries: [B, K, A]; keys: [B, N, A]; lengths: [B] for the kernel, None for PyTorch's operations.
-    """
-    if lengths is None:
-        tanh = torch.tanh(queries[:, :, None] + keys[:, None])  # [B, K, N, A]
-        scores.view(-1).addmv_(tanh.flatten(0, 2), v)
-    else:
-        s, q, k, v_ = arrays(scores, queries, keys, v)
-        for_each_document(lambda b, n: additive_forward(q[b], k[b, :n], v_, s[b]), lengths)
-
-
 class _ScoreGradients:
-    """Gradients of the scores, word by word from the last to the first, by PyTorch's operations.
+    """Gradients of the scores, word by word from the last to the first.
 
     The queries of all words are known by now. Therefore the tanh [t, B, K, N, A] of many words is computed at once,
     as many as `TANH_NUMBERS` allows, and one launch is left for each word.
     """
 
-    def __init__(self, queries: Tensor, keys: Tensor, v: Tensor, d_scores: Tensor, lengths: list[int] | None):
-        self.queries, self.keys, self.v, self.d_scores, self.lengths = queries, keys, v, d_scores, lengths
+    def __init__(self, queries: Tensor, keys: Tensor, v: Tensor, d_scores: Tensor):
+        self.queries, self.keys, self.v, self.d_scores = queries, keys, v, d_scores
         self.d_queries = queries.new_zeros(queries.shape)
         self.d_keys = keys.new_zeros(keys.shape)
         self.d_v = v.new_zeros(len(keys), len(v))  # a row for each document: the sum has one order
@@ -182,14 +165,3 @@ class _ScoreGradients:
             self.d_v[0].addmv_(self.tanh.flatten(0, 3).T, d_scores.flatten())
             self.d_keys += self.slope.mul_(d_scores.unsqueeze(4)).sum((0, 2))
             del self.tanh, self.slope  # before the next block needs memory
-
-
-class _CompiledScoreGradients(_ScoreGradients):
-    """The same by a kernel, one document per thread."""
-
-    def add_word(self, t: int) -> None:
-        tensors = self.queries[t], self.keys, self.v, self.d_scores[t], self.d_queries[t], self.d_keys, self.d_v
-        q, k, v, d, dq, dk, dv = arrays(*tensors)
-        for_each_document(
-            lambda b, n: additive_backward(q[b], k[b, :n], v, d[b], dq[b], dk[b, :n], dv[b]), self.lengths or ()
-        )

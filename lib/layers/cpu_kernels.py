@@ -1,5 +1,4 @@
-"""Kernels for a CPU, compiled by numba: additive attention (with coverage or without), the gates of GRUs, and
-Mem2Mem's memory.
+"""Kernels for a CPU, compiled by numba: attention with coverage and Mem2Mem's memory.
 
 What PyTorch does in a dozen operations, each over all numbers, is one pass here. Attention works on one document at
 a time, and the documents are divided among threads, so that no number depends on how many threads there are. Lengths
@@ -193,98 +192,6 @@ def coverage_backward(queries, keys, w, v, coverage, alpha, d_alpha, d_queries, 
     for k in range(hypotheses):
         for t in range(steps):
             d_queries[k, t] *= v
-
-
-@_kernel
-def additive_forward(queries, keys, v, scores):
-    """Compute scores [T, n] = v^T tanh(keys [n, A] + query) for queries [T, A]."""
-    for t in range(len(queries)):
-        query = queries[t]
-        for i in range(len(keys)):
-            key = keys[i]
-            score = v[0] - v[0]
-            for a in range(len(v)):
-                score += v[a] * _tanh(key[a] + query[a])
-            scores[t, i] = score
-
-
-@_kernel
-def additive_backward(queries, keys, v, d_scores, d_queries, d_keys, d_v):
-    """Add the gradients of `additive_forward` to d_queries [T, A], d_keys [n, A] and d_v [A]."""
-    h = np.empty_like(v)
-    for t in range(len(queries)):
-        query = queries[t]
-        d_query = d_queries[t]
-        for i in range(len(keys)):
-            key = keys[i]
-            d_key = d_keys[i]
-            d = d_scores[t, i]
-            for a in range(len(v)):
-                h[a] = _tanh(key[a] + query[a])
-            for a in range(len(v)):
-                d_v[a] += h[a] * d
-            for a in range(len(v)):
-                h[a] = v[a] * (d - h[a] * h[a] * d)
-                d_query[a] += h[a]
-            for a in range(len(v)):
-                d_key[a] += h[a]
-
-
-# ---------------------------------------------------------------------------------------------------- recurrence
-
-
-@_kernel
-def gru_forward(projected, before, alpha, hidden, previous, activations, states):
-    """Compute one step of n sequences from the gates [n, 3d] of the words and of the states before.
-
-    `hidden` [n, d] becomes the new state, which is written to `states` as well. `previous` gets the old state, and
-    `activations` [n, 4, d] get r, z, n and W_n h. alpha: [n, d], by which the update is multiplied, or None.
-    """
-    for b in range(len(hidden)):
-        width, x, g, h, k = hidden.shape[1], projected[b], before[b], hidden[b], activations[b]
-        r, z, n, hn = k[0], k[1], k[2], k[3]
-        for i in range(width):
-            r[i] = _sigmoid(x[i] + g[i])
-        for i in range(width):
-            z[i] = _sigmoid(x[width + i] + g[width + i])
-        for i in range(width):
-            hn[i] = g[2 * width + i]
-            n[i] = _tanh(x[2 * width + i] + r[i] * hn[i])
-        previous[b] = h
-        if alpha is None:
-            for i in range(width):
-                h[i] = n[i] + z[i] * (h[i] - n[i])
-        else:
-            for i in range(width):
-                h[i] += alpha[b, i] * (n[i] - h[i] - z[i] * (n[i] - h[i]))
-        states[b] = h
-
-
-@_kernel
-def gru_backward(d_states, alpha, previous, activations, d_hidden, d_projected, d_before, d_alpha):
-    """Compute the gradients of `gru_forward`: d_projected, d_before [n, 3d] and d_alpha.
-
-    d_hidden [n, d] is the gradient of the new state. It becomes that of the old state, without the part that comes
-    through the gates d_before.
-    """
-    for b in range(len(d_hidden)):
-        width, h, k, dh = d_hidden.shape[1], previous[b], activations[b], d_hidden[b]
-        dx, dg = d_projected[b], d_before[b]
-        r, z, n, hn, dr, dz, dn = k[0], k[1], k[2], k[3], dx[:width], dx[width : 2 * width], dx[2 * width :]
-        for i in range(width):
-            dh[i] += d_states[b, i]
-        for i in range(width):
-            new = dh[i]  # gradient of n - h, before the update gate
-            if alpha is not None:
-                d_alpha[b, i] = dh[i] * (n[i] - h[i] - z[i] * (n[i] - h[i]))
-                new *= alpha[b, i]
-            dz[i] = (h[i] - n[i]) * new * (z[i] - z[i] * z[i])
-            new -= new * z[i]
-            dh[i] -= new
-            dn[i] = new - new * n[i] * n[i]
-            dr[i] = dn[i] * hn[i] * (r[i] - r[i] * r[i])
-        for i in range(width):
-            dg[i], dg[width + i], dg[2 * width + i] = dr[i], dz[i], dn[i] * r[i]
 
 
 # -------------------------------------------------------------------------------------------------------- memory

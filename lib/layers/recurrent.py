@@ -1,15 +1,14 @@
-"""Recurrent layers: rows of words without their padding, PyTorch's LSTM, and GRUs with kernels for a CPU: PyTorch's,
-and one whose update is gated (Read-Again, equations 4 and 6)."""
+"""Recurrent layers: rows of words without their padding, PyTorch's LSTM and GRU, and a GRU whose update is gated
+(Read-Again, equations 4 and 6)."""
 
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import PackedSequence
+from torch.utils._pytree import tree_map
 
 from lib.data.batch import pack
-from lib.layers.cpu_kernels import arrays, compiled, gru_backward, gru_forward
 
 
 def run_packed(layer: nn.Module, values: Tensor, lengths: Tensor, backwards: bool = False) -> tuple[Tensor, Any]:
@@ -25,60 +24,29 @@ def run_packed(layer: nn.Module, values: Tensor, lengths: Tensor, backwards: boo
     return padded.index_copy(0, packed.words, outputs.data).unflatten(0, (rows, width)), last
 
 
-class LSTM(nn.LSTM):
-    """`torch.nn.LSTM` of one layer, with `batch_first`, in full precision under autocast, too: PyTorch would compute it
-    in float16 on a GPU, also where bfloat16 is asked for, and on a CPU padded inputs in bfloat16, but not packed ones.
+class _OneLayer:
+    """A recurrent layer of PyTorch's with `batch_first`.
+
+    Under autocast it stays in full precision. PyTorch would compute it in float16 on a GPU, even where bfloat16 is
+    asked for, and on a CPU padded inputs in bfloat16, but not packed ones.
     """
 
-    weight_hh_l0: Tensor
-
     def __init__(self, inputs: int, hidden: int, bidirectional: bool = False):
-        super().__init__(inputs, hidden, batch_first=True, bidirectional=bidirectional)
+        super().__init__(inputs, hidden, batch_first=True, bidirectional=bidirectional)  # type: ignore[call-arg]
 
-    def forward(self, inputs, hx: tuple[Tensor, Tensor] | None = None):
-        with torch.autocast(self.weight_hh_l0.device.type, enabled=False):
-            kind = self.weight_hh_l0.dtype
-            return super().forward(inputs.to(kind), hx and (hx[0].to(kind), hx[1].to(kind)))
-
-
-class GRU(nn.GRU):
-    """`torch.nn.GRU` of one layer, with `batch_first`: its parameters, arguments and results, faster on a CPU."""
-
-    weight_hh_l0: Tensor
-
-    def __init__(self, inputs: int, hidden: int, bidirectional: bool = False):
-        super().__init__(inputs, hidden, batch_first=True, bidirectional=bidirectional)
-
-    def forward(self, inputs, hx: Tensor | None = None):
-        """Return the states of [B, N, e] or of a packed sequence, and the last ones [directions, B, d].
-
-        hx: the first states.
-        """
-        packed = isinstance(inputs, PackedSequence)
-        if not compiled(self.weight_hh_l0) or (not packed and inputs.dim() == 2):  # the latter is in no batch
-            with torch.autocast(self.weight_hh_l0.device.type, enabled=False):  # as `LSTM`
-                kind = self.weight_hh_l0.dtype
-                return super().forward(inputs.to(kind), hx if hx is None else hx.to(kind))
-        if not packed:
-            steps = torch.full((inputs.shape[1],), len(inputs))
-            outputs, last = self.forward(PackedSequence(inputs.transpose(0, 1).flatten(0, 1), steps), hx)
-            return outputs.data.unflatten(0, (len(steps), len(inputs))).transpose(0, 1), last
-        words, sizes, order, back = inputs.data, inputs.batch_sizes.tolist(), *inputs[2:]
-        if hx is None:
-            hx = words.new_zeros(len(self.all_weights), sizes[0], self.hidden_size)
-        directions = [self._read(words, sizes, start, i) for i, start in enumerate(_ordered(hx, order))]
-        states = torch.cat([states for states, _ in directions], -1)
-        last = _ordered(torch.stack([last for _, last in directions]), back)
-        return PackedSequence(states, inputs.batch_sizes, order, back), last
-
-    def _read(self, words: Tensor, sizes: list[int], start: Tensor, direction: int) -> tuple[Tensor, Tensor]:
-        weight_ih, weight, bias_ih, bias = self.all_weights[direction]
-        projected = nn.functional.linear(words, weight_ih, bias_ih)  # all words at once: [W, 3d]
-        return gru_scan(projected, None, start, weight, bias, sizes, direction == 1)
+    def forward(self, inputs, hx: Any = None):
+        weight = self.weight_hh_l0  # type: ignore[attr-defined]
+        with torch.autocast(weight.device.type, enabled=False):
+            first = None if hx is None else tree_map(lambda state: state.to(weight.dtype), hx)
+            return super().forward(inputs.to(weight.dtype), first)  # type: ignore[misc]
 
 
-def _ordered(states: Tensor, order: Tensor | None) -> Tensor:
-    return states if order is None else states.index_select(1, order)
+class LSTM(_OneLayer, nn.LSTM):
+    """`torch.nn.LSTM` of one layer."""
+
+
+class GRU(_OneLayer, nn.GRU):
+    """`torch.nn.GRU` of one layer."""
 
 
 class GatedGRU(nn.Module):
@@ -103,77 +71,22 @@ class GatedGRU(nn.Module):
 
 
 def gru_scan(
-    projected: Tensor, alpha: Tensor | None, start: Tensor, weight: Tensor, bias: Tensor, sizes: list[int],
-    backwards: bool = False,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Compute the recurrence over W words that are in the order of the steps, `sizes` of them at each step.
+    projected: Tensor, alpha: Tensor | None, start: Tensor, weight: Tensor, bias: Tensor, sizes: list[int]
+) -> tuple[Tensor, Tensor]:
+    """Compute the recurrence over W words that are in the order of the steps, `sizes` of them, all equal, at each.
 
     projected: [W, 3d], W x + b of the words; alpha: [W, d]; start: [n, d]; weight: [3d, d], bias: [3d]. Returns
-    states [W, d] and the last of each of the n sequences [n, d]; `backwards`: from the last step to the first.
+    states [W, d] and the last of each of the n sequences [n, d].
     """
     with torch.autocast(weight.device.type, enabled=False):
-        projected, start = projected.to(weight.dtype), start.to(weight.dtype)
-        alpha = None if alpha is None else alpha.to(weight.dtype)
-        steps = [slice(end - size, end) for size, end in zip(sizes, np.cumsum(sizes).tolist())]
-        if compiled(weight):
-            steps = steps[::-1] if backwards else steps
-            return _CompiledScan.apply(projected, alpha, start, weight, bias, steps)
-        return _scan(projected, alpha, start, weight, bias, steps)
-
-
-def _scan(
-    projected: Tensor, alpha: Tensor | None, start: Tensor, weight: Tensor, bias: Tensor, steps: list[slice]
-) -> tuple[Tensor, Tensor]:
-    """Compute the recurrence by PyTorch's operations, for sequences of equal length."""
-    hidden, states = start, []
-    for at in steps:
-        xr, xz, xn = projected[at].chunk(3, 1)
-        hr, hz, hn = nn.functional.linear(hidden, weight, bias).chunk(3, 1)
-        new = torch.tanh(xn + torch.sigmoid(xr + hr) * hn)
-        update = (1 - torch.sigmoid(xz + hz)) * (new - hidden)
-        hidden = hidden + (update if alpha is None else alpha[at] * update)
-        states.append(hidden)
-    return torch.cat(states), hidden
-
-
-class _CompiledScan(torch.autograd.Function):
-    """Compute the recurrence with CPU kernels: a product for each step, and the gates by a kernel.
-
-    The weights' gradients are one product over all words, after the loop.
-    """
-
-    @staticmethod
-    def forward(ctx, projected, alpha, start, weight, bias, steps):
-        words, width = len(projected), weight.shape[1]
-        states = projected.new_empty(words, width)
-        previous = projected.new_empty(words, width)
-        activations = projected.new_empty(words, 4, width)
-        before = projected.new_empty(len(start), 3 * width)
-        # A sequence that has not begun, or has ended, keeps its state.
-        hidden = start.clone(memory_format=torch.contiguous_format)
-        ctx.steps = steps
-        x, a, g, h, p, k, s = arrays(projected, alpha, before, hidden, previous, activations, states)
-        for at in steps:
-            n = at.stop - at.start
-            torch.addmm(bias, hidden[:n], weight.T, out=before[:n])
-            gru_forward(x[at], g[:n], None if a is None else a[at], h[:n], p[at], k[at], s[at])
-        ctx.save_for_backward(alpha, weight, previous, activations)
-        return states, hidden
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, d_states, d_last):
-        alpha, weight, previous, activations = ctx.saved_tensors
-        d_projected = previous.new_empty(len(previous), len(weight))
-        d_before = torch.empty_like(d_projected)
-        d_alpha = None if alpha is None else alpha.new_empty(alpha.shape)
-        d_hidden = d_last.clone(memory_format=torch.contiguous_format)
-        d, a, p, k, dh, dx, dg, da = arrays(
-            d_states, alpha, previous, activations, d_hidden, d_projected, d_before, d_alpha
-        )
-        for at in reversed(ctx.steps):
-            n = at.stop - at.start
-            step_alpha, step_d_alpha = (None, None) if a is None else (a[at], da[at])
-            gru_backward(d[at], step_alpha, p[at], k[at], dh[:n], dx[at], dg[at], step_d_alpha)
-            d_hidden[:n].addmm_(d_before[at], weight)
-        return d_projected, d_alpha, d_hidden, d_before.T @ previous, d_before.sum(0), None
+        hidden, states = start.to(weight.dtype), []
+        words = projected.to(weight.dtype).split(sizes)
+        scales = [None] * len(sizes) if alpha is None else alpha.to(weight.dtype).split(sizes)
+        for word, scale in zip(words, scales):
+            xr, xz, xn = word.chunk(3, 1)
+            hr, hz, hn = nn.functional.linear(hidden, weight, bias).chunk(3, 1)
+            new = torch.tanh(xn + torch.sigmoid(xr + hr) * hn)
+            update = (1 - torch.sigmoid(xz + hz)) * (new - hidden)
+            hidden = hidden + (update if scale is None else scale * update)
+            states.append(hidden)
+        return torch.cat(states), hidden
