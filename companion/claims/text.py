@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from companion.claims.records import Claim, Effect, Setting, claims_of, effect_of, verdict
 from companion.results.text import markdown_table
 from lib.papers import PAPERS
+from lib.system.errors import one_of
 from lib.system.files import project_root, write_whole
 
 PICTURES = "figures/claims"
@@ -25,6 +26,27 @@ def claims_table(paper: str, up: str = "") -> str:
     """Write the table of a paper's claims. up: the way from the text to the project's folder, as "../"."""
     head = ("claim", "verdict", "the paper", "here", "could have seen", "other settings, controls, notes")
     return markdown_table(head, (_row(claim, up) for claim in claims_of(paper)))
+
+
+def bets_table(paper: str, *chosen: str) -> str:
+    """Write some of a paper's claims, by their ids, as bets: numbered, each with the effect in the paper."""
+    rows = [(f"{n}", c.claim, f"{_published(c)} {c.unit if c.published is not None else ''}")
+            for n, c in enumerate(_chosen(paper, chosen), start=1)]  # fmt: skip
+    return markdown_table(("bet", "claim", "in the paper"), rows)
+
+
+def evidence_table(paper: str, *chosen: str) -> str:
+    """Write what became of these bets, for a page: the paper's effect, our interval with its picture, the verdict."""
+    rows = []
+    for number, claim in enumerate(_chosen(paper, chosen), start=1):
+        here = _row(claim, "../")[3]
+        rows.append((f"{number}", claim.claim, _published(claim), here, verdict(claim)))
+    return markdown_table(("bet", "claim", "the paper", "here", "verdict"), rows)
+
+
+def _chosen(paper: str, ids: tuple[str, ...]) -> list[Claim]:
+    known = {claim.id: claim for claim in claims_of(paper)}
+    return [known[one_of(name, known, "claim")] for name in ids]
 
 
 def readme_table() -> str:

@@ -103,6 +103,10 @@ class Exercises:
         print(f"exercise {number}: {told}")
         return exercise.points * share
 
+    def unfinished(self, *numbers: int) -> list[str]:
+        """Name those of these exercises whose last check was not all right."""
+        return [self.known[number].name for number in numbers if self._share.get(number, 0) < 1]
+
     def progress(self) -> None:
         """Print which exercises are done."""
         for number, exercise in sorted(self.known.items()):

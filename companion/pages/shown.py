@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from IPython.core.getipython import get_ipython
@@ -58,6 +59,30 @@ class PageFigures:
         data = rounded(data)
         drawn = draw(plot, name, self.folder, caption, **data) if name else plot.picture(data)
         return ShownFigure(drawn, plot.describe(**data), f"Figure {number}. {caption}")
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A question with choices. Its answer is folded, and so are figures and tables that show it, until the reader has
+    chosen."""
+
+    question: str
+    choices: Sequence[str]
+    answer: str
+    shown: Sequence[Any] = ()  # with `_repr_html_`: tables as `table_html`
+
+    def _repr_html_(self) -> str:
+        choices = "".join(f"<li>{html.escape(choice)}</li>" for choice in self.choices)
+        parts = (table_html(x) if isinstance(x, pd.DataFrame) else x._repr_html_() for x in self.shown)
+        return (
+            f'<div class="predict"><p><b>Predict.</b> {html.escape(self.question)}</p>'
+            f"<ul style=\"list-style-type: '○ '\">{choices}</ul>"
+            f"<details><summary>Choose one, then open the answer</summary>{''.join(parts)}"
+            f"<p>{html.escape(self.answer)}</p></details></div>"
+        )
+
+    def __repr__(self) -> str:
+        return "\n".join([f"Predict. {self.question}", *(f"  ○ {choice}" for choice in self.choices)])
 
 
 @dataclass(frozen=True)

@@ -28,11 +28,12 @@ CONFIG = Path(__file__).with_name("nbgrader_config.txt")
 
 
 def exercises_of(page: dict) -> list[dict]:
-    """The cells of a page from its heading "N. Exercises" up to the next heading of that level, without outputs. They
-    need nothing that comes before them."""
+    """The cells of a page from its heading "N. Your own model", or else "N. Exercises", up to the first heading of
+    that level after the exercises, without outputs. They need nothing that comes before them."""
     headings = list(map(_heading, page["cells"]))
-    start = next(number for number, heading in enumerate(headings) if heading.endswith(". Exercises"))
-    end = next((n for n, heading in enumerate(headings) if heading and n > start), len(headings))
+    last = next(number for number, heading in enumerate(headings) if heading.endswith(". Exercises"))
+    start = next((n for n, heading in enumerate(headings) if heading.endswith(". Your own model")), last)
+    end = next((n for n, heading in enumerate(headings) if heading and n > last), len(headings))
     empty = {"outputs": [], "execution_count": None}
     return [cell | (empty if "outputs" in cell else {}) for cell in page["cells"][start:end]]
 
