@@ -28,7 +28,7 @@ def minutes_of(page: dict) -> Counter:
     for cell in page["cells"]:
         text = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
-            heading = re.match(r"# \d+\. (.*)", text)
+            heading = re.search(r"^# \d+\. (.*)", text, re.MULTILINE)
             part = part if not heading else "exercises" if heading[1] == "Exercises" else "building"
             _read(text, part, found)
             continue
