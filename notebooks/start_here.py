@@ -1,11 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#       format_version: '1.3'
-#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -13,13 +7,15 @@
 # ---
 
 # %% [markdown] slideshow={"slide_type": "slide"}
-# # Start here: how does a model write a word that it has never seen?
-#
-# *25 minutes, no code. You need no paper and no linguistics. The [building path](#build) below needs PyTorch.*
-#
-# Summarizers write names that were in none of their training texts. They also say the same thing twice. And tables of their scores hang on differences that may be luck. All four papers take the reasons for granted, so this page explains them first, on models small enough to look at.
+r"""
+# Start here: how does a model write a word that it has never seen?
 
-# %% slideshow={"slide_type": "skip"}
+*25 minutes, no code. You need no paper and no linguistics. The [building path](#build) below needs PyTorch.*
+
+Summarizers write names that were in none of their training texts. They also say the same thing twice. And tables of their scores hang on differences that may be luck. All four papers take the reasons for granted, so this page explains them first, on models small enough to look at.
+"""
+
+# %% slideshow={"slide_type": "skip"} tags=["parameters"]
 seed: int = 0  # of weights, stories and bootstrap
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
@@ -63,12 +59,10 @@ from companion.tasks.stories import (
     SUMMARY,
     TEXT,
     VOCABULARY,
-    batches,
     learned,
     story_of,
     unseen_stories,
 )
-from companion.tasks.task import learn
 from lib.data.batch import in_vocabulary, make_batch
 from lib.data.corpora import load_corpus
 from lib.data.vocabulary import BOS, EOS, PAD
@@ -77,7 +71,6 @@ from lib.evaluation.baselines import lexrank
 from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.evaluation.rouge import rouge
 from lib.evaluation.scores import cut
-from lib.models.seq2seq import Seq2Seq
 from lib.system.files import project_root, trained_folder
 
 figures = PageFigures(figures_folder())
@@ -85,9 +78,11 @@ checks = Checks()
 show_tables()
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
-# ## What does such a summary look like?
-#
-# Here is a real article, what its authors say it is about, and what three programs say.
+r"""
+## What does such a summary look like?
+
+Here is a real article, what its authors say it is about, and what three programs say.
+"""
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 run = lib.load(trained_folder("mem2mem"), device="cpu")
@@ -107,21 +102,23 @@ Passages([
 ])  # fmt: skip
 
 # %% [markdown] slideshow={"slide_type": "notes"}
-# **Lead** takes the first sentences. **LexRank** takes the most central ones, those that are similar to many others. Both are **extractive**: they choose sentences, learn nothing, and say nothing that the article does not say.
-#
-# **Mem2Mem**, one of the four papers' models, is **abstractive**: it writes word by word, as the authors did. Its first sentence is copied from the article, word for word. The second sounds like an abstract and is wrong. It joins the participants and the public data of the article, which have nothing to do with each other. So do not rely on what such a model writes. The other pages show more of these mistakes.
-#
-# ## How does it write a word that it has never seen?
-#
-# Real texts are too long to look into. So we make up a small world. A text has three sentences. In one of them somebody did something to somebody; in the others an animal sleeps, runs, eats or sits. The summary says who did what, in the active voice:
-#
-# > the dog slept . **the cat was seen by the zebra .** the okapi ran . → *the zebra saw the cat .*
-#
-# A model has to **find** one sentence, **reverse** it, **change** a word (*seen*, *saw*) and leave out the rest. A real summarizer does much the same.
-#
-# The model's vocabulary has 27 symbols, and only three animals are among them. The ten others, *zebra* too, are all the same symbol to it: [UNK], *unknown*.
-#
-# Two models learn from 9,600 such texts. The **plain** one can write words of its vocabulary. The **pointer-generator** can also point at a word of the text and copy it. Otherwise they are the same.
+r"""
+**Lead** takes the first sentences. **LexRank** takes the most central ones, those that are similar to many others. Both are **extractive**: they choose sentences, learn nothing, and say nothing that the article does not say.
+
+**Mem2Mem**, one of the four papers' models, is **abstractive**: it writes word by word, as the authors did. Its first sentence is copied from the article, word for word. The second sounds like an abstract and is wrong. It joins the participants and the public data of the article, which have nothing to do with each other. So do not rely on what such a model writes. The other pages show more of these mistakes.
+
+## How does it write a word that it has never seen?
+
+Real texts are too long to look into. So we make up a small world. A text has three sentences. In one of them somebody did something to somebody; in the others an animal sleeps, runs, eats or sits. The summary says who did what, in the active voice:
+
+> the dog slept . **the cat was seen by the zebra .** the okapi ran . → *the zebra saw the cat .*
+
+A model has to **find** one sentence, **reverse** it, **change** a word (*seen*, *saw*) and leave out the rest. A real summarizer does much the same.
+
+The model's vocabulary has 27 symbols, and only three animals are among them. The ten others, *zebra* too, are all the same symbol to it: [UNK], *unknown*.
+
+Two models learn from 9,600 such texts. The **plain** one can write words of its vocabulary. The **pointer-generator** can also point at a word of the text and copy it. Otherwise they are the same.
+"""
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 plain, pointer = (
@@ -164,7 +161,9 @@ Prediction(
 )
 
 # %% [markdown] slideshow={"slide_type": "notes"}
-# So a model that can copy writes names that it has never seen. How does it do that? Step through its summary. The text is as dark as the model attends to it. Below stand the three most probable words if it generates, if it copies, and both together.
+r"""
+So a model that can copy writes names that it has never seen. How does it do that? Step through its summary. The text is as dark as the model attends to it. Below stand the three most probable words if it generates, if it copies, and both together.
+"""
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 with torch.no_grad():
@@ -174,15 +173,19 @@ with torch.no_grad():
 decoding_frames([sentence.split() for sentence in TEXT], steps)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
-# Before each word the model spreads its **attention** over the text: weights that sum to 1. That is all it needs to copy: if 99% of the attention is on *zebra*, then *zebra* is the next word, whether or not it is in the vocabulary. A **switch** decides between the two ways. The verb *saw* does not stand in the text, so it must be generated; *zebra* must be copied.
-#
-# The frame below holds this model. Type a text of your own, with an animal that you make up, and watch it copy. Move the switch of a step, and the rest of the summary is written again.
+r"""
+Before each word the model spreads its **attention** over the text: weights that sum to 1. That is all it needs to copy: if 99% of the attention is on *zebra*, then *zebra* is the next word, whether or not it is in the vocabulary. A **switch** decides between the two ways. The verb *saw* does not stand in the text, so it must be generated; *zebra* must be copied.
+
+The frame below holds this model. Type a text of your own, with an animal that you make up, and watch it copy. Move the switch of a step, and the rest of the summary is written again.
+"""
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 LivePointer(pointer, VOCABULARY, " ".join(TEXT), config)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
-# *Where* the model looks is one thing, *what* it finds there another. In the next picture a row is a step of the plain model, which cannot copy.
+r"""
+*Where* the model looks is one thing, *what* it finds there another. In the next picture a row is a step of the plain model, which cannot copy.
+"""
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 with torch.no_grad():
@@ -201,11 +204,13 @@ Prediction(
 )
 
 # %% [markdown] slideshow={"slide_type": "notes"}
-# This picture of attention is the key to all four papers. They ask what happens when the text is too long for it: Windowed attention looks at a part at a time, Read-Again reads twice, Mem2Mem stores sentences in a memory, and the hierarchical transformer lets paragraphs attend to each other.
-#
-# ## Why does it repeat itself?
-#
-# Back to the real article. Mem2Mem has written two summaries of it, with the same weights. One is the most probable summary that **beam search** finds. (It keeps the few best beginnings of a summary, and extends them word by word.) For the other, **trigram blocking** was switched on: no three words in a row are written twice. A dot marks two equal trigrams. The diagonal compares each trigram with itself.
+r"""
+This picture of attention is the key to all four papers. They ask what happens when the text is too long for it: Windowed attention looks at a part at a time, Read-Again reads twice, Mem2Mem stores sentences in a memory, and the hierarchical transformer lets paragraphs attend to each other.
+
+## Why does it repeat itself?
+
+Back to the real article. Mem2Mem has written two summaries of it, with the same weights. One is the most probable summary that **beam search** finds. (It keeps the few best beginnings of a summary, and extends them word by word.) For the other, **trigram blocking** was switched on: no three words in a row are written twice. A dot marks two equal trigrams. The diagonal compares each trigram with itself.
+"""
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 panels = [
@@ -216,13 +221,16 @@ caption = "Two summaries of one article: a dot where two trigrams are the same."
 figures.show(lines, caption, "start_repetition", panels=panels)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
-# Has the model learned to repeat itself, or is it the search? We can ask it to write differently. **Greedy** search takes the best word at each step. **Sampling** draws each word by its probability, as dice do. A *temperature* below 1 makes probable words even more probable.
+r"""
+Has the model learned to repeat itself, or is it the search? We can ask it to write differently. **Greedy** search takes the best word at each step. **Sampling** draws each word by its probability, as dice do. A *temperature* below 1 makes probable words even more probable.
+"""
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 stored = json.loads(
     (project_root() / "figures" / "repetition_mem2mem.json").read_text("utf-8")
 )
 by_way = {row["change"]: row["text"] for row in stored["changes"]}
+by_way = {how: text for how, text in by_way.items() if " - " not in how}
 Prediction(
     "The same weights write 30 articles in each way. When do the summaries repeat no more than the authors' abstracts?",
     [
@@ -236,13 +244,15 @@ Prediction(
 )
 
 # %% [markdown] slideshow={"slide_type": "notes"}
-# So repetition is not what the model has learned. It comes with the search for the most probable text. This is a lesson for every table of results: **how a model writes is not what it has learned**, and a comparison must hold the way of writing fixed. The pages show the paper's own way first, and then trigram blocking.
-#
-# ## What is a score?
-#
-# Summaries are scored by **ROUGE**: how many words does a summary share with the reference, which a person wrote? R-1 counts single words, R-2 pairs of neighbours. R-L counts the longest series of words that both have in the same order. R-Lsum does that for each sentence of the reference.
-#
-# The numbers are F1 scores in percent: 100 if both texts have the same words.
+r"""
+So repetition is not what the model has learned. It comes with the search for the most probable text. This is a lesson for every table of results: **how a model writes is not what it has learned**, and a comparison must hold the way of writing fixed. The pages show the paper's own way first, and then trigram blocking.
+
+## What is a score?
+
+Summaries are scored by **ROUGE**: how many words does a summary share with the reference, which a person wrote? R-1 counts single words, R-2 pairs of neighbours. R-L counts the longest series of words that both have in the same order. R-Lsum does that for each sentence of the reference.
+
+The numbers are F1 scores in percent: 100 if both texts have the same words.
+"""
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 two = ["The zebra saw the cat.", "It ran."]
@@ -269,11 +279,13 @@ Prediction(
 )
 
 # %% [markdown] slideshow={"slide_type": "notes"}
-# ## When is a difference more than luck?
-#
-# A score is a mean over test articles. Other articles would give another mean. The **bootstrap** imitates that: it draws as many articles from the test set, some of them twice and others not at all, and computes the mean again. After a thousand draws, 95% of the means lie in an interval. That is what brackets mean on all pages.
-#
-# Two systems that learn nothing are scored on 60 articles: Lead, cut after 180 words and after 200.
+r"""
+## When is a difference more than luck?
+
+A score is a mean over test articles. Other articles would give another mean. The **bootstrap** imitates that: it draws as many articles from the test set, some of them twice and others not at all, and computes the mean again. After a thousand draws, 95% of the means lie in an interval. That is what brackets mean on all pages.
+
+Two systems that learn nothing are scored on 60 articles: Lead, cut after 180 words and after 200.
+"""
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 scored = papers[:60]
@@ -309,77 +321,85 @@ Prediction(
 )
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
-# So differences are **paired**: both systems are scored on the same articles, and the articles are drawn together. The example shows one thing more. Twenty more words are worth a point of R-1, for a system that has learned nothing. That is why the pages compare at equal length, and with chance.
-#
-# An interval over articles says nothing of another training run. For that the pages train with several seeds.
-#
-# ## What to take home
-#
-# * **A summarizer looks, and copies.** Attention says where the next word stands in the text. The switch sends a word that is in no vocabulary from there into the summary.
-# * **How a model writes is not what it has learned.** The same weights repeat themselves in beam search, and not when words are drawn.
-# * **A score counts words; a difference needs an interval.** Compare on the same articles, at one length, and with chance.
-#
-# **You can stop here.** Next: [windowed attention](windowed.ipynb), the model of this page plus one idea. Or [Read-Again](read_again.ipynb), if you wonder what becomes of [UNK] when it is fed back; [Mem2Mem](mem2mem.ipynb), the model of the first table; [hierarchical transformers](hierarchical_transformer.ipynb), if you know transformers. Later: [all four compared](compare.ipynb), and [what they compare themselves with](baselines.ipynb).
+r"""
+So differences are **paired**: both systems are scored on the same articles, and the articles are drawn together. The example shows one thing more. Twenty more words are worth a point of R-1, for a system that has learned nothing. That is why the pages compare at equal length, and with chance.
+
+An interval over articles says nothing of another training run. For that the pages train with several seeds.
+
+## What to take home
+
+* **A summarizer looks, and copies.** Attention says where the next word stands in the text. The switch sends a word that is in no vocabulary from there into the summary.
+* **How a model writes is not what it has learned.** The same weights repeat themselves in beam search, and not when words are drawn.
+* **A score counts words; a difference needs an interval.** Compare on the same articles, at one length, and with chance.
+
+**You can stop here.** Next: [windowed attention](windowed.ipynb), the model of this page plus one idea. Or [Read-Again](read_again.ipynb), if you wonder what becomes of [UNK] when it is fed back; [Mem2Mem](mem2mem.ipynb), the model of the first table; [hierarchical transformers](hierarchical_transformer.ipynb), if you know transformers. Later: [all four compared](compare.ipynb), and [what they compare themselves with](baselines.ipynb).
+"""
 
 # %% [markdown] slideshow={"slide_type": "skip"}
-# <a id="build"></a>
-# # 1. Build it
-#
-# Now the same with equations and code: a model that attends and copies, how it learns, how it writes, how it is scored. Each short function does what an equation says, for one text and without padding; the library `lib` does the same for batches. A ✓ behind an equation's number says that both give the same numbers in double precision. If they did not, the page would stop.
+r"""
+# 1. Build it
+
+<a id="build"></a>
+
+Now the same with equations and code: a model that attends and copies, how it learns, how it writes, how it is scored. Each short function does what an equation says, for one text and without padding; the library `lib` does the same for batches. A ✓ behind an equation's number says that both give the same numbers in double precision. If they did not, the page would stop.
+"""
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 show_model("start_here")
 
-
 # %% [markdown] slideshow={"slide_type": "skip"}
-# <details><summary><b>Symbols</b></summary>
-#
-# | symbol | shape | what |
-# |---|---|---|
-# | $x_1\dots x_N$ | | words of the text |
-# | $y_1\dots y_T$ | | words of the summary; $y_T$ is [EOS], and $y_0$ is [BOS] |
-# | $E[w]$ | $e$ | embedding of word $w$: one table for text and summary |
-# | $d$ | | width of all states |
-# | $h_i$, $s_t$ | $d$ | state of the encoder at word $i$; state of the decoder when it is about to write $y_t$ |
-# | $a_{ti},\ \alpha_{ti}$ | scalar | score, and attention weight, of source word $i$ at step $t$ |
-# | $c_t$ | $d$ | context: what is read from the text at step $t$ |
-# | $f_t$ | narrower than $d$ | features, of which the next word is predicted |
-# | $P_g,\ P_c,\ P$ | words | probability of generating a word, of copying it, and both together |
-# | $p_t$ | scalar | switch: probability that step $t$ generates rather than copies |
-# | $cov_{ti}$ | scalar | coverage: the attention that word $i$ has had before step $t$ |
-# | $W,\ b,\ v$ | | weights, with an index that says of what; in (3) $W_h,W_s$ are $d\times d$, $v$ is $d$ |
-# | $k,\ k_0$ | | training step; steps of warm-up |
-# | $K,\ n$ | | beam; symbols of a hypothesis |
-# | $\ell(n),\ \lambda,\ o$ | scalar | length penalty, its exponent and its offset |
-# | $\pi,\ \rho$ | scalar | precision and recall |
-# | $m_i$ | scalar | score of test document $i$ |
-# | $D,\ B,\ p_{boot}$ | | test documents; resamples; twice the share of resamples that contradict a difference |
-#
-# </details>
-#
-# ## Reading, and one vector that is too small
-#
-# The **encoder** goes over the words $x_1,\dots,x_N$ of the text forwards and backwards. $E[w]$ is the embedding of a word. The state $h_i$, of width $d$, knows word $i$ and what stands around it:
-#
-# $$h_1,\dots,h_N=\mathrm{BiGRU}\big(E[x_1],\dots,E[x_N]\big)\tag{1}$$
-#
-# The **decoder** goes over the words $y_1,\dots,y_T$ of the summary, of which the last is [EOS], the end; $y_0$ is [BOS], the beginning. It starts from the last states of the encoder. Its state $s_t$ has read what was written so far:
-#
-# $$s_0=W_b[\overrightarrow h_N;\overleftarrow h_1]+b_b,\qquad s_t=\mathrm{GRU}\big(E[y_{t-1}],\,s_{t-1}\big)\tag{2}$$
-#
-# ($W$, $w$, $b$ and $v$ are weights; $[a;b]$ is two vectors side by side.) At first this was all there was. But then the whole text has to pass through the one vector $s_0$.
-#
-# ## Attention: look back at every step
-#
-# Bahdanau, Cho and Bengio (2015) let the decoder look back. Each state of the encoder gets a **score** $a_{ti}$: how well does it fit the decoder's state? A softmax makes **weights** $\alpha_{ti}$ of the scores, and the weighted mean of the states is the **context** $c_t$:
-#
-# $$a_{ti}=v^\top\tanh\big(W_h h_i+W_s s_t\big)\tag{3}$$
-#
-# $$\alpha_{ti}=\frac{\exp a_{ti}}{\sum_{j=1}^N\exp a_{tj}},\qquad c_t=\sum_{i=1}^N\alpha_{ti}\,h_i\tag{4, 5}$$
-#
-# State and context decide on the next word. The features $f_t$ are narrow, because the last layer has a row for each word of the vocabulary:
-#
-# $$f_t=W_f[s_t;c_t]+b_f,\qquad P_g=\mathrm{softmax}\big(W_v f_t+b_v\big)\tag{6}$$
+r"""
+<details><summary><b>Symbols</b></summary>
+
+| symbol | shape | what |
+|---|---|---|
+| $x_1\dots x_N$ | | words of the text |
+| $y_1\dots y_T$ | | words of the summary; $y_T$ is [EOS], and $y_0$ is [BOS] |
+| $E[w]$ | $e$ | embedding of word $w$: one table for text and summary |
+| $d$ | | width of all states |
+| $h_i$, $s_t$ | $d$ | state of the encoder at word $i$; state of the decoder when it is about to write $y_t$ |
+| $a_{ti},\ \alpha_{ti}$ | scalar | score, and attention weight, of source word $i$ at step $t$ |
+| $c_t$ | $d$ | context: what is read from the text at step $t$ |
+| $f_t$ | narrower than $d$ | features, of which the next word is predicted |
+| $P_g,\ P_c,\ P$ | words | probability of generating a word, of copying it, and both together |
+| $p_t$ | scalar | switch: probability that step $t$ generates rather than copies |
+| $cov_{ti}$ | scalar | coverage: the attention that word $i$ has had before step $t$ |
+| $W,\ b,\ v$ | | weights, with an index that says of what; in (3) $W_h,W_s$ are $d\times d$, $v$ is $d$ |
+| $k,\ k_0$ | | training step; steps of warm-up |
+| $K,\ n$ | | beam; symbols of a hypothesis |
+| $\ell(n),\ \lambda,\ o$ | scalar | length penalty, its exponent and its offset |
+| $\pi,\ \rho$ | scalar | precision and recall |
+| $m_i$ | scalar | score of test document $i$ |
+| $D,\ B,\ p_{boot}$ | | test documents; resamples; twice the share of resamples that contradict a difference |
+
+</details>
+
+## Reading, and one vector that is too small
+
+The **encoder** goes over the words $x_1,\dots,x_N$ of the text forwards and backwards. $E[w]$ is the embedding of a word. The state $h_i$, of width $d$, knows word $i$ and what stands around it:
+
+$$h_1,\dots,h_N=\mathrm{BiGRU}\big(E[x_1],\dots,E[x_N]\big)\tag{1}$$
+
+The **decoder** goes over the words $y_1,\dots,y_T$ of the summary, of which the last is [EOS], the end; $y_0$ is [BOS], the beginning. It starts from the last states of the encoder. Its state $s_t$ has read what was written so far:
+
+$$s_0=W_b[\overrightarrow h_N;\overleftarrow h_1]+b_b,\qquad s_t=\mathrm{GRU}\big(E[y_{t-1}],\,s_{t-1}\big)\tag{2}$$
+
+($W$, $w$, $b$ and $v$ are weights; $[a;b]$ is two vectors side by side.) At first this was all there was. But then the whole text has to pass through the one vector $s_0$.
+
+## Attention: look back at every step
+
+Bahdanau, Cho and Bengio (2015) let the decoder look back. Each state of the encoder gets a **score** $a_{ti}$: how well does it fit the decoder's state? A softmax makes **weights** $\alpha_{ti}$ of the scores, and the weighted mean of the states is the **context** $c_t$:
+
+$$a_{ti}=v^\top\tanh\big(W_h h_i+W_s s_t\big)\tag{3}$$
+
+$$\alpha_{ti}=\frac{\exp a_{ti}}{\sum_{j=1}^N\exp a_{tj}}\tag{4}$$
+
+$$c_t=\sum_{i=1}^N\alpha_{ti}\,h_i\tag{5}$$
+
+State and context decide on the next word. The features $f_t$ are narrow, because the last layer has a row for each word of the vocabulary:
+
+$$f_t=W_f[s_t;c_t]+b_f,\qquad P_g=\mathrm{softmax}\big(W_v f_t+b_v\big)\tag{6}$$
+"""
 
 
 # %% slideshow={"slide_type": "skip"}
@@ -439,21 +459,22 @@ checks.line(
     f"With all weight on dog, P(dog) is {P_dog[1]:.2f} here, and {P_dog[4]:.2f} at step 5."
 )
 
-
 # %% [markdown] slideshow={"slide_type": "skip"}
-# ## Copying: the attention is a distribution, too
-#
-# At *zebra* the plain model looks at the right word and has to write [UNK]. A larger vocabulary does not solve this: there is always another name, and from a word seen twice nothing is learned. The **pointer-generator** (See, Liu and Manning 2017) uses the attention as a second distribution over words. A word gets the weights of all places where it stands:
-#
-# $$P_c(w)=\sum_{i:\,x_i=w}\alpha_{ti}\tag{7}$$
-#
-# The **switch** $p_t$ is the probability that step $t$ generates ($\sigma$ is the sigmoid):
-#
-# $$p_t=\sigma\big(w_c^\top c_t+w_s^\top s_t+w_x^\top E[y_{t-1}]+b_p\big)\tag{8}$$
-#
-# $$P(w)=p_t\,P_g(w)+(1-p_t)\,P_c(w)\tag{9}$$
-#
-# $P$ is over the 27 symbols *and* the unknown words of this text. Those get **extended ids**: 27 is *zebra* here, and may be *lynx* in the next text. A copied unknown word is fed back as [UNK], because the embedding table has no row for it.
+r"""
+## Copying: the attention is a distribution, too
+
+At *zebra* the plain model looks at the right word and has to write [UNK]. A larger vocabulary does not solve this: there is always another name, and from a word seen twice nothing is learned. The **pointer-generator** (See, Liu and Manning 2017) uses the attention as a second distribution over words. A word gets the weights of all places where it stands:
+
+$$P_c(w)=\sum_{i:\,x_i=w}\alpha_{ti}\tag{7}$$
+
+The **switch** $p_t$ is the probability that step $t$ generates ($\sigma$ is the sigmoid):
+
+$$p_t=\sigma\big(w_c^\top c_t+w_s^\top s_t+w_x^\top E[y_{t-1}]+b_p\big)\tag{8}$$
+
+$$P(w)=p_t\,P_g(w)+(1-p_t)\,P_c(w)\tag{9}$$
+
+$P$ is over the 27 symbols *and* the unknown words of this text. Those get **extended ids**: 27 is *zebra* here, and may be *lynx* in the next text. A copied unknown word is fed back as [UNK], because the embedding table has no row for it.
+"""
 
 
 # %% slideshow={"slide_type": "skip"}
@@ -520,17 +541,18 @@ figures.show(
     word_maps, caption, "start_copying", panels=panels, across=1, top=1.0, label="P"
 )
 
-
 # %% [markdown] slideshow={"slide_type": "skip"}
-# Columns are the 27 symbols and, at the right, this text's own two words. The switch is at 0 for the words that are copied and at 1 for those that are generated. Where it is at 0, $P_g$ has no effect, and it says anything. **A part that nothing depends on is free to say anything**, so do not read meaning into it.
-#
-# ## Learning: the reference is fed
-#
-# Training makes the reference probable. The loss is the mean of $-\log P$ over its words, in **nats** a word. Losing 0.7 nats halves a word's probability.
-#
-# $$\mathcal L=-\frac1T\sum_{t=1}^T\log P\big(y_t\mid y_1,\dots,y_{t-1},\,x\big)\tag{10}$$
-#
-# Mind the condition: whatever the model would have written at step $t-1$, it is fed the reference's word. This is **teacher forcing**. All inputs are known in advance, so one call of the decoder computes all steps.
+r"""
+Columns are the 27 symbols and, at the right, this text's own two words. The switch is at 0 for the words that are copied and at 1 for those that are generated. Where it is at 0, $P_g$ has no effect, and it says anything. **A part that nothing depends on is free to say anything**, so do not read meaning into it.
+
+## Learning: the reference is fed
+
+Training makes the reference probable. The loss is the mean of $-\log P$ over its words, in **nats** a word. Losing 0.7 nats halves a word's probability.
+
+$$\mathcal L=-\frac1T\sum_{t=1}^T\log P\big(y_t\mid y_1,\dots,y_{t-1},\,x\big)\tag{10}$$
+
+Mind the condition: whatever the model would have written at step $t-1$, it is fed the reference's word. This is **teacher forcing**. All inputs are known in advance, so one call of the decoder computes all steps.
+"""
 
 
 # %% slideshow={"slide_type": "skip"}
@@ -559,13 +581,15 @@ checks.line(
 )
 
 # %% [markdown] slideshow={"slide_type": "skip"}
-# The recurrent models learn with Adam at one rate. Transformers need a rate that rises for $k_0$ steps of **warm-up** and then falls (Vaswani and others 2017), with a factor $\eta$ and the model's width $d$:
-#
-# $$\eta_k=\eta\,d^{-1/2}\cdot\min\big(k^{-1/2},\ k\,k_0^{-3/2}\big)\tag{11}$$
-#
-# ## Writing: a search
-#
-# There are more summaries than can be listed, and a probable one has to be found. **Greedy search** takes the best word at every step. **Beam search** keeps the $K$ best **hypotheses**, beginnings of summaries. Each is extended by every word, and the best $K$ of all extensions go on. Here is a made-up model whose summaries have two words, with $K=2$:
+r"""
+The recurrent models learn with Adam at one rate. Transformers need a rate that rises for $k_0$ steps of **warm-up** and then falls (Vaswani and others 2017), with a factor $\eta$ and the model's width $d$:
+
+$$\eta_k=\eta\,d^{-1/2}\cdot\min\big(k^{-1/2},\ k\,k_0^{-3/2}\big)\tag{11}$$
+
+## Writing: a search
+
+There are more summaries than can be listed, and a probable one has to be found. **Greedy search** takes the best word at every step. **Beam search** keeps the $K$ best **hypotheses**, beginnings of summaries. Each is extended by every word, and the best $K$ of all extensions go on. Here is a made-up model whose summaries have two words, with $K=2$:
+"""
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 AFTER = {
@@ -588,15 +612,16 @@ caption = (
 )
 figures.show(beam_tree, caption, "start_beam", columns=columns, steps="step")
 
-
 # %% [markdown] slideshow={"slide_type": "skip"}
-# Greedy search takes *zebra* (0.50) and can only come to 0.30. With two hypotheses *cat* stays, and $0.4\cdot0.9=0.36$ is found. *dog* was dropped: a beam can miss the best summary, too.
-#
-# Hypotheses of different lengths need a rule. $\log P$ prefers the shorter of two, since each word multiplies by less than 1. The **length penalty** $\ell$ divides this preference out. For $n$ symbols, [EOS] included, `lib` ranks by
-#
-# $$\mathrm{rank}=\frac{\log P}{\ell(n)},\qquad \ell(n)=\Big(\frac{n+o}{1+o}\Big)^{\lambda}\tag{12}$$
-#
-# With `length_penalty` $\lambda=1$ and `length_offset` $o=0$ this is the mean $\log P$ of a symbol, the default here. The hierarchical transformer has $\lambda=0.4$ and $o=5$ (Wu and others 2016).
+r"""
+Greedy search takes *zebra* (0.50) and can only come to 0.30. With two hypotheses *cat* stays, and $0.4\cdot0.9=0.36$ is found. *dog* was dropped: a beam can miss the best summary, too.
+
+Hypotheses of different lengths need a rule. $\log P$ prefers the shorter of two, since each word multiplies by less than 1. The **length penalty** $\ell$ divides this preference out. For $n$ symbols, [EOS] included, `lib` ranks by
+
+$$\mathrm{rank}=\frac{\log P}{\ell(n)},\qquad \ell(n)=\Big(\frac{n+o}{1+o}\Big)^{\lambda}\tag{12}$$
+
+With `length_penalty` $\lambda=1$ and `length_offset` $o=0$ this is the mean $\log P$ of a symbol, the default here. The hierarchical transformer has $\lambda=0.4$ and $o=5$ (Wu and others 2016).
+"""
 
 
 # %% slideshow={"slide_type": "skip"}
@@ -651,21 +676,22 @@ checks.line(
     "In 24 searches, with beams of 1 to 8, the page finds the hypotheses of lib."
 )
 
-
 # %% [markdown] slideshow={"slide_type": "skip"}
-# ## Repetition, and a memory of where one has looked
-#
-# What Figure 3 counts is the share of trigrams that have occurred before: $\mathrm{repeated}=1-\text{different trigrams}/\text{trigrams}$ (13). See, Liu and Manning's remedy is to tell the attention where it has been. The **coverage** of a source word is the attention that it has had so far. It enters the score (3) as one more term:
-#
-# $$cov_{ti}=\sum_{t'<t}\alpha_{t'i}\tag{14}$$
-#
-# $$a_{ti}=v^\top\tanh\big(W_h h_i+W_s s_t+w_{cov}\,cov_{ti}\big)\tag{15}$$
-#
-# A loss can also count the attention that goes where attention has been before:
-#
-# $$\mathcal L^{(cov)}_t=\sum_{i=1}^N\min\big(\alpha_{ti},\ cov_{ti}\big)\tag{16}$$
-#
-# Mem2Mem has (15) without (16), and so has the pointer-generator of this page.
+r"""
+## Repetition, and a memory of where one has looked
+
+What Figure 2 counts is the share of trigrams that have occurred before: $\mathrm{repeated}=1-\text{different trigrams}/\text{trigrams}$ (13). See, Liu and Manning's remedy is to tell the attention where it has been. The **coverage** of a source word is the attention that it has had so far. It enters the score (3) as one more term:
+
+$$cov_{ti}=\sum_{t'<t}\alpha_{t'i}\tag{14}$$
+
+$$a_{ti}=v^\top\tanh\big(W_h h_i+W_s s_t+w_{cov}\,cov_{ti}\big)\tag{15}$$
+
+A loss can also count the attention that goes where attention has been before:
+
+$$\mathcal L^{(cov)}_t=\sum_{i=1}^N\min\big(\alpha_{ti},\ cov_{ti}\big)\tag{16}$$
+
+Mem2Mem has (15) without (16), and so has the pointer-generator of this page.
+"""
 
 
 # %% slideshow={"slide_type": "skip"}
@@ -696,17 +722,19 @@ checks.line(
 )
 
 # %% [markdown] slideshow={"slide_type": "skip"}
-# Coverage *can* keep the model from looking twice; nothing forces it to. When this one writes *saw*, it looks again at the *the* before *zebra*. The state there has read *the cat was seen by the* from the left and *zebra* from the right. **A weight points at a state, not at a word.**
-#
-# ## ROUGE counts shared words
-#
-# Both texts are lower-cased and lose their punctuation, and words are cut to their stem. Then **ROUGE-n** counts the n-grams that both have, each by the smaller of its two counts $\#$. **Precision** $\pi$ is the hits as a share of the summary's n-grams, **recall** $\rho$ as a share of the reference's; tables show $F_1$:
-#
-# $$\mathrm{hits}_n=\sum_{g}\min\big(\#_{\text{summary}}(g),\ \#_{\text{reference}}(g)\big)\tag{17}$$
-#
-# $$F_1=\frac{2\,\pi\rho}{\pi+\rho}\tag{18}$$
-#
-# **By hand.** *the cat saw the zebra* for the reference *the zebra saw the cat*: all five words are shared, so R-1 is 100. Of the four pairs *the cat, cat saw, saw the, the zebra* three stand in the reference. So $\pi=\rho=3/4$, and R-2 is 75.
+r"""
+Coverage *can* keep the model from looking twice; nothing forces it to. When this one writes *saw*, it looks again at the *the* before *zebra*. The state there has read *the cat was seen by the* from the left and *zebra* from the right. **A weight points at a state, not at a word.**
+
+## ROUGE counts shared words
+
+Both texts are lower-cased and lose their punctuation, and words are cut to their stem. Then **ROUGE-n** counts the n-grams that both have, each by the smaller of its two counts $\#$. **Precision** $\pi$ is the hits as a share of the summary's n-grams, **recall** $\rho$ as a share of the reference's; tables show $F_1$:
+
+$$\mathrm{hits}_n=\sum_{g}\min\big(\#_{\text{summary}}(g),\ \#_{\text{reference}}(g)\big)\tag{17}$$
+
+$$F_1=\frac{2\,\pi\rho}{\pi+\rho}\tag{18}$$
+
+**By hand.** *the cat saw the zebra* for the reference *the zebra saw the cat*: all five words are shared, so R-1 is 100. Of the four pairs *the cat, cat saw, saw the, the zebra* three stand in the reference. So $\pi=\rho=3/4$, and R-2 is 75.
+"""
 
 # %% slideshow={"slide_type": "skip"}
 stems = DefaultTokenizer(use_stemmer=True).tokenize
@@ -729,9 +757,11 @@ def rouge_n(summary, reference, n):
 
 
 # %% [markdown] slideshow={"slide_type": "skip"}
-# **ROUGE-L** takes the **longest common subsequence**: the longest series of words that both texts contain in the same order, with anything between them. Its length follows from those of prefixes:
-#
-# $$L_{ij}=\begin{cases}L_{i-1,j-1}+1&\text{if }u_i=u'_j\\ \max(L_{i-1,j},\,L_{i,j-1})&\text{otherwise}\end{cases}\tag{19}$$
+r"""
+**ROUGE-L** takes the **longest common subsequence**: the longest series of words that both texts contain in the same order, with anything between them. Its length follows from those of prefixes:
+
+$$L_{ij}=\begin{cases}L_{i-1,j-1}+1&\text{if }u_i=u'_j\\ \max(L_{i-1,j},\,L_{i,j-1})&\text{otherwise}\end{cases}\tag{19}$$
+"""
 
 
 # %% slideshow={"slide_type": "skip"}
@@ -757,11 +787,12 @@ caption = "The longest common subsequence: L of all prefixes, and a way back fro
 panel = lcs_panel(lcs_lengths(reference, summary), reference, summary)
 figures.show(word_maps, caption, "start_lcs", panels=[panel], zeros=True)
 
-
 # %% [markdown] slideshow={"slide_type": "skip"}
-# The last number is 3: *the saw the*. So $\pi=\rho=3/5$, and R-L is 60. One sequence for a whole text is hard on a summary that says the right things in another order. **ROUGE-Lsum** treats each sentence of the reference by itself. A word is a hit when it is in the longest common subsequence with *any* sentence of the summary:
-#
-# $$\mathrm{hits}_{Lsum}=\sum_{r\in\text{reference}}\Big|\bigcup_{c\in\text{summary}}\mathrm{LCS}(r,c)\Big|\tag{20}$$
+r"""
+The last number is 3: *the saw the*. So $\pi=\rho=3/5$, and R-L is 60. One sequence for a whole text is hard on a summary that says the right things in another order. **ROUGE-Lsum** treats each sentence of the reference by itself. A word is a hit when it is in the longest common subsequence with *any* sentence of the summary:
+
+$$\mathrm{hits}_{Lsum}=\sum_{r\in\text{reference}}\Big|\bigcup_{c\in\text{summary}}\mathrm{LCS}(r,c)\Big|\tag{20}$$
+"""
 
 
 # %% slideshow={"slide_type": "skip"}
@@ -797,20 +828,21 @@ checks.line(
     f"The example by hand: R-1 {rouge_n(*by_hand, 1):.0f}, R-2 {rouge_n(*by_hand, 2):.0f}, R-L {rouge_l(*by_hand):.0f}."
 )
 
-
 # %% [markdown] slideshow={"slide_type": "skip"}
-# Most tables of CNN/DailyMail, arXiv and PubMed mean R-Lsum. The pages do, too, unless they say R-L.
-#
-# ## Intervals
-#
-# From the $D$ articles the bootstrap draws $D$, with replacement, and takes the mean of their scores $m_i$. It does this $B$ times. The interval goes from the 2.5% quantile $q$ of these means to the 97.5% quantile:
-#
-# $$\Big[\,q_{2.5},\ q_{97.5}\Big]\ \text{of}\ \bar m_b=\frac1D\sum_{j=1}^D m_{i_{bj}},\ i_{bj}\sim\mathrm{Uniform}\{1,\dots,D\},\ b\le B\tag{21}$$
-#
-# The **paired bootstrap** (Koehn 2004) draws articles once and takes the difference of two systems on them. $p_{boot}$ is twice the share of draws that contradict the difference:
-#
-# $$\begin{gathered}\Delta_b=\frac1D\sum_{j=1}^D\big(m'_{i_{bj}}-m_{i_{bj}}\big)\\
-# p_{boot}=\min\Big(1,\ 2\,\frac{\#\{\Delta_b\le0\}}B,\ 2\,\frac{\#\{\Delta_b\ge0\}}B\Big)\end{gathered}\tag{22}$$
+r"""
+Most tables of CNN/DailyMail, arXiv and PubMed mean R-Lsum. The pages do, too, unless they say R-L.
+
+## Intervals
+
+From the $D$ articles the bootstrap draws $D$, with replacement, and takes the mean of their scores $m_i$. It does this $B$ times. The interval goes from the 2.5% quantile $q$ of these means to the 97.5% quantile:
+
+$$\Big[\,q_{2.5},\ q_{97.5}\Big]\ \text{of}\ \bar m_b=\frac1D\sum_{j=1}^D m_{i_{bj}},\ i_{bj}\sim\mathrm{Uniform}\{1,\dots,D\},\ b\le B\tag{21}$$
+
+The **paired bootstrap** (Koehn 2004) draws articles once and takes the difference of two systems on them. $p_{boot}$ is twice the share of draws that contradict the difference:
+
+$$\begin{gathered}\Delta_b=\frac1D\sum_{j=1}^D\big(m'_{i_{bj}}-m_{i_{bj}}\big)\\
+p_{boot}=\min\Big(1,\ 2\,\frac{\#\{\Delta_b\le0\}}B,\ 2\,\frac{\#\{\Delta_b\ge0\}}B\Big)\end{gathered}\tag{22}$$
+"""
 
 
 # %% slideshow={"slide_type": "skip"}
@@ -861,64 +893,70 @@ checks.line(
 )
 
 # %% [markdown] slideshow={"slide_type": "skip"}
-# For LexRank and Lead pairing changes little, because their scores on an article have little to do with each other. Pairing costs nothing, so it is always done.
-#
-# All comparisons of the page with the library:
+r"""
+For LexRank and Lead pairing changes little, because their scores on an article have little to do with each other. Pairing costs nothing, so it is always done.
+
+All comparisons of the page with the library:
+"""
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 checks.table()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
-# <details><summary>The same thing under other names on other pages</summary>
-#
-# | here | Mem2Mem | windowed | Read-Again | hierarchical | what |
-# |---|---|---|---|---|---|
-# | $N$ | $N$ | $T_x$ | $n$ | | words of the text |
-# | $T$ | $T$ | $T_y$ | $T$ | | words of the summary |
-# | $d$ | $d$ | $d$ | $d$ | $d$ | width of the states |
-# | $h_i$ | $h^{(w)}_i$; $h^{(s)}_j$ of sentences | $h_j$ | $h^2_i$, after the second read | $x_{ij}$, layer by layer | state of a source word |
-# | $s_t$ | $h^{(d)}_t$; $h^{(m)}_t$ after the memory | $s_t$ | $s_t$ | | state of the decoder |
-# | $a_{ti}$ | | $e_{tj}$ | $o_{it}$ | | score |
-# | $\alpha_{ti}$ | $\alpha_t$; with sentences $\gamma_t$ | $\alpha_{tj}$ | $\beta_{it}$ | | attention to a source word |
-# | $c_t$ | $c_t$ | $c_t$ | $c_t$ | | context |
-# | $p_t$ | $p_t$ | $p_t$ | one softmax over $g_w$ and $k_i$ | copies nothing | generate or copy |
-#
-# Letters with another meaning elsewhere: $\alpha_i$ is the importance of a word in Read-Again, and $c_i$ what a paragraph has gathered in the hierarchical transformer.
-#
-# </details>
-#
-# <details><summary>Glossary</summary>
-#
-# | word | meaning |
-# |---|---|
-# | abstractive, extractive | written word by word; consisting of sentences of the text |
-# | attention | weights over states, of sum 1, computed again at each step: (3), (4) |
-# | beam | the hypotheses with which a search goes on |
-# | bootstrap | drawing the test documents again, with replacement: (21), (22) |
-# | [BOS], [EOS], [PAD], [UNK] | beginning, end, filling of shorter rows in a batch, a word outside the vocabulary |
-# | context | the weighted mean of states that attention gives: (5) |
-# | coverage | the attention that a source word has had so far: (14) |
-# | exposure bias | in training a model reads references, in use its own words |
-# | extended id | a number after the vocabulary's for a text's own unknown word |
-# | greedy search | beam search with a beam of 1 |
-# | hypothesis | a summary, or a prefix of one, with its $\log P$ |
-# | Lead, LexRank, oracle | first sentences; most central sentences; the sentences that fit the reference best, chosen by looking at it |
-# | length penalty | what $\log P$ is divided by before hypotheses are compared: (12) |
-# | n-gram, trigram | $n$ words in a row, three |
-# | nat | the unit of $-\log P$ with the natural logarithm: a word that loses 0.7 nats is half as probable |
-# | pointer-generator | generates or copies each word, by a switch: (9) |
-# | R-1, R-2, R-L, R-Lsum | ROUGE $F_1$ in percent: (17) to (20) |
-# | reference | the summary that a person wrote |
-# | switch | $p_t$, (8) |
-# | teacher forcing | the reference's words are fed in training: (10) |
-# | warm-up | the steps over which the learning rate rises: (11) |
-#
-# </details>
+r"""
+<details><summary>The same thing under other names on other pages</summary>
+
+| here | Mem2Mem | windowed | Read-Again | hierarchical | what |
+|---|---|---|---|---|---|
+| $N$ | $N$ | $T_x$ | $n$ | | words of the text |
+| $T$ | $T$ | $T_y$ | $T$ | | words of the summary |
+| $d$ | $d$ | $d$ | $d$ | $d$ | width of the states |
+| $h_i$ | $h^{(w)}_i$; $h^{(s)}_j$ of sentences | $h_j$ | $h^2_i$, after the second read | $x_{ij}$, layer by layer | state of a source word |
+| $s_t$ | $h^{(d)}_t$; $h^{(m)}_t$ after the memory | $s_t$ | $s_t$ | | state of the decoder |
+| $a_{ti}$ | | $e_{tj}$ | $o_{it}$ | | score |
+| $\alpha_{ti}$ | $\alpha_t$; with sentences $\gamma_t$ | $\alpha_{tj}$ | $\beta_{it}$ | | attention to a source word |
+| $c_t$ | $c_t$ | $c_t$ | $c_t$ | | context |
+| $p_t$ | $p_t$ | $p_t$ | one softmax over $g_w$ and $k_i$ | copies nothing | generate or copy |
+
+Letters with another meaning elsewhere: $\alpha_i$ is the importance of a word in Read-Again, and $c_i$ what a paragraph has gathered in the hierarchical transformer.
+
+</details>
+
+<details><summary>Glossary</summary>
+
+| word | meaning |
+|---|---|
+| abstractive, extractive | written word by word; consisting of sentences of the text |
+| attention | weights over states, of sum 1, computed again at each step: (3), (4) |
+| beam | the hypotheses with which a search goes on |
+| bootstrap | drawing the test documents again, with replacement: (21), (22) |
+| [BOS], [EOS], [PAD], [UNK] | beginning, end, filling of shorter rows in a batch, a word outside the vocabulary |
+| context | the weighted mean of states that attention gives: (5) |
+| coverage | the attention that a source word has had so far: (14) |
+| exposure bias | in training a model reads references, in use its own words |
+| extended id | a number after the vocabulary's for a text's own unknown word |
+| greedy search | beam search with a beam of 1 |
+| hypothesis | a summary, or a prefix of one, with its $\log P$ |
+| Lead, LexRank, oracle | first sentences; most central sentences; the sentences that fit the reference best, chosen by looking at it |
+| length penalty | what $\log P$ is divided by before hypotheses are compared: (12) |
+| n-gram, trigram | $n$ words in a row, three |
+| nat | the unit of $-\log P$ with the natural logarithm: a word that loses 0.7 nats is half as probable |
+| pointer-generator | generates or copies each word, by a switch: (9) |
+| R-1, R-2, R-L, R-Lsum | ROUGE $F_1$ in percent: (17) to (20) |
+| reference | the summary that a person wrote |
+| switch | $p_t$, (8) |
+| teacher forcing | the reference's words are fed in training: (10) |
+| warm-up | the steps over which the learning rate rises: (11) |
+
+</details>
+"""
 
 # %% [markdown] slideshow={"slide_type": "skip"}
-# # 2. Your own model
-#
-# Write the four parts that make a pointer-generator, for whole batches. When all four are right, they are put into a model. It learns from the stories of this page in half a minute, and you see it write. This part needs nothing from above but the cell that follows.
+r"""
+# 2. Your own model
+
+Write the four parts that make a pointer-generator, for whole batches. When all four are right, they are put into a model. It learns from the stories of this page in a few seconds, and you see it write. Hints and solutions are folded. `make class` makes notebooks of this part and the next for students and for their teachers (`docs/teaching.md`). Both need nothing from above but the cell that follows.
+"""
 
 # %% slideshow={"slide_type": "skip"}
 import numpy as np
@@ -926,9 +964,10 @@ import torch
 
 from companion.exercises.start_here import check, own_model, progress
 
-
 # %% [markdown] slideshow={"slide_type": "skip"}
-# **1.** *Attend.* The weights (3), (4) of every word of every text of a batch, for all steps. Words of padding get none. (medium, core, 10 minutes; 2 points)
+r"""
+**1.** *Attend.* The weights (3), (4) of every word of every text of a batch, for all steps. Words of padding get none. (medium, core, 10 minutes; 2 points)
+"""
 
 
 # %% slideshow={"slide_type": "skip"}
@@ -943,27 +982,30 @@ def attend(queries, keys, v, mask):
 # %% slideshow={"slide_type": "skip"}
 check(1, attend)
 
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+Give queries and keys one more axis each, so that their sum is [B, T, N, A]. Scores of padding become minus infinity before the softmax.
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def attend(queries, keys, v, mask):
+    scores = torch.tanh(queries[:, :, None] + keys[:, None]) @ v
+    return scores.masked_fill(~mask[:, None], -torch.inf).softmax(-1)
+```
+
+The library computes the same in parts, so that the sum with four axes never stands in memory whole.
+
+</details>
+"""
 
 # %% [markdown] slideshow={"slide_type": "skip"}
-# <details><summary>Hint</summary>
-#
-# Give queries and keys one more axis each, so that their sum is [B, T, N, A]. Scores of padding become minus infinity before the softmax.
-#
-# </details>
-# <details><summary>Solution</summary>
-#
-# ```python
-# def attend(queries, keys, v, mask):
-#     scores = torch.tanh(queries[:, :, None] + keys[:, None]) @ v
-#     return scores.masked_fill(~mask[:, None], -torch.inf).softmax(-1)
-# ```
-#
-# The library computes the same in parts, so that the sum with four axes never stands in memory whole.
-#
-# </details>
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-# **2.** *Copy.* The distribution (7) over vocabulary and unknown words. (medium, core, 10 minutes; 2 points)
+r"""
+**2.** *Copy.* The distribution (7) over vocabulary and unknown words. (medium, core, 10 minutes; 2 points)
+"""
 
 
 # %% slideshow={"slide_type": "skip"}
@@ -975,27 +1017,30 @@ def copy_words(alpha, extended, size):
 # %% slideshow={"slide_type": "skip"}
 check(2, copy_words)
 
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+A word can stand in a text twice: its weights are added. Look at `torch.Tensor.scatter_add`.
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def copy_words(alpha, extended, size):
+    P_c = alpha.new_zeros(*alpha.shape[:2], size)
+    return P_c.scatter_add(2, extended[:, None].expand_as(alpha), alpha)
+```
+
+`P_c[..., extended] += alpha` would keep only the last of two weights.
+
+</details>
+"""
 
 # %% [markdown] slideshow={"slide_type": "skip"}
-# <details><summary>Hint</summary>
-#
-# A word can stand in a text twice: its weights are added. Look at `torch.Tensor.scatter_add`.
-#
-# </details>
-# <details><summary>Solution</summary>
-#
-# ```python
-# def copy_words(alpha, extended, size):
-#     P_c = alpha.new_zeros(*alpha.shape[:2], size)
-#     return P_c.scatter_add(2, extended[:, None].expand_as(alpha), alpha)
-# ```
-#
-# `P_c[..., extended] += alpha` would keep only the last of two weights.
-#
-# </details>
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-# **3.** *Mix.* Generate or copy (9). (easy, core, 5 minutes; 1 point)
+r"""
+**3.** *Mix.* Generate or copy (9). (easy, core, 5 minutes; 1 point)
+"""
 
 
 # %% slideshow={"slide_type": "skip"}
@@ -1007,22 +1052,25 @@ def mix(p, P_g, P_c):
 # %% slideshow={"slide_type": "skip"}
 check(3, mix)
 
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Solution</summary>
+
+```python
+def mix(p, P_g, P_c):
+    P_g = torch.nn.functional.pad(P_g, (0, P_c.shape[2] - P_g.shape[2]))
+    return p[..., None] * P_g + (1 - p[..., None]) * P_c
+```
+
+The vocabulary's distribution is 0 at the words that the vocabulary lacks.
+
+</details>
+"""
 
 # %% [markdown] slideshow={"slide_type": "skip"}
-# <details><summary>Solution</summary>
-#
-# ```python
-# def mix(p, P_g, P_c):
-#     P_g = torch.nn.functional.pad(P_g, (0, P_c.shape[2] - P_g.shape[2]))
-#     return p[..., None] * P_g + (1 - p[..., None]) * P_c
-# ```
-#
-# The vocabulary's distribution is 0 at the words that the vocabulary lacks.
-#
-# </details>
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-# **4.** *Learn.* The loss (10): the mean over the words of each summary, then over the batch. (easy, core, 5 minutes; 1 point)
+r"""
+**4.** *Learn.* The loss (10): the mean over the words of each summary, then over the batch. (easy, core, 5 minutes; 1 point)
+"""
 
 
 # %% slideshow={"slide_type": "skip"}
@@ -1035,49 +1083,54 @@ def loss_of(P, target, mask):
 check(4, loss_of)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
-# <details><summary>Hint</summary>
-#
-# `gather` takes the probability of each target. Padding must not count.
-#
-# </details>
-# <details><summary>Solution</summary>
-#
-# ```python
-# def loss_of(P, target, mask):
-#     log_p = P.gather(2, target[..., None])[..., 0].clamp_min(1e-30).log() * mask
-#     return -(log_p.sum(1) / mask.sum(1)).mean()
-# ```
-#
-# Long and short summaries count alike. The sum over all words of a batch, divided by their number, would be another loss.
-#
-# </details>
+r"""
+<details><summary>Hint</summary>
+
+`gather` takes the probability of each target. Padding must not count.
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def loss_of(P, target, mask):
+    log_p = P.gather(2, target[..., None])[..., 0].clamp_min(1e-30).log() * mask
+    return -(log_p.sum(1) / mask.sum(1)).mean()
+```
+
+Long and short summaries count alike. The sum over all words of a batch, divided by their number, would be another loss.
+
+</details>
+"""
 
 # %% slideshow={"slide_type": "skip"}
 own_model(attend, copy_words, mix, loss_of)
 
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+# 3. Exercises
+
+Five more. Write a function instead of `raise NotImplementedError`, run its cell and then the check below it. A check says how many cases are right and shows the first wrong one.
+"""
 
 # %% [markdown] slideshow={"slide_type": "skip"}
-# # 3. Exercises
-#
-# Five more. Write a function instead of `raise NotImplementedError`, run its cell and then the check below it. A check says how many cases are right and shows the first wrong one. Hints and solutions are folded. `make class` makes notebooks of it for students and for their teachers (`docs/teaching.md`).
+r"""
+**5.** *Find the bug.* This beam search compares hypotheses by $\log P$ itself, with $\lambda=0$ in (12). `next_words` says which words can follow a list of words, with their probabilities; nothing follows `"[EOS]"`. No summary has more than `most` symbols.
 
-# %% [markdown] slideshow={"slide_type": "skip"}
-# **5.** *Find the bug.* This beam search compares hypotheses by $\log P$ itself, with $\lambda=0$ in (12). `next_words` says which words can follow a list of words, with their probabilities; nothing follows `"[EOS]"`. No summary has more than `most` symbols.
-#
-# ```python
-# def best_of_beam(next_words, K, most):
-#     beam = [(0.0, [])]
-#     for _ in range(most):
-#         longer = [
-#             (log_p + np.log(p), [*words, word])
-#             for log_p, words in beam
-#             for word, p in next_words(words).items()
-#         ]
-#         beam = sorted(longer, reverse=True)[:K]
-#     return beam[0][1]
-# ```
-#
-# Which summaries can it never return? Write it right. (hard, core, 15 minutes; 2 points)
+```python
+def best_of_beam(next_words, K, most):
+    beam = [(0.0, [])]
+    for _ in range(most):
+        longer = [
+            (log_p + np.log(p), [*words, word])
+            for log_p, words in beam
+            for word, p in next_words(words).items()
+        ]
+        beam = sorted(longer, reverse=True)[:K]
+    return beam[0][1]
+```
+
+Which summaries can it never return? Write it right. (hard, core, 15 minutes; 2 points)
+"""
 
 
 # %% slideshow={"slide_type": "skip"}
@@ -1092,32 +1145,35 @@ def best_of_beam(next_words, K, most):
 # %% slideshow={"slide_type": "skip"}
 check(5, best_of_beam)
 
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+What happens at the next step to a hypothesis that ends with `"[EOS]"`?
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def best_of_beam(next_words, K, most):
+    beam = [(0.0, [])]
+    for _ in range(most):
+        ended = [found for found in beam if found[1][-1:] == ["[EOS]"]]
+        longer = [(s + np.log(p), [*y, w]) for s, y in beam for w, p in next_words(y).items()]
+        beam = sorted(ended + longer, reverse=True)[:K]
+    return beam[0][1]
+```
+
+Nothing follows [EOS], so a hypothesis that had ended was in no later beam, and only the longest summaries were left. Here it stays and competes. Section 4 puts it aside instead, which leaves
+all $K$ places to those that are open.
+
+</details>
+"""
 
 # %% [markdown] slideshow={"slide_type": "skip"}
-# <details><summary>Hint</summary>
-#
-# What happens at the next step to a hypothesis that ends with `"[EOS]"`?
-#
-# </details>
-# <details><summary>Solution</summary>
-#
-# ```python
-# def best_of_beam(next_words, K, most):
-#     beam = [(0.0, [])]
-#     for _ in range(most):
-#         ended = [found for found in beam if found[1][-1:] == ["[EOS]"]]
-#         longer = [(s + np.log(p), [*y, w]) for s, y in beam for w, p in next_words(y).items()]
-#         beam = sorted(ended + longer, reverse=True)[:K]
-#     return beam[0][1]
-# ```
-#
-# Nothing follows [EOS], so a hypothesis that had ended was in no later beam, and only the longest summaries were left. Here it stays and competes. Section 4 puts it aside instead, which leaves
-# all $K$ places to those that are open.
-#
-# </details>
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-# **6.** An attention has $T$ steps over a text of $N$ words. Derive the largest and the smallest value that the coverage loss (16), summed over all steps, can have. Which attention has the largest, and which one the smallest? (medium, extra, 10 minutes; 3 points)
+r"""
+**6.** An attention has $T$ steps over a text of $N$ words. Derive the largest and the smallest value that the coverage loss (16), summed over all steps, can have. Which attention has the largest, and which one the smallest? (medium, extra, 10 minutes; 3 points)
+"""
 
 
 # %% slideshow={"slide_type": "skip"}
@@ -1129,27 +1185,30 @@ def extremes_of_coverage_loss(T, N):
 # %% slideshow={"slide_type": "skip"}
 check(6, extremes_of_coverage_loss)
 
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+What does a step cost that attends where all attention has been? How much attention can one word have before it costs anything, and how many words are there?
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def extremes_of_coverage_loss(T, N):
+    return [T - 1, max(0, T - N)]
+```
+
+The first step is free, and a later one costs at most 1. Every attention that stays where it is pays that much, the uniform one too. The first 1 of attention to a word costs nothing if the word
+gets it in one step, and all beyond it is paid for. So the cheapest attention goes from word to word, and pays only when no new word is left.
+
+</details>
+"""
 
 # %% [markdown] slideshow={"slide_type": "skip"}
-# <details><summary>Hint</summary>
-#
-# What does a step cost that attends where all attention has been? How much attention can one word have before it costs anything, and how many words are there?
-#
-# </details>
-# <details><summary>Solution</summary>
-#
-# ```python
-# def extremes_of_coverage_loss(T, N):
-#     return [T - 1, max(0, T - N)]
-# ```
-#
-# The first step is free, and a later one costs at most 1. Every attention that stays where it is pays that much, the uniform one too. The first 1 of attention to a word costs nothing if the word
-# gets it in one step, and all beyond it is paid for. So the cheapest attention goes from word to word, and pays only when no new word is left.
-#
-# </details>
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-# **7.** Let $q$ be the score whose sigmoid is the switch $p$ (8). Derive $\partial\log P(w)/\partial q$ from (9), in $p$ and the two probabilities of $w$. When does a word of the reference push the switch towards copying? (medium, core, 10 minutes; 3 points)
+r"""
+**7.** Let $q$ be the score whose sigmoid is the switch $p$ (8). Derive $\partial\log P(w)/\partial q$ from (9), in $p$ and the two probabilities of $w$. When does a word of the reference push the switch towards copying? (medium, core, 10 minutes; 3 points)
+"""
 
 
 # %% slideshow={"slide_type": "skip"}
@@ -1161,28 +1220,31 @@ def push_on_the_switch(p, P_g, P_c):
 # %% slideshow={"slide_type": "skip"}
 check(7, push_on_the_switch)
 
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+$\sigma'(q)=p\,(1-p)$. How does $P(w)$ change with $p$?
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def push_on_the_switch(p, P_g, P_c):
+    return p * (1 - p) * (P_g - P_c) / (p * P_g + (1 - p) * P_c)
+```
+
+Whenever copying is the better guess for the word. A word outside the vocabulary has $P_g=0$, and pushes by $-p$, whatever $P_c$ is.
+
+</details>
+"""
 
 # %% [markdown] slideshow={"slide_type": "skip"}
-# <details><summary>Hint</summary>
-#
-# $\sigma'(q)=p\,(1-p)$. How does $P(w)$ change with $p$?
-#
-# </details>
-# <details><summary>Solution</summary>
-#
-# ```python
-# def push_on_the_switch(p, P_g, P_c):
-#     return p * (1 - p) * (P_g - P_c) / (p * P_g + (1 - p) * P_c)
-# ```
-#
-# Whenever copying is the better guess for the word. A word outside the vocabulary has $P_g=0$, and pushes by $-p$, whatever $P_c$ is.
-#
-# </details>
+r"""
+**8.** Two systems summarized the same 60 papers as above. The scores of the first have a standard deviation of 8 points over papers. The second is about one point better on every paper (standard deviation of the differences: 1). There are two intervals of the difference of the means: the paired one (22), and one for which the papers of each system are drawn by themselves (21). Which of them excludes 0?
 
-# %% [markdown] slideshow={"slide_type": "skip"}
-# **8.** Two systems summarized the same 60 papers as above. The scores of the first have a standard deviation of 8 points over papers. The second is about one point better on every paper (standard deviation of the differences: 1). There are two intervals of the difference of the means: the paired one (22), and one for which the papers of each system are drawn by themselves (21). Which of them excludes 0?
-#
-# Then somebody sorts the second system's scores by mistake before the comparison. Which of the two excludes 0 now? (easy, core, 5 minutes; 3 points)
+Then somebody sorts the second system's scores by mistake before the comparison. Which of the two excludes 0 now? (easy, core, 5 minutes; 3 points)
+"""
 
 
 # %% slideshow={"slide_type": "skip"}
@@ -1194,26 +1256,29 @@ def shown_by_intervals():
 # %% slideshow={"slide_type": "skip"}
 check(8, shown_by_intervals)
 
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+The mean of 60 numbers is uncertain by their standard deviation over $\sqrt{60}$. Which numbers are averaged in each case, and what is their standard deviation?
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def shown_by_intervals():
+    return [True, False, False, False]
+```
+
+Paired, the differences count, and one point is many times $1/\sqrt{60}\approx0.13$. Unpaired, it is less than $8\sqrt{2/60}\approx1.5$. Sorting changes no mean, but the scores are no longer at their papers, and pairing has nothing left to cancel.
+
+</details>
+"""
 
 # %% [markdown] slideshow={"slide_type": "skip"}
-# <details><summary>Hint</summary>
-#
-# The mean of 60 numbers is uncertain by their standard deviation over $\sqrt{60}$. Which numbers are averaged in each case, and what is their standard deviation?
-#
-# </details>
-# <details><summary>Solution</summary>
-#
-# ```python
-# def shown_by_intervals():
-#     return [True, False, False, False]
-# ```
-#
-# Paired, the differences count, and one point is many times $1/\sqrt{60}\approx0.13$. Unpaired, it is less than $8\sqrt{2/60}\approx1.5$. Sorting changes no mean, but the scores are no longer at their papers, and pairing has nothing left to cancel.
-#
-# </details>
-
-# %% [markdown] slideshow={"slide_type": "skip"}
-# **9.** In the planted task of `companion.tasks.synthetic` a text has three sentences of random words, one of them begins with a mark, and the summary is the rest of that sentence. All these words are now **outside** the vocabulary. A plain model and a pointer-generator train for 30 steps. Which of the two has the smaller loss (10) at the end? And which one gives the summary's own words the larger probability? (medium, core, 5 minutes; 3 points)
+r"""
+**9.** In the planted task of `companion.tasks.synthetic` a text has three sentences of random words, one of them begins with a mark, and the summary is the rest of that sentence. All these words are now **outside** the vocabulary. A plain model and a pointer-generator train for 30 steps. Which of the two has the smaller loss (10) at the end? And which one gives the summary's own words the larger probability? (medium, core, 5 minutes; 3 points)
+"""
 
 
 # %% slideshow={"slide_type": "skip"}
@@ -1226,31 +1291,37 @@ def smaller_loss_and_better_summary():
 check(9, smaller_loss_and_better_summary)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
-# <details><summary>Hint</summary>
-#
-# Which symbol is the plain model asked for at every step?
-#
-# </details>
-# <details><summary>Solution</summary>
-#
-# ```python
-# def smaller_loss_and_better_summary():
-#     return ["plain", "pointer"]
-# ```
-#
-# The plain model is asked for [UNK] and [EOS] only, which is soon learned, and it can write no other word. Losses can be compared only where the same is asked.
-#
-# </details>
+r"""
+<details><summary>Hint</summary>
+
+Which symbol is the plain model asked for at every step?
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def smaller_loss_and_better_summary():
+    return ["plain", "pointer"]
+```
+
+The plain model is asked for [UNK] and [EOS] only, which is soon learned, and it can write no other word. Losses can be compared only where the same is asked.
+
+</details>
+"""
 
 # %% slideshow={"slide_type": "skip"}
 progress()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
-# **To go on with, without a check.** Let `companion.tasks.stories.tell` put two sentences that say who did what into a text, with the summary of the first of them only. What does the model have to know that it did not have to know before? Train both models again and look.
+r"""
+**To go on with, without a check.** Let `companion.tasks.stories.tell` put two sentences that say who did what into a text, with the summary of the first of them only. What does the model have to know that it did not have to know before? Train both models again and look.
+"""
 
 # %% [markdown] slideshow={"slide_type": "skip"}
-# # Sources
-#
-# Bahdanau, Cho, Bengio: *Neural Machine Translation by Jointly Learning to Align and Translate*, ICLR 2015. See, Liu, Manning: *Get To The Point: Summarization with Pointer-Generator Networks*, ACL 2017. Vaswani and others: *Attention Is All You
-# Need*, NeurIPS 2017. Wu and others: *Google's Neural Machine Translation System*, 2016. Paulus, Xiong, Socher: *A Deep Reinforced Model for Abstractive Summarization*, ICLR 2018. Lin: *ROUGE: A Package for Automatic Evaluation of Summaries*, 2004. Koehn:
-# *Statistical Significance Tests for Machine Translation Evaluation*, EMNLP 2004. Erkan, Radev: *LexRank*, JAIR 2004.
+r"""
+# Sources
+
+Bahdanau, Cho, Bengio: *Neural Machine Translation by Jointly Learning to Align and Translate*, ICLR 2015. See, Liu, Manning: *Get To The Point: Summarization with Pointer-Generator Networks*, ACL 2017. Vaswani and others: *Attention Is All You
+Need*, NeurIPS 2017. Wu and others: *Google's Neural Machine Translation System*, 2016. Paulus, Xiong, Socher: *A Deep Reinforced Model for Abstractive Summarization*, ICLR 2018. Lin: *ROUGE: A Package for Automatic Evaluation of Summaries*, 2004. Koehn:
+*Statistical Significance Tests for Machine Translation Evaluation*, EMNLP 2004. Erkan, Radev: *LexRank*, JAIR 2004.
+"""

@@ -92,11 +92,18 @@ def copy_words() -> Iterator[Case]:
         yield Case(f"text {b + 1}", (alpha, extended, size), alpha @ F.one_hot(extended, size).double())
 
 
-@PAGE.exercise(
-    3, points=1, cases={"two steps": (_P([[0.25, 1.0]]), _P([[[0.5, 0.5]] * 2]), _P([[[0.2, 0.0, 0.8]] * 2]))}
-)
+MIXED = {
+    "two steps": (_P([[0.25, 1.0]]), _P([[[0.5, 0.5]] * 2]), _P([[[0.2, 0.0, 0.8]] * 2])),
+    "one step": (_P([[0.5]]), _P([[[0.9, 0.1]]]), _P([[[0.0, 0.0, 0.7, 0.3]]])),
+}
+
+
+@PAGE.exercise(3, points=1, cases=MIXED)
 def mix(p: Tensor, P_g: Tensor, P_c: Tensor) -> Tensor:
-    rows = [p[0, t] * torch.cat([P_g[0, t], _P([0.0])]) + (1 - p[0, t]) * P_c[0, t] for t in range(p.shape[1])]
+    rows = [
+        p[0, t] * F.pad(P_g[0, t], (0, P_c.shape[2] - P_g.shape[2])) + (1 - p[0, t]) * P_c[0, t]
+        for t in range(p.shape[1])
+    ]
     return torch.stack(rows)[None]
 
 
@@ -104,8 +111,9 @@ def mix(p: Tensor, P_g: Tensor, P_c: Tensor) -> Tensor:
 def loss_of() -> Iterator[Case]:
     P = torch.rand(2, 3, 5, generator=torch.Generator().manual_seed(0)).double().softmax(-1)
     target, mask = torch.tensor([[1, 4, 2], [3, 0, 0]]), torch.tensor([[True] * 3, [True, False, False]])
-    whole, short = P[0, [0, 1, 2], target[0]].log().mean(), P[1, 0, 3].log()
-    yield Case("a short and a long summary", (P, target, mask), -(whole + short) / 2)
+    whole, short = -P[0, [0, 1, 2], target[0]].log().mean(), -P[1, 0, 3].log()
+    yield Case("a short and a long summary", (P, target, mask), (whole + short) / 2)
+    yield Case("the short one", (P[1:], target[1:], mask[1:]), short)
 
 
 def own_model(*functions: Callable, steps: int = 300) -> Frames | None:
