@@ -260,7 +260,7 @@ Prediction(
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 about_sample(r"""
-The windowed model and *HT + copying* have about the same R-1. But every number that the windowed model writes stands in its paper, and a sixth of those of *HT + copying* do not. (The authors' abstracts have such numbers, too, for instance from tables.)
+The windowed model and *HT + copying* have about the same R-1. But every number that the windowed model writes stands in its paper, and nearly a fifth of those of *HT + copying* do not. (The authors' abstracts have such numbers, too, for instance from tables.)
 
 A number that stands in the paper is not right for that. In its summary of the first paper below, further on than is shown, Mem2Mem gives the age of the participants as 60 to 83 degrees (*60–83°C*).
 """)
