@@ -17,7 +17,7 @@ from lib.models.hierarchical_transformer import HierarchicalTransformer
 
 def towns_table() -> pd.DataFrame:
     """Facts right in the task `towns` on the way, whole summaries, and wrong facts by their kind."""
-    columns = {f"facts right, {steps:,} steps": f"right after {steps}" for steps in (500, 1000, 2000)}
+    columns = {f"facts right, {steps:,} steps": f"right after {steps}" for steps in (500, 1000, 2000, 3000)}
     columns |= {"whole summaries": "whole", **{f"wrong: {kind}": kind for kind in towns.KINDS[1:]}}
     return task_table("towns", columns, by_seed=True)
 
