@@ -51,7 +51,7 @@ from companion.pages.shown import (
     PageFigures, Passages, Prediction, clip, figures_folder, show_tables,
 )  # fmt: skip
 from companion.pages.towns import (
-    cuts_table, curves_panel, hops_table, layer_picture, marks_table, town_frames,
+    curves_panel, hops_table, layer_picture, marks_table, town_frames,
 )  # fmt: skip
 from companion.results.tables import TRAINED
 from companion.tasks.towns import open_towns, town_document, unseen_towns
@@ -104,17 +104,17 @@ So both models find the rivers. One of them confuses the towns. Yet its decoder 
 r"""
 ## What is a global layer?
 
-In an ordinary transformer every word attends to every other word. For many long documents this costs too much. The paper divides the work. **Local layers** read each paragraph by itself. **Global layers** pass information between paragraphs, in three moves:
+If every word attends to every other word, many long documents cost too much. So the paper divides the work. **Local layers** read each paragraph by itself. **Global layers** pass information between paragraphs, in three moves:
 
 1. **Pool.** Each of several heads weighs the words of a paragraph, and adds up their values. In HT above, a paragraph becomes four vectors of 16 numbers.
 2. **Attend.** With these vectors, each head lets every paragraph attend to all paragraphs.
 3. **Broadcast.** What a paragraph has gathered becomes one vector, which is added to each of its words.
 
-The table shows one head of HT, in its second global layer, for the title and four of the snippets. A word is as dark as its weight in the pooling.
+The table shows one head of HT, in its second global layer, for the title and three of the snippets. A word is as dark as its weight in the pooling.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-layer_picture(towns["HT"], cluster, layer=1, head=1, rows=[0, 2, 4, 3, 12])
+layer_picture(towns["HT"], cluster, layer=1, head=1, rows=[0, 2, 3, 12])
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 sample_text(
@@ -148,7 +148,6 @@ The global layers are worth 1.81 points of R-1. Ranking is worth more: 5.00 poin
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 BETS = (
     "global-layers", "paragraphs", "pooling-heads", "discourse-graph", "ranking",
-    "above-lead",
 )  # fmt: skip
 Markdown(bets_table("hierarchical_transformer", *BETS))
 
@@ -156,9 +155,9 @@ Markdown(bets_table("hierarchical_transformer", *BETS))
 r"""
 ## Can other models do it?
 
-We return to the towns, where the right answer is known. The model without global layers is blind in its encoder: no snippet meets the title there. So we also train a flat transformer. It reads the title and all snippets as one row, and in each of its four layers every word can attend to every other word. No model could see more.
+We return to the towns, where the right answer is known. In the encoder of the model without global layers, no snippet meets the title. So we also train a flat transformer. It reads the title and all snippets as one row, and in each layer every word can attend to every other word. No model could see more.
 
-All models learn from 1,000 batches of 32 new clusters. We test them on 200 more clusters. Each combination of facts is new, so nothing can be learned by heart.
+All models learn from 1,000 batches of 32 clusters. They are tested on 200 others, whose facts are combined anew.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -180,14 +179,14 @@ Prediction(
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-Half is what a model gets that reads well and ignores the title. It finds the rivers, goes with the majority, and chooses one of two towns at random. The flat model can attend to the title in every layer, and does no better. So is the task impossible without global layers, or only hard to learn?
+Half is what a model gets that reads well and ignores the title. It finds the rivers, goes with the majority, and chooses one of the two towns at random. So is the task impossible without global layers, or only hard to learn?
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 ## Impossible, or hard to learn?
 
-We cannot see this from a model that has failed once. We can train it longer.
+One failed training cannot tell. So we train the models longer.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -201,7 +200,7 @@ longer = {
 before = max(longer["without global layers"]["right after 2500"])
 learned = sum(share > 0.9 for share in longer["without global layers"]["right"])
 Prediction(
-    "The two models train on, until step 3,000. What happens to the half?",
+    "The two models train on, until step 3,000. What happens to their half of the facts?",
     ("it stays", "it grows slowly", "some runs jump to nearly all"),
     f"Without global layers, no run has more than {before:.0%} at step 2,500. At step 3,000,"
     f" {learned} of 3 runs have {max(longer['without global layers']['right']):.0%}, and the"
@@ -220,31 +219,18 @@ The last two sentences are our explanation, and we have not tested it. Nor do we
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 ## What does HT do with its global layers?
-
-A model may have a part and not depend on it. So we cut: in the trained HT, each paragraph may attend only to itself. This is done in one global layer or in both.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-cuts = cuts_table().filter(like="sees itself alone", axis=0)[["towns: facts right"]]
-cuts.index = ["layer 1 cut", "layer 2 cut", "both cut"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 first_cut, second_cut, both_cut = (
-    solved["HT"][f"right, {name}"]
+    shares(solved["HT"][f"right, {name}"])
     for name in ("layer 1 cut", "layer 2 cut", "layers cut")
 )
-Prediction(
-    "Where do the snippets learn which town is asked for?",
-    ("in the first global layer", "in the second", "that depends on the seed"),
-    f"With both layers cut, {shares(both_cut)} of the facts are right. So all three runs"
-    " depend on attention between paragraphs. But a cut that costs one seed half of its"
-    f" facts costs another nothing: {shares(first_cut)} without layer 1,"
-    f" {shares(second_cut)} without layer 2.",
-    [cuts],
-)
+Markdown(f"""
+A model may have a part and not depend on it. So we cut: in the trained HT, each paragraph may attend only to itself. Then {both_cut} of the facts are right, so all three runs depend on what passes between paragraphs. But *where* it passes differs. With a cut in layer 1 only, {first_cut} are right, and with a cut in layer 2, {second_cut}. The picture above therefore explains one run.
 
-# %% [markdown] slideshow={"slide_type": "notes"}
-r"""
-The picture of the head above therefore explains one run, not the model. In that run we can go one step further. The global layer adds one vector to all words of a paragraph. We measure how long this vector is, and then leave it out.
-"""
+In that run we can go one step further. The second global layer adds one vector to all words of a paragraph. We measure its length, and then leave it out.
+""")
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 marks = marks_table()
@@ -305,7 +291,7 @@ Prediction(
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-A given graph helps if it has the connections that attention has not learned yet. This graph was made from the right answer. Graphs of real texts are not. And the lesson of the curves holds here, too: 500 steps do not show what is impossible.
+A given graph helps if it has connections that attention has not learned yet. This one joins exactly the right paragraphs; graphs of real texts do not. And again, 500 steps do not show what is impossible.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -352,7 +338,7 @@ lead, _ = effects["above-lead", "the shipped model, plain beam search"]
 Markdown(f"""
 One seed is weak evidence. Three seeds on short texts give the global layers {short.mean:+.2f} [{short.low:+.2f}, {short.high:+.2f}] points, which excludes the paper's 1.81.
 
-Why so little? We made the same cut as above in a model that was trained on 31,077 biomedical articles. If no paragraph attends to another, a piece of the summary loses {cut.mean:.3f} nats [{cut.low:.3f}, {cut.high:.3f}]: it becomes {100 * (1 - math.exp(-cut.mean)):.0f}% less probable. Without copying it loses 4.00. So hardly anything passes between the paragraphs of these texts that the decoder could not find by itself. And without copying the model is {-lead.mean:.0f} points *below* Lead. The authors had fifty times as many texts.
+Why so little? We made the same cut as above in a model that was trained on 31,077 biomedical articles. If no paragraph attends to another, a piece of the summary loses {cut.mean:.3f} nats [{cut.low:.3f}, {cut.high:.3f}]: it becomes {100 * (1 - math.exp(-cut.mean)):.0f}% less probable. Without copying it loses 4.00. So these summaries need hardly anything of what passes between paragraphs. And without copying the model is {-lead.mean:.0f} points *below* Lead. The authors had fifty times as many texts.
 """)
 
 # %% [markdown] slideshow={"slide_type": "slide"}

@@ -94,14 +94,14 @@ class LayerPicture:
     rows: Sequence[tuple[str, Sequence[str], Sequence[float], Sequence[tuple[str, float]]]]
 
     def _repr_html_(self) -> str:
-        cell = f'<td style="{CELL}; vertical-align: top">'
+        cell = f'<td style="{CELL}; vertical-align: top; min-width: 6rem">'
         html = "".join(f"<th style='{CELL}'>{head}</th>" for head in ("", "1. pool", "2. attend", "3. broadcast"))
         for name, words, pooled, attended in self.rows:
             shaded = " ".join(
                 f'<span style="{shade(weight)}">{escape(word)}</span>' for word, weight in zip(words, pooled)
             )
             bars = "<br>".join(
-                f"{share_bar(share, '4rem', f'rgb({BLUE})')} {share:.2f} {escape(to)}" for to, share in attended
+                f"{share_bar(share, '3rem', f'rgb({BLUE})')} {share:.2f}&nbsp;{escape(to)}" for to, share in attended
             )
             last = f"the same vector for its {len(words)} words"
             html += f'<tr style="{WHITE}">{"".join(f"{cell}{part}</td>" for part in (name, shaded, bars, last))}</tr>'
