@@ -698,3 +698,301 @@ The summary fits the field of the article and misses what the article found. Wit
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 study_rows(corpus, preset or "demo", study_steps, seed) if study_steps else None
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+# 2. Your own model
+
+Now you write a global layer, for padded batches. You fill in four functions. Run the check below each: it compares your results with the library or with a loop. Then your layer is put into a small transformer, and trained. Hints and solutions are folded. `make class` makes notebooks of this part and the exercises for students and for their teachers (`docs/teaching.md`).
+"""
+
+# %% slideshow={"slide_type": "skip"}
+import torch
+
+from companion.exercises.hierarchical_transformer import check, own_model, progress
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**1.** *Pool, the weights.* The scores (13) of $m$ paragraphs come in one tensor, padded to the same number of words. Compute the pooling weights (15). The words of a paragraph compete, and padding gets 0. (easy, core, 10 minutes; 2 points)
+"""
+
+
+# %% slideshow={"slide_type": "skip"}
+def pooling_weights(scores, mask):
+    """Weights [m, n, heads].
+
+    scores: [m, n, heads]; mask: [m, n], whether there is a word.
+    """
+    raise NotImplementedError
+
+
+# %% slideshow={"slide_type": "skip"}
+check(1, pooling_weights)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+Over which dimension is the sum 1? A mask *after* the softmax leaves short paragraphs weights that sum to less than 1.
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def pooling_weights(scores, mask):
+    scores = scores.masked_fill(~mask[..., None], -torch.inf)
+    return scores.softmax(1)
+```
+
+</details>
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**2.** *Pool, the vectors.* Sum the values (14) with these weights, as in (16) without $W_c$ and normalisation. (easy, core, 5 minutes; 1 point)
+"""
+
+
+# %% slideshow={"slide_type": "skip"}
+def paragraph_vectors(weights, values):
+    """Vectors [m, heads, s].
+
+    weights: [m, n, heads]; values: [m, n, heads, s].
+    """
+    raise NotImplementedError
+
+
+# %% slideshow={"slide_type": "skip"}
+check(2, paragraph_vectors)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+The weights need one more dimension.
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def paragraph_vectors(weights, values):
+    return (weights[..., None] * values).sum(1)
+```
+
+</details>
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**3.** *Attend.* Compute the weights of (20) in the code's form, with scores divided by $\sqrt{s}$, for a batch of clusters. Some clusters have fewer paragraphs. No paragraph attends to padding; the rows of padding do not count. (medium, core, 10 minutes; 3 points)
+"""
+
+
+# %% slideshow={"slide_type": "skip"}
+def attention_between(q, k, present):
+    """Attention [B, heads, P, P]: rows attend to columns.
+
+    q, k: [B, heads, P, s]; present: [B, P], whether there is a paragraph.
+    """
+    raise NotImplementedError
+
+
+# %% slideshow={"slide_type": "skip"}
+check(3, attention_between)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+`present` has to be broadcast over heads and over the rows that attend.
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def attention_between(q, k, present):
+    scores = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
+    scores = scores.masked_fill(~present[:, None, None], -torch.inf)
+    return scores.softmax(-1)
+```
+
+</details>
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**4.** *Broadcast.* The words of all paragraphs of the batch are one long list. Add to each word the vector $c_i$ of its paragraph. (easy, core, 5 minutes; 1 point)
+"""
+
+
+# %% slideshow={"slide_type": "skip"}
+def broadcast(x, c, row):
+    """New states of the words [W, d].
+
+    x: [W, d]; c: [A, d], one for each paragraph; row: [W], the paragraph of each word.
+    """
+    raise NotImplementedError
+
+
+# %% slideshow={"slide_type": "skip"}
+check(4, broadcast)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+Tensors can be indexed by tensors.
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def broadcast(x, c, row):
+    return x + c[row]
+```
+
+</details>
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**Put it together.** The task is smaller than the towns: three snippets about each of two towns, and the only fact is the river. The next cell trains three models for 400 steps each, which takes about half a minute: one with your global layer, the library's, and one without a global layer. Then it shows six clusters to the first and the last.
+"""
+
+# %% slideshow={"slide_type": "skip"}
+own_model(pooling_weights, paragraph_vectors, attention_between, broadcast)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+# 3. Exercises
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**5.** *Find the bug.* A student implemented (24) for one cluster of a padded batch like this:
+
+```python
+def attention_of_graph(G, present):
+    A = G / G.sum(0)
+    return A * present
+```
+
+Do the rows sum to 1? Write it correctly. The rows of padding do not count. (easy, core, 10 minutes; 2 points)
+"""
+
+
+# %% slideshow={"slide_type": "skip"}
+def attention_of_graph(G, present):
+    """Attention [m, m] by a graph G [m, m]: row i attends.
+
+    present: [m], whether there is a paragraph. No paragraph attends to padding.
+    """
+    raise NotImplementedError
+
+
+# %% slideshow={"slide_type": "skip"}
+check(5, attention_of_graph)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+There are two faults. What does `sum(0)` add up? And what is left of a row's sum of 1 when padding is removed afterwards?
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def attention_of_graph(G, present):
+    G = G * present
+    return G / G.sum(1, keepdim=True)
+```
+
+Rows are scaled, not columns, and padding is removed first. In the library the first head has this attention.
+
+</details>
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**6.** *How far?* A graph $G$ replaces the only head's attention (24). Each global layer adds to the words of a paragraph what it has gathered (22), (23). Derive which paragraphs the words of each paragraph depend on, after a number of global layers. (hard, core, 15 minutes; 3 points)
+"""
+
+
+# %% slideshow={"slide_type": "skip"}
+def reached(G, layers):
+    """Truth values [m, m]: row i for the words of paragraph i.
+
+    G: a graph [m, m], 0 where nothing is taken; layers: a whole number.
+    """
+    raise NotImplementedError
+
+
+# %% slideshow={"slide_type": "skip"}
+check(6, reached)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+After two layers a paragraph has what those had that it takes from. Does it lose its own words where the diagonal of $G$ is 0?
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def reached(G, layers):
+    step = G + torch.eye(len(G))
+    return torch.linalg.matrix_power(step, layers) > 0
+```
+
+A layer is one hop, and what is there already stays: paths of *at most* so many hops, so the power is that of $G+I$. The check looks where the library's Jacobian is not 0.
+
+</details>
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+**7.** *Predict, and let it be trained.* A model with two global layers learns a small task: the title names one of three paragraphs, and the summary is the word after that name. It writes all summaries correctly. Then something is cut, **without training again**. Are more than 80% of the summaries still right? (a) The decoder attends only to the named paragraph. (b) It attends only to the title. (c) It attends to everything but the title. (d) It attends to everything, but in the global layers no paragraph attends to the title. The check trains the model, which takes half a minute. (hard, core, 10 minutes; 3 points)
+"""
+
+
+# %% slideshow={"slide_type": "skip"}
+def still_right():
+    """Four truth values, in the order of the text."""
+    raise NotImplementedError
+
+
+# %% slideshow={"slide_type": "skip"}
+check(7, still_right)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details><summary>Hint</summary>
+
+The decoder has one layer, so it attends to the source once. Which part has compared the names before?
+
+</details>
+<details><summary>Solution</summary>
+
+```python
+def still_right():
+    return [True, False, True, False]
+```
+
+The global layers compare names and change the words of the paragraphs, so that the decoder can distinguish the named one. It does not need the title, but the layers do. The towns model of this page marks the paragraphs that are to be ignored.
+
+</details>
+"""
+
+# %% slideshow={"slide_type": "skip"}
+progress()
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+# Where to go from here
+
+* `python -m lib.train hierarchical_transformer --dataset wikisum:wikisum_folder --preset code --bf16 --output runs/wikisum` trains at the authors' size on a GPU. The folder holds the ranked shards (`WIKI.train.0.pt` and so on) and their SentencePiece model.
+* `papermill notebooks/hierarchical_transformer.ipynb out.ipynb -p dataset multi_news` runs this page on Multi-News. `towns_steps=1000` trains the two models of the first picture here.
+* [`docs/papers/hierarchical_transformer.md`](../docs/papers/hierarchical_transformer.md) maps every equation to its cell and its function in `lib`. Next: [all models on the same documents](compare.ipynb).
+"""

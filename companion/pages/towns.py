@@ -60,7 +60,6 @@ def town_frames(
     models: Mapping[str, HierarchicalTransformer],
     cluster: TownCluster,
     places: Sequence[int] = towns.FACT_PLACES,
-    first: int = 2,
 ) -> Frames:
     """Show what two models do before they write each fact: paragraphs as dark as the first model attends to them, how
     much each model attends to either town, the most probable pieces of both, and their summaries so far."""
@@ -76,7 +75,7 @@ def town_frames(
                  if t < len(a)}  # fmt: skip
         steps.append(Step(word, [weight for line, weight in zip(text, weights) for _ in line], best))
     frames = decoding_frames(text, steps, names, {list(models)[1]: others}).frames
-    return Frames([frames[t] for t in places if t < len(frames)], first)
+    return Frames([frames[t] for t in places if t < len(frames)], first=min(2, len(places)))
 
 
 def attended_towns(weights: torch.Tensor, cluster: TownCluster) -> list[tuple[str, float]]:
