@@ -39,6 +39,7 @@ from companion.claims.records import claims_of, effect_of
 from companion.claims.text import bets_table, evidence_table
 from companion.pages.checks import Checks
 from companion.pages.choice import choose, compare_means, sample_text
+from companion.pages.diagrams import show_model
 from companion.pages.figures import interval_bars, lines
 from companion.pages.hierarchical_transformer import (
     check_equations, local_layer, ranking_panel, study_rows,
@@ -388,6 +389,9 @@ Numbers in brackets are the paper's. Its authors' code differs from its equation
 </details>
 """
 
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+show_model("hierarchical_transformer")
+
 # %% slideshow={"slide_type": "skip"}
 town, document = towns["HT"], town_document(cluster)
 rows = [row.tolist() for row in rows_of(document)]  # the title, twelve paragraphs
@@ -590,9 +594,7 @@ contexts, weights = eq20_contexts(x, second)
 long = second.output(contexts.flatten(1)).norm(dim=1)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-check_equations(checks, {f.__name__: f for f in (
-    eq10_input, eq15_pooling_weights, eq20_contexts, eq23_global_layer,
-)})  # fmt: skip
+check_equations(checks, eq10_input, eq20_contexts, eq23_global_layer)
 checks.line(
     f"In the second layer, head 2 of paragraph 2 (osvia) attends to the title with"
     f" {weights[1, 2, 0]:.2f}, that of paragraph 3 (velholm) with {weights[1, 3, 0]:.2f}."

@@ -143,14 +143,14 @@ def own_model(*functions: Function, steps: int = 400) -> Frames | None:
     """Train a model whose global layer is made of the functions of exercises 1 to 4, the library's, and one without
     a global layer; print how many summaries they write correctly, and show six clusters to the first and the last."""
     if unfinished := PAGE.unfinished(1, 2, 3, 4):
-        return print(f"First finish {', '.join(unfinished)}.")
+        return print(f"Your model needs {', '.join(unfinished)}: write them, and run their checks")
     random, models = np.random.default_rng(10**6), {}
     unseen = [river_cluster(random) for _ in range(200)]
-    for name, layers in {"your model": 1, "the library's": 1, "without global layers": 0}.items():
+    for name, layers in {"Your model": 1, "the library's": 1, "without global layers": 0}.items():
         torch.manual_seed(1)
         sizes = {"width": 32, "inner": 64, "local_layers": 1, "global_layers": layers}
         model = models[name] = towns.small_transformer(len(towns.TOWN_PIECES), **sizes)
-        if name == "your model":
+        if name == "Your model":
             model.global_layers = nn.ModuleList(OwnLayer(layer, functions) for layer in model.global_layers)
         draws = (np.random.default_rng([1, step]) for step in range(steps))
         learn(model, (towns.batch_of([river_cluster(draw) for _ in range(32)]) for draw in draws), 3e-3)

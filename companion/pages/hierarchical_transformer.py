@@ -1,6 +1,7 @@
 """The long checks of the hierarchical transformer's page, and what it measures on a reader's corpus."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -38,20 +39,12 @@ def local_layer(x: Sequence[torch.Tensor], layer: TransformerLayer) -> list[torc
     return [layer(words, make_batch([row], V).ragged) for words, row in zip(x, single)]
 
 
-def check_equations(checks: Checks, equations: Mapping[str, Callable]) -> None:
-    """Compare a page's equations of the encoder, in double precision, with the library: pooling weights, attention
-    between paragraphs and words, with a graph and without, the smoothed loss, and its gradients.
-
-    equations: the page's functions eq10_input, eq15_pooling_weights, eq20_contexts and eq23_global_layer by name.
-    """
+def check_equations(
+    checks: Checks, eq10_input: Callable, eq20_contexts: Callable, eq23_global_layer: Callable
+) -> None:
+    """Compare a page's equations of the encoder, in double precision, with the library: attention between paragraphs
+    and the states of words, with a graph and without, the smoothed loss, and its gradients."""
     torch.set_default_dtype(torch.float64)
-    try:
-        _check_equations(checks, equations)
-    finally:
-        torch.set_default_dtype(torch.float32)
-
-
-def _check_equations(checks: Checks, equations: Mapping[str, Callable]) -> None:
     torch.manual_seed(1)
     sizes = {"width": 8, "heads": 2, "inner": 12, "local_layers": 1, "global_layers": 2}
     model = HierarchicalTransformer(HierarchicalTransformerConfig(V, **sizes, dropout=0.0, smoothing=EPSILON))
@@ -59,30 +52,24 @@ def _check_equations(checks: Checks, equations: Mapping[str, Callable]) -> None:
         torch.nn.init.normal_(parameter, std=0.5)
     clusters = [_cluster(2, 5, 3), _cluster(2, 3), _cluster(2, 5, 2, 6, 1)]
     batch = make_batch(clusters, V)
-    graph = torch.rand(len(clusters), *2 * batch.sentence_mask.shape[1:])
-    for G in (None, graph):
-        state, losses = model.encode(batch, G), []
-        for b, cluster in enumerate(clusters):
-            n, m = len(cluster.source), len(cluster.sentence_lengths)
-            own = None if G is None else G[b, :m, :m]
-            single = make_batch([cluster], V)
-            x = equations["eq10_input"]([row.tolist() for row in rows_of(cluster)], model)
-            for layer in model.local_layers:
-                x = local_layer(x, layer)
-            for number, layer in enumerate(model.global_layers):
-                weights = torch.cat([equations["eq15_pooling_weights"](words, layer) for words in x])
-                checks.close(weights, state.pooling[number][b, :n], "(13)-(15)", f"pooling, layer {number + 1}")
-                _, between = equations["eq20_contexts"](x, layer, own)
-                attention = state.between[number][b, :, :m, :m]
-                checks.close(between, attention, "(16)-(20)" if G is None else "(24)", "attention of paragraphs")
-                x = equations["eq23_global_layer"](x, layer, own)
-            words = model.encoder_norm(torch.cat(x))
-            checks.close(words, state.words[b, :n], "(7)-(10), (21)-(23)", "states of the words")
-            losses.append(_smoothed_loss(model, words, cluster.target.tolist(), single))
+    losses, graph = [], torch.rand(len(clusters), *2 * batch.sentence_mask.shape[1:])
+    for (b, cluster), G in product(enumerate(clusters), (None, graph)):
+        state, n, m = model.encode(batch, G), len(cluster.source), len(cluster.sentence_lengths)
+        own, eq = (None, "(13)-(20)") if G is None else (G[b, :m, :m], "(24)")
+        x = eq10_input([row.tolist() for row in rows_of(cluster)], model)
+        for layer in model.local_layers:
+            x = local_layer(x, layer)
+        for layer, between in zip(model.global_layers, state.between):
+            checks.close(eq20_contexts(x, layer, own)[1], between[b, :, :m, :m], eq, "attention of paragraphs")
+            x = eq23_global_layer(x, layer, own)
+        words = model.encoder_norm(torch.cat(x))
+        checks.close(words, state.words[b, :n], "(7)-(23)", "states of the words")
         if G is None:
-            loss, of_lib = torch.stack(losses).mean(), model.train().loss(batch)["loss"]
-            checks.close(loss, of_lib, "the loss", "of the padded batch")
-            checks.gradients(gradients(model, loss), gradients(model, of_lib), "its gradients")
+            losses.append(_smoothed_loss(model, words, cluster))
+    loss, of_lib = torch.stack(losses).mean(), model.train().loss(batch)["loss"]
+    checks.close(loss, of_lib, "the loss", "of the padded batch")
+    checks.gradients(gradients(model, loss), gradients(model, of_lib), "its gradients")
+    torch.set_default_dtype(torch.float32)
 
 
 def _cluster(*lengths: int) -> EncodedDocument:
@@ -91,10 +78,11 @@ def _cluster(*lengths: int) -> EncodedDocument:
     return EncodedDocument.of("", source, list(lengths), [*target, EOS])
 
 
-def _smoothed_loss(model: HierarchicalTransformer, words: torch.Tensor, target: list[int], single) -> torch.Tensor:
-    """Compute the loss of a target whose decoder, PyTorch's own parts, reads the states of words [n, d]."""
+def _smoothed_loss(model: HierarchicalTransformer, words: torch.Tensor, cluster: EncodedDocument) -> torch.Tensor:
+    """Compute the loss of a cluster's target, where the library's decoder reads these states of words [n, d]."""
+    target = cluster.target.tolist()
     sources = tuple(layer.source_attention.keys_and_values(words[None]) for layer in model.decoder_layers)
-    state = model.encode(single).replace(words=words[None], source=sources)
+    state = model.encode(make_batch([cluster], V)).replace(words=words[None], source=sources)
     output, _ = model.decode(torch.tensor([[BOS, *target[:-1]]]), state)
     log_p = (output.features[0] @ model.embedding.weight.T + model.bias).log_softmax(-1)
     labels = torch.full_like(log_p, EPSILON / (V - 2))

@@ -2,11 +2,10 @@
 learning curves, and tables of the numbers of `companion.solve`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from html import escape
 
 import pandas as pd
 import torch
+from IPython.display import HTML
 
 from companion.pages.frames import Frames
 from companion.pages.measured import task_results, task_table
@@ -85,45 +84,27 @@ def attended_towns(weights: torch.Tensor, cluster: TownCluster) -> list[tuple[st
     return [(town, float(weights[1:][rows].sum())) for town, rows in about.items()]
 
 
-@dataclass(frozen=True)
-class LayerPicture:
-    """One head of a global layer on some rows of a cluster: the words as dark as they are pooled, and how much a row
-    attends to the title, to the title's town and to the other."""
-
-    rows: Sequence[tuple[str, Sequence[str], Sequence[float], Sequence[tuple[str, float]]]]
-
-    def _repr_html_(self) -> str:
-        cell = f'<td style="{CELL}; vertical-align: top; min-width: 6rem">'
-        html = "".join(f"<th style='{CELL}'>{head}</th>" for head in ("", "1. pool", "2. attend", "3. broadcast"))
-        for name, words, pooled, attended in self.rows:
-            shaded = " ".join(
-                f'<span style="{shade(weight)}">{escape(word)}</span>' for word, weight in zip(words, pooled)
-            )
-            bars = "<br>".join(
-                f"{share_bar(share, '3rem', f'rgb({BLUE})')} {share:.2f}&nbsp;{escape(to)}" for to, share in attended
-            )
-            last = f"the same vector for its {len(words)} words"
-            html += f'<tr style="{WHITE}">{"".join(f"{cell}{part}</td>" for part in (name, shaded, bars, last))}</tr>'
-        return f'<div style="overflow-x: auto"><table style="{PAPER}; line-height: 1.6">{html}</table></div>'
-
-    def __repr__(self) -> str:
-        return "\n".join(f"{name}: attends to {attended}" for name, _, _, attended in self.rows)
-
-
 @torch.no_grad()
 def layer_picture(
     model: HierarchicalTransformer, cluster: TownCluster, layer: int, head: int, rows: Sequence[int]
-) -> LayerPicture:
+) -> HTML:
+    """Show a head of a global layer on some rows of a cluster: words as dark as they are pooled, and how much a row
+    attends to the title, to the title's town and to the other."""
     state = model.encode(towns.batch_of([cluster]))
     text = [[cluster.title, "[end]"], *(paragraph.text.split() for paragraph in cluster.paragraphs)]
     pooled = state.pooling[layer][0, :, head].split([len(line) for line in text])
     names = ["title", *(f"{n} {paragraph.town}" for n, paragraph in enumerate(cluster.paragraphs, 1))]
-    shown = []
+    html = "".join(f"<th style='{CELL}'>{title}</th>" for title in ("", "1. pool", "2. attend", "3. broadcast"))
     for i in rows:
+        words = [f'<span style="{shade(weight)}">{word}</span>' for word, weight in zip(text[i], pooled[i].tolist())]
         weights = state.between[layer][0, head, i]
-        attended = [("title", float(weights[0])), *attended_towns(weights, cluster)]
-        shown.append((names[i], text[i], pooled[i].tolist(), attended))
-    return LayerPicture(shown)
+        shares = [("title", float(weights[0])), *attended_towns(weights, cluster)]
+        bars = [f"{share_bar(share, '3rem', f'rgb({BLUE})')} {share:.2f}&nbsp;{to}" for to, share in shares]
+        last = f"the same vector for its {len(words)} words"
+        cells = "".join(f"<td style='{CELL}; vertical-align: top; min-width: 6rem'>{part}</td>"
+                        for part in (names[i], " ".join(words), "<br>".join(bars), last))  # fmt: skip
+        html += f'<tr style="{WHITE}">{cells}</tr>'
+    return HTML(f'<div style="overflow-x: auto"><table style="{PAPER}; line-height: 1.6">{html}</table></div>')
 
 
 def curves_panel() -> dict:
@@ -131,30 +112,20 @@ def curves_panel() -> dict:
     looks = {"HT": "C0o-", "without global layers, trained longer": "C2s--", "flat, trained longer": "C4^:"}
     results, series, styles = task_results("towns"), {}, {}
     for row, look in looks.items():
-        steps = [int(name[12:]) for name in results[row] if name.startswith("right after ")]
+        steps = sorted(int(name[12:]) for name in results[row] if name.startswith("right after "))
         for n, seed in enumerate(results[row]["seed"]):
-            name = (
-                row.partition(",")[0] if not n else f"_{row}, seed {seed}"
-            )  # matplotlib leaves it out of the legend
-            shares = [0, *(100 * results[row][f"right after {step}"][n] for step in sorted(steps))]
-            series[name], styles[name] = [[0, *sorted(steps)], shares], look
-    return {
-        "series": series,
-        "styles": styles,
-        "xlabel": "training steps",
-        "ylabel": "% of facts right",
-        "zero": True,
-    }
+            name = f"_{row}, seed {seed}" if n else row.partition(",")[0]  # with "_" it is not in the legend
+            series[name] = [[0, *steps], [0, *(100 * results[row][f"right after {step}"][n] for step in steps)]]
+            styles[name] = look
+    axes = {"xlabel": "training steps", "ylabel": "% of facts right", "zero": True}
+    return {"series": series, "styles": styles, **axes}
 
 
 def marks_table() -> pd.DataFrame:
     """Tabulate what the second global layer adds to paragraphs about each town (`companion.studies.town_marks`)."""
-    path = project_root() / "figures" / "town_marks.json"
-    found = {row["change"]: row for row in read_numbers(path, "marks of towns", ("effects",))["effects"]}
+    numbers = read_numbers(project_root() / "figures" / "town_marks.json", "marks of towns", ("effects",))
+    texts = {row["change"]: "{mean:.1f} [{low:.1f}, {high:.1f}]".format(**row) for row in numbers["effects"]}
     columns = {"its length": "layer 2: length", "% of facts lost without it": "layer 2: left out"}
-    cells = {
-        f"paragraphs about {town}": {column: "{mean:.1f} [{low:.1f}, {high:.1f}]".format(**found[f"{name}, {town}"])
-                                     for column, name in columns.items()}
-        for town in ("the title's town", "the other town")
-    }  # fmt: skip
-    return pd.DataFrame.from_dict(cells, orient="index")
+    cells = {town: {column: texts[f"{name}, {town}"] for column, name in columns.items()}
+             for town in ("the title's town", "the other town")}  # fmt: skip
+    return pd.DataFrame.from_dict(cells, orient="index").rename("paragraphs about {}".format)
