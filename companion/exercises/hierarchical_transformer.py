@@ -74,17 +74,15 @@ def paragraph_vectors() -> Iterator[Case]:
 
 @PAGE.cases(3, points=3)
 def attention_between() -> Iterator[Case]:
-    batch = _batch(_cluster(2, 3), _cluster(2, 3, 4), _cluster(1, 5, 2, 2))
-    model, given = small_transformer(global_layers=1), []
-    layer: Any = model.global_layers[0]
-    for linear in layer.between[:2]:
-        linear.register_forward_hook(lambda *passed: given.append(passed[2]))
-    (weights,), (q, k) = model.encode(batch).between, given
-    for b, present in enumerate(batch.sentence_mask):
-        yield Case(
-            f"{int(present.sum())} of {len(present)} paragraphs are there", (q, k, batch.sentence_mask),
-            weights[b, :, present], of=lambda result, b=b, present=present: result[b, :, present],
-        )  # fmt: skip
+    for lengths in (((2, 3), (2, 3, 4)), ((1, 5, 2, 2), (2, 3), (2, 1, 3))):
+        model, batch, given = small_transformer(global_layers=1), _batch(*(_cluster(*n) for n in lengths)), []
+        layer: Any = model.global_layers[0]
+        for linear in layer.between[:2]:
+            linear.register_forward_hook(lambda *passed, given=given: given.append(passed[2]))
+        (weights,), (q, k), present = model.encode(batch).between, given, batch.sentence_mask
+        rows = present[:, None, :, None]  # those of padding do not count
+        what = f"clusters of {', '.join(str(len(n)) for n in lengths)} paragraphs"
+        yield Case(what, (q, k, present), weights * rows, of=lambda result, rows=rows: result * rows)
 
 
 @PAGE.cases(4, points=1)
