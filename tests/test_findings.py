@@ -218,7 +218,7 @@ def windowed_page():
 
 
 def hierarchical_page():
-    yield f"Without copying it loses {losses('hierarchical_transformer_copying')['no copying'][0]:.2f}"
+    yield f"If it may not copy, it loses {losses('hierarchical_transformer_copying')['no copying'][0]:.2f}"
 
 
 def read_again_page():
