@@ -47,7 +47,7 @@ from companion.pages.hierarchical_transformer import (
 from companion.pages.measured import (
     shares, summary_table, task_results, task_table,
 )  # fmt: skip
-from companion.pages.runs import loss_figure, run_facts
+from companion.pages.runs import loss_figure, nll_by_text, run_facts
 from companion.pages.shown import (
     PageFigures, Passages, Prediction, clip, figures_folder, show_tables,
 )  # fmt: skip
@@ -83,7 +83,7 @@ effects = {
 r"""
 ## Two towns, one title
 
-A title names a town. Twelve snippets follow. Six are about this town, and six are about another one. Each snippet states two facts, and in its second sentence the town is only called *it*. Every fact is stated three times. For half of the facts, one of the three statements is wrong. The task is to write the four facts of the town in the title.
+A title names a town. Twelve snippets follow. Six are about this town, and six are about another one. Each snippet states two facts, and its second sentence only says *it*. Every fact is stated three times. For about half of the facts, one of the three statements is wrong. The task is to write the four facts of the town in the title.
 
 Two small transformers have read the cluster below. Their encoders have four layers each, and their training was the same. In the paper's model, **HT**, two of the four are *global layers*. In the other model all four layers are *local*: they read each snippet by itself.
 """
@@ -121,7 +121,7 @@ layer_picture(towns["HT"], cluster, layer=1, head=1, rows=[0, 2, 3, 12])
 sample_text(
     not towns_steps,
     r"""
-This head takes hardly anything but the name of a snippet's town. The snippets about *osvia* attend mostly to the title. The snippets about *velholm* attend to each other. What comes back is different for the two towns, so the words of a snippet can now carry whether their town is the one in the title. It looks as if this were what the other model lacks.
+This head takes hardly anything but the name of a snippet's town. The snippets about *osvia* attend mostly to the title. The snippets about *velholm* attend to each other. So something different comes back to the words of the two towns. It looks as if this were what the other model lacks.
 """,
 )
 
@@ -628,7 +628,7 @@ We have not measured which of these differences matters. [All deviations](../doc
 r"""
 ## On your own corpus
 
-With `dataset`, `preset` or `run`, this section shows another corpus or another model. As the page comes, it is the shipped model, which reads articles of `pmc-sample`. It was trained on single articles: it reads their title and their first 22 paragraphs in order, without ranking. *Similarity* ranks paragraphs by their tf-idf cosine with the title, *learned* is the ranker of (1) to (6), and *by the labels* uses what the ranker should predict.
+With `dataset`, `preset` or `run`, this section shows another corpus or another model. As the page comes, it is the shipped model, which reads articles of `pmc-sample`. It was trained on single articles: it reads their title and their first 22 paragraphs in order, without ranking. The figure ranks the paragraphs of ACLSum's articles, if the parameters name no other corpus. *Similarity* ranks paragraphs by their tf-idf cosine with the title, *learned* is the ranker of (1) to (6), and *by the labels* uses what the ranker should predict.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
@@ -689,8 +689,11 @@ first_two, blocking = list(systems)[:2], f"{system}, trigram blocking"
 None if choice.on_sample else compare_means(scores, blocking, first_two, seed)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+nll_by_text(trained, documents).round(2).to_frame("loss of references, nats a piece").T
+
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 choice.about_sample(r"""
-The summary fits the field of the article and misses what the article found. With plain beam search, the model repeats most of what it has written. Trigram blocking removes the repetitions, and the model stays below Lead. It has seen too few texts to learn which word an attended word stands for. The model with copying, which is ours, is above Lead on its own corpus. Its scores are on [its card](../trained/hierarchical_transformer_copying/README.md).
+The summary fits the field of the article and misses what the article found. With plain beam search, the model repeats most of what it has written. Trigram blocking removes the repetitions, and the model stays below Lead. The last table compares the loss of references with their own text and with the next article's: the model takes little from its text. The model with copying, which is ours, is above Lead on its own corpus. Its scores are on [its card](../trained/hierarchical_transformer_copying/README.md).
 """)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]

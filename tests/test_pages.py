@@ -17,7 +17,7 @@ from companion.pages.figures import PLOTS, attention_maps, draw, redraw, rounded
 from companion.pages.frames import Frames
 from companion.pages.measured import summary_table
 from companion.pages.parameters import ParameterError, check_parameters, prepare_machine
-from companion.pages.runs import run_facts, run_module, unseen_papers
+from companion.pages.runs import nll_by_text, run_facts, run_module, unseen_papers
 from companion.pages.shown import PageFigures, Prediction, figures_folder
 from companion.pages.steps import Step, best_words, decoding_frames
 from companion.site.minutes import minutes_of
@@ -257,4 +257,6 @@ def test_a_shipped_run_on_papers_that_it_has_not_seen():
     every, papers = list(corpus.split("test")), unseen_papers(corpus)
     assert {d.id for d in every} - {d.id for d in papers} == {"PMC4784345"}, "it is in both corpora"
     assert "parameters" in dict(run_facts(run, "shipped").rows)["model"]
+    nll = nll_by_text(run, papers[:3])
+    assert nll["its own"] < nll["the next one's"] - 0.5, "the model reads the text"
     assert rounded({"a": torch.tensor([1 / 3])}) == {"a": [0.3333]}

@@ -3,8 +3,10 @@
 import os
 import subprocess
 import sys
-from dataclasses import fields
+from collections.abc import Sequence
+from dataclasses import fields, replace
 
+import pandas as pd
 from torch import nn
 
 from companion.pages.figures import lines
@@ -18,7 +20,7 @@ from lib.papers.paper import Setup
 from lib.system.files import project_root, work_folder
 from lib.system.fingerprints import digest
 from lib.training.folder import determining, run_config
-from lib.training.loop import train
+from lib.training.loop import evaluate_loss, train
 
 
 def unseen_papers(corpus: Corpus, most: int | None = None) -> list[Document]:
@@ -80,6 +82,19 @@ def _halvings(run: Run) -> list[float]:
     if after is None or run.config["train"]["steps"] is not None:
         return []
     return [run.step * epoch / epochs for epoch in range(after, epochs)]
+
+
+def nll_by_text(run: Run, documents: Sequence[Document]) -> pd.Series:
+    """Mean -log P of a word (piece) of the references, given their own texts, and given each the text of the next
+    document: what the exchange costs is what a model takes from the text."""
+    following = [*documents[1:], *documents[:1]]
+    others = [
+        replace(document, title=other.title, sections=other.sections, section_names=other.section_names)
+        for document, other in zip(documents, following)
+    ]
+    encoded = {"its own": run.encode(documents), "the next one's": run.encode(others)}
+    nll = {name: evaluate_loss(run.model, split, 8, len(run.vocabulary))["nll"] for name, split in encoded.items()}
+    return pd.Series(nll, name="nll")
 
 
 def run_module(module: str, *arguments: str, threads: int | None = None) -> None:
