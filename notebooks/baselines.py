@@ -45,15 +45,12 @@ show_tables()
 checks = Checks()
 
 
-def rows_of_table(name):
+def measured_rows(name):
     rows = read_json(project_root() / "figures" / f"{name}.json")["rows"]
-    return {row["label"]: row for row in rows}
+    return {row["label"]: row for row in rows if "scores" in row}
 
 
-def measured(row):
-    """R-1 with its interval; nothing for a row that is not there."""
-    if "scores" not in row:
-        return ""
+def with_interval(row):
     return "{mean:.1f} [{low:.1f}, {high:.1f}]".format(**row["scores"]["R-1"])
 
 
@@ -90,7 +87,7 @@ $L$ is the number of sentences. Two sentences are similar ($k\sim j$) if the cos
 
 The **oracle** cheats: it looks at the reference summary. It adds the sentence that helps ROUGE most, and stops when none helps. So it shows about how far choosing can go.
 
-This is what the three take from one article ([2020.aacl-main.67](https://aclanthology.org/2020.aacl-main.67)). Lead takes as many sentences as the reference has, and LexRank takes sentences until it has as many words.
+The table shows what the three take from one article of 131 sentences ([2020.aacl-main.67](https://aclanthology.org/2020.aacl-main.67)). Lead takes as many sentences as the reference has, and LexRank takes sentences until it has as many words.
 """
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
@@ -103,18 +100,15 @@ taken = {
     "LexRank": lexrank(sentences, words),
     "oracle": oracle(sentences, reference),
 }
-r_1 = rouge([*taken.values()], [reference] * len(taken))[:, 0]
-shown = [s for s in sentences if any(s in chosen for chosen in taken.values())]
-extracts = pd.DataFrame(
-    {
-        f"sentence (of {len(sentences)})": [clip(s, 12) for s in shown] + ["R-1"],
-        **{
-            name: ["●" if s in chosen else "" for s in shown] + [f"{score:.0f}"]
-            for (name, chosen), score in zip(taken.items(), r_1)
-        },
-    },
-    index=[f"{sentences.index(s) + 1}" for s in shown] + [""],
-)
+r_1 = rouge([*taken.values()], [reference] * 3)[:, 0]
+every = set().union(*taken.values())
+places = [i for i, sentence in enumerate(sentences) if sentence in every]
+first = [clip(sentences[i], 12) for i in places]
+extracts = pd.DataFrame({"beginning of the sentence": [*first, "R-1 of all"]})
+for (name, chosen), score in zip(taken.items(), r_1):
+    marks = ["●" if sentences[i] in chosen else "" for i in places]
+    extracts[name] = [*marks, f"{score:.0f}"]
+extracts.index = [*(f"{i + 1}" for i in places), ""]
 extracts
 
 # %% [markdown]
@@ -129,19 +123,12 @@ Lead is hard to beat on news, where the first sentences are a summary already. A
 """
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
-Passages(
-    [
-        (name, clip(text, 24))
-        for number in (1, 4)
-        for name, text in [
-            (f"reference {number + 1}", reference[number]),
-            *(
-                (f"sentence {i + 1}", sentences[i])
-                for i in matches(sentences, reference[number : number + 1])
-            ),
-        ]
-    ]
-)
+labels = []
+for number in (1, 4):
+    labels.append((f"reference, {number + 1}", reference[number]))
+    for i in matches(sentences, [reference[number]]):
+        labels.append((f"article, {i + 1}", clip(sentences[i], 24)))
+Passages(labels)
 
 # %% [markdown]
 r"""
@@ -158,30 +145,18 @@ Mem2Mem's memory heads choose sentences too, but learn it without labels, from t
 """
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
-plain = ", plain beam search"
-rows = rows_of_table("mem2mem_table1_sumpubmed")
-published = {
-    label: row["published"]["pubmed"][0]
-    for label, row in rows.items()
-    if "pubmed" in row["published"]
-}
-writes = {label: label + plain in rows for label in published}
-table_1 = pd.DataFrame.from_dict(
-    {
-        label: {
-            "in the paper": published[label],
-            "here": measured(rows[label + plain * writes[label]]),
-            "words": round(rows[label + plain * writes[label]]["words"]),
-            "no repeated trigrams": measured(rows[label]) if writes[label] else "",
-        }
-        for label in published
-    },
-    orient="index",
-)
-best = max(published, key=published.get)
-ours = max(
-    published, key=lambda x: rows[x + plain * writes[x]]["scores"]["R-1"]["mean"]
-)
+rows = measured_rows("mem2mem_table1_sumpubmed")
+cells, points = {}, {}
+for label, row in rows.items():
+    if "pubmed" in row["published"]:
+        plain = rows.get(f"{label}, plain beam search", row)
+        there, here = row["published"]["pubmed"][0], plain["scores"]["R-1"]["mean"]
+        points[label] = there, here
+        blocked = with_interval(row) if plain is not row else ""
+        cells[label] = there, with_interval(plain), round(plain["words"]), blocked
+columns = ["in the paper", "here", "words", "no repeated trigrams"]
+table_1 = pd.DataFrame.from_dict(cells, orient="index", columns=columns)
+best, ours = (max(points, key=lambda label: points[label][i]) for i in range(2))
 where = "here, too" if ours == best else f"here {ours}"
 Prediction(
     "Which system has the highest R-1 in Mem2Mem's own table for PubMed?",
@@ -217,19 +192,17 @@ $$\alpha_t=\mathrm{softmax}_{ji}(\beta_{tj}\,e_{tji}),\qquad c_t=\sum_{ji}\alpha
 section_of = torch.tensor([0, 0, 1, 1])
 beta, scores = torch.tensor([0.8, 0.2]), torch.tensor([-1.0, -2.0, -1.0, -2.0])
 scaled = beta[section_of] * scores
-alpha = scaled.softmax(0)
-product = beta[section_of] * torch.cat([scores[:2].softmax(0), scores[2:].softmax(0)])
-by_hand = pd.DataFrame(
-    {
-        "section": section_of.numpy() + 1,
-        "its weight": beta[section_of].numpy(),
-        "word's score": scores.numpy(),
-        "scaled score": scaled.numpy().round(2),
-        "attention by (C6)": alpha.numpy().round(2),
-        "probabilities multiplied": product.numpy().round(2),
-    },
-    index=[f"word {i}" for i in range(1, 5)],
-)
+alpha, product = scaled.softmax(0), beta[section_of] * scores.softmax(0)
+columns = {
+    "section": section_of + 1,
+    "its weight": beta[section_of],
+    "word's score": scores,
+    "scaled score": scaled,
+    "attention by (C6)": alpha,
+    "probabilities multiplied": product / product.sum(),
+}
+by_hand = pd.DataFrame({name: x.numpy().round(2) for name, x in columns.items()})
+by_hand.index = [f"word {i + 1}" for i in by_hand.index]
 Prediction(
     "Section 1 has the weight 0.8 and section 2 has 0.2. Each has two words, with the scores -1 and -2. How much attention do the words of section 1 get together?",
     ["about 80%", "about 50%", "about 30%"],
@@ -345,33 +318,20 @@ r"""
 """
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
-rows = rows_of_table("read_again_table2_reuters")
-names = {
-    "Lead (75 bytes)": "the text's first 75 bytes",
-    "ABS": "ABS",
-    "RAS-LSTM": "RAS-LSTM",
-    "RAS-Elman": "RAS-Elman",
-    "big-words-lvt2k-1sent": "words-lvt2k",
-    "big-words-lvt5k-1sent": "words-lvt5k",
-    "Read-Again GRU + copy": "Read-Again GRU + copy",
-}
+rows = measured_rows("read_again_table2_reuters")
+cells, mean = {}, {}
+for label, row in rows.items():
+    name = label.removeprefix("big-").removesuffix("-1sent")
+    there = row["published"].get("duc2004", [""])[0]
+    cells[name] = f"{there}", with_interval(row)
+    mean[name] = row["scores"]["R-1"]["mean"]
 table_2 = pd.DataFrame.from_dict(
-    {
-        name: {
-            "in the paper": f"{rows[label]['published']['duc2004'][0]:.2f}"
-            if rows[label]["published"]
-            else "",
-            "here": measured(rows[label]),
-        }
-        for label, name in names.items()
-    },
-    orient="index",
+    cells, orient="index", columns=["in the paper", "here"]
 )
-mean = {name: rows[label]["scores"]["R-1"]["mean"] for label, name in names.items()}
 without = [mean["ABS"], mean["RAS-LSTM"], mean["RAS-Elman"]]
 both = "Both RAS decoders are below ABS here" * (max(without[1:]) < without[0])
 Prediction(
-    "In the paper the systems differ by at most three points of recall. We train them on 13,898 dispatches instead of millions. Which systems lose most?",
+    "In the paper the systems differ by little more than three points of recall. We train them on 13,898 dispatches instead of millions. Which systems lose most?",
     [
         "those with a recurrent decoder",
         "those that choose from the whole vocabulary",
@@ -384,7 +344,7 @@ Prediction(
 
 # %% [markdown]
 r"""
-The measure is the recall of the first 75 bytes, in R-1. words-lvt2k copies nothing, and still it is far nearer to Read-Again than to ABS. This suggests that on a small corpus much depends on *which words can be written at all*. Reading again itself is tested by rows that differ in nothing else ([Read-Again](read_again.ipynb)).
+The measure is R-1 recall of the first 75 bytes, and Lead writes the first 75 bytes of the text. That is better than every system trained here. The system words-lvt2k copies nothing, and still it is far nearer to Read-Again than to ABS. This suggests that on a small corpus much depends on *which words can be written at all*. Reading again itself is tested by rows that differ in nothing else ([Read-Again](read_again.ipynb)).
 
 ## What to take home
 
@@ -456,5 +416,5 @@ The project's tests check the equations of the learned systems in the same way. 
 | ABS (A1), (A2) | `headline_baselines` | `test_read_again.py` |
 | RAS (R19) to (R22), words-lvt (R23), (R24) | `headline_baselines` | `test_attentive_rnn.py` |
 
-The modules' comments have the other equations. Each choice that a paper leaves open is in a table of deviations: [Mem2Mem](../docs/papers/mem2mem.md#deviations), [Read-Again](../docs/papers/read_again.md#deviations), [hierarchical transformers](../docs/papers/hierarchical_transformer.md#deviations). A number like (C6) says whose equation it is: P Ptr-Gen, C Cohan and others, S Subramanian and others, A ABS, R RAS and words-lvt, D T-DMCA. On the hierarchical page, (C1) and (C2) are other equations: those of copying.
+The modules' comments have the other equations. Each choice that a paper leaves open is in a table of deviations: [Mem2Mem](../docs/papers/mem2mem.md#deviations), [Read-Again](../docs/papers/read_again.md#deviations), [hierarchical transformers](../docs/papers/hierarchical_transformer.md#deviations). A number like (C6) says whose equation it is: P Ptr-Gen, C Cohan and others, S Subramanian and others, A ABS, R RAS and words-lvt, D T-DMCA.
 """
