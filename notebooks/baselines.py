@@ -62,7 +62,7 @@ What does it read, where does it look, and how does it write? These are the answ
 
 | system | what it reads | where it looks | how it writes | in the tables of |
 |---|---|---|---|---|
-| Lead, LexRank, oracle | sentences | at the beginning; at what is like the rest; at the reference | takes whole sentences | Mem2Mem, hierarchical |
+| Lead, LexRank, oracle | sentences | at the beginning; at what is like the rest; at the reference | takes whole sentences | Mem2Mem, hierarchical (no oracle) |
 | Sent-CLF, Sent-PTR | sentences | where labels have taught it to | takes whole sentences | Mem2Mem |
 | Attn-Seq2Seq, Ptr-Gen-Seq2Seq | one row of words | at words | word by word; Ptr-Gen also copies | Mem2Mem |
 | Discourse-aware | words in sections | at words; sections scale their scores | word by word, and copies | Mem2Mem |
@@ -75,7 +75,7 @@ What does it read, where does it look, and how does it write? These are the answ
 
 A *piece* is a word or a part of one. The paper on windowed attention compares only variants of its own model. Two systems in Read-Again's tables, ABS+ and TOPIARY, need data or tools that are not free. For these, the project only quotes published numbers.
 
-Every section ends with its **source**. Some equations come from a paper or from its authors' code. Others are marked as a *reconstruction*: we had no text of the paper and wrote them from its abstract, from public notes and from memory. Do not quote a reconstruction as the authors' equation.
+Every system has a **source**. Some equations come from a paper or from its authors' code. Others are marked as a *reconstruction*: we had no text of the paper and wrote them from its abstract, from public notes and from memory. Do not quote a reconstruction as the authors' equation.
 
 ## What if nothing is learned?
 
@@ -113,7 +113,7 @@ extracts
 
 # %% [markdown]
 r"""
-Lead is hard to beat on news, where the first sentences are a summary already. A scientific article begins with an introduction, and there LexRank does better. On 200 biomedical articles of SumPubMed it has 45.4 R-1 and Lead has 38.5, both cut to 200 words. The [comparison](compare.ipynb) has both beside all four models.
+Lead is hard to beat on news, where the first sentences are a summary already. On other texts it depends. On 200 biomedical articles of SumPubMed, LexRank has 45.4 R-1 and Lead has 38.5, both cut to 200 words. In the paper on hierarchical transformers Lead is the better one. The [comparison](compare.ipynb) shows both beside all four models.
 
 *Source: LexRank is Erkan and Radev (2004), the greedy oracle Nallapati and others (2017). The papers leave open how long an extract is, and the length by itself moves R-1 by several points.*
 
@@ -171,13 +171,13 @@ Prediction(
 
 # %% [markdown]
 r"""
-*Here* stands for small models after 600 steps on SumPubMed, with one seed; the paper trains for 15 epochs on PubMed. So look at gains and not at scores, and look at lengths, because R-1 favours longer summaries here. In the last column, no three words in a row are written twice. The paper does not mention such a rule.
+*Here* means small models after 600 steps on SumPubMed, with one seed; the paper trains for 15 epochs on PubMed. So look at gains and not at scores, and look at lengths, because R-1 favours longer summaries here. In the last column, no three words in a row are written twice. The paper does not mention such a rule.
 
-*Source: a reconstruction, after Subramanian, Li, Pilault and Pal (2020, [arXiv:1909.03186](https://arxiv.org/abs/1909.03186)). Open are which ROUGE makes the labels, the first state of the pointer, and the form of $\tilde h$. We read "width 512" as both directions together, because the dot products need equal widths.*
+*Source: a reconstruction, after Subramanian, Li, Pilault and Pal (2020, [arXiv:1909.03186](https://arxiv.org/abs/1909.03186)). We do not know which ROUGE makes the labels, from which state the pointer starts, and the form of $\tilde h$. We read "width 512" as both directions together, because the dot products need equal widths.*
 
 ## What if a model attends to words, and copies?
 
-**Attn-Seq2Seq** is the model of [Start here](start_here.ipynb) without copying, and **Ptr-Gen-Seq2Seq** is the same model with copying and coverage. They have no sentence level, which is the first thing Mem2Mem adds.
+**Attn-Seq2Seq** is the model of [Start here](start_here.ipynb) without copying, and **Ptr-Gen-Seq2Seq** is the same model with copying and coverage. In the paper this adds 4.3 points of R-1. They have no sentence level, which is the first thing Mem2Mem adds.
 
 *Source: Mem2Mem's layers and sizes without sentences and memory, so that our table compares what is added. The paper quotes results of others, whose sizes differ.*
 
@@ -212,13 +212,13 @@ Prediction(
 
 # %% [markdown]
 r"""
-Mem2Mem multiplies probabilities instead, as in the last column, so that a section or sentence with more weight always gets more attention. No other system in the table is as close to Mem2Mem: it has two levels and copying, and lacks the memory.
+Mem2Mem multiplies probabilities instead, as in the last column, so that a section or sentence with more weight always gets more attention. No other system in the table is as close to Mem2Mem: it has two levels and copying, and lacks the memory. In the paper Mem2Mem is 3.1 points above it. In our table, with one seed, Mem2Mem is slightly below it.
 
 *Source: the authors' [released code](https://github.com/armancohan/long-summarization); only the numbers of the equations are ours. In that code, padding gets attention, and a weight can belong to another word than the one that is copied. We repeat neither. Coverage is an option there, and we switch it on as in the other rows.*
 
 ## What if there is no encoder at all?
 
-**TLM** is a language model with the architecture of GPT-2, trained from scratch. There is no encoder, no attention between two sides, no copying. Everything stands in one row of pieces, and the model learns to predict each piece from those before it:
+**TLM** is a language model with the architecture of GPT-2, trained from scratch. There is no encoder, no attention between two sides, no copying. Everything is one row of pieces, and the model learns to predict each piece from those before it:
 
 $$\begin{gathered}\mathcal L=-\frac1n\sum_{t}\log P(x_t\mid x_{<t})\\
 x=[\,\text{introduction};\ \texttt{<P>};\ \text{extract};\ \texttt{[BOS]};\ \text{summary}\,]\end{gathered}\tag{S8}$$
@@ -233,7 +233,7 @@ To summarize, the model is given the row up to `[BOS]` and goes on writing. The 
 
 In the paper the hybrid is level with Mem2Mem, which copies, chooses its sentences itself and has a sixteenth of the parameters. In our table both have about 0.8 million parameters and 600 steps. So it does not test what the large TLM can do.
 
-*Source: a reconstruction, as Sent-PTR. Open are the lengths of the three parts. Its paper has 220 million parameters, which 50,257 pieces with separate input and output vectors give (219.7 million); Mem2Mem's paper counts 234.*
+*Source: a reconstruction, as for Sent-PTR. We do not know how long the three parts are. Its paper has 220 million parameters, which 50,257 pieces with separate input and output vectors give (219.7 million); Mem2Mem's paper counts 234.*
 
 ## What if everything is one long row?
 
@@ -268,7 +268,7 @@ Prediction(
 r"""
 The hierarchical transformer saves in another way. Pieces attend only to pieces of their own paragraph, and paragraphs exchange a few vectors. In its paper T-DMCA is the strongest trained baseline (40.77 R-1; the best flat transformer 40.56, the hierarchical one 40.82). In the test where people answer questions from the summaries, the distance is larger: 43.1% against 54.1%. We have not trained T-DMCA.
 
-*Source: blocks and compression are from Liu and others (2018, [arXiv:1801.10198](https://arxiv.org/abs/1801.10198)); the equations are ours. The paper leaves open what a piece sees before a group is complete, and where layers normalise; both are from its authors' code. Their mixture of experts is left out, because the row of the hierarchical paper mentions none.*
+*Source: the flat transformer is the hierarchical paper's, which does not give the depth of its decoder (one layer here). Blocks and compression are from Liu and others (2018, [arXiv:1801.10198](https://arxiv.org/abs/1801.10198)); the equations are ours. The paper leaves open what a piece sees before a group is complete, and where layers normalise; both are from its authors' code. Their mixture of experts is left out, because the row of the hierarchical paper mentions none.*
 
 ## How were headlines written before Read-Again?
 
@@ -300,7 +300,7 @@ show_model("ras")
 
 # %% [markdown]
 r"""
-*Source: a reconstruction. Public notes on the paper agree with (R20) and with the width of five. For the state of the LSTM we found no second source. Open are the first state (zeros here, so that the first context is the mean of all words) and the ends of the text.*
+*Source: a reconstruction. Public notes on the paper agree with (R20) and with the width of five. For the state of the LSTM we found no second source. We do not know the first state (zeros here, so that the first context is the mean of all words), and what the convolution sees at the ends of the text.*
 
 **words-lvt2k** (Nallapati and others 2016, [arXiv:1602.06023](https://arxiv.org/abs/1602.06023)) has an ordinary encoder and decoder with attention. Its idea is the *large vocabulary trick*. The vocabulary has 69,000 words, but the softmax runs only over a set $Y_B$ of 2,000 candidates: the words of the batch's texts, and the most frequent others.
 
