@@ -16,6 +16,7 @@ FOLDED = re.compile(r"<details><summary>(?:<b>)?(?:Symbols|Hint|Solution).*?</de
 EQUATION = re.compile(r"\$\$.*?\$\$", re.DOTALL)
 TABLE = re.compile(r"(?:^\|.*\n?)+", re.MULTILINE)
 PICTURE = re.compile(r"<figure|<table|<svg|<iframe|class=\"frame\"(?! style)|!\[")
+UNSEEN = re.compile(r'class="frame" style=.*?(?=<div id="frames|$)', re.DOTALL)  # steps but for the first
 STATED = re.compile(r"(\d+) minutes[^)]*\)")
 
 
@@ -43,7 +44,7 @@ def minutes_of(page: dict) -> Counter:
 
 def _read(text: str, part: str, found: Counter) -> None:
     """Count a text or an output."""
-    text = re.sub(r"<style>.*?</style>|base64,[^\"]*", "", FOLDED.sub("", text), flags=re.DOTALL)
+    text = re.sub(r"<style>.*?</style>|base64,[^\"]*", "", FOLDED.sub("", UNSEEN.sub("", text)), flags=re.DOTALL)
     stated = sum(map(int, STATED.findall(text)))
     words = len(re.sub(r"<[^>]*>", " ", EQUATION.sub("", TABLE.sub("", text))).split())
     found["words"] += len(re.sub(r"<[^>]*>", " ", text).split())

@@ -57,12 +57,12 @@ def share_in_place(texts: Sequence[Facts], true: Sequence[Facts]) -> float:
 # ------------------------------------------------------------------------------------- longer texts than in training
 
 
-def learn_facts(mode: str, seed: int) -> Windowed:
+def learn_facts(mode: str, seed: int, steps: int = 200) -> Windowed:
     """Train a model on new texts of two to six windows at every step: "standard" attends to everything and has three
     times the steps, "windows" encodes the whole text, "streamed" each window when it is entered."""
     standard = mode == "standard"
     model = small_model(seed, "stream" if mode == "streamed" else "whole", None if standard else WINDOW)
-    made = (planted_facts(BATCH, 1000 * (seed + 1) + i, 2 + i % 5) for i in range(600 if standard else 200))
+    made = (planted_facts(BATCH, 1000 * (seed + 1) + i, 2 + i % 5) for i in range(3 * steps if standard else steps))
     batches = (make_batch(list(map(_unmarked, docs)) if standard else docs, VOCABULARY) for docs in made)
     return learn(model, batches, RATE)
 

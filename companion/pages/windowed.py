@@ -1,0 +1,122 @@
+"""What the windowed page shows: a model of facts step by step, and where a run on articles writes its words from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+
+import numpy as np
+import torch
+
+from companion.pages.frames import Frames
+from companion.pages.steps import CELL, GREY, ORANGE, PAPER, WHITE, decoding_frames, pointer_steps
+from companion.studies import marking
+from companion.studies.slides import words_by_window, write_with
+from companion.studies.windows import SentenceLists, embeddings_of, window_counts
+from companion.tasks.synthetic import FACT
+from companion.tasks.windows import STRIDE, VOCABULARY, WINDOW
+from lib.data.batch import EncodedDocument, make_batch
+from lib.data.vocabulary import BOS, EOS, SLIDE
+from lib.decoding.run import Run
+from lib.decoding.search import DecodeConfig, beam_search
+from lib.evaluation.bootstrap import interval
+from lib.models.windowed import Windowed
+
+NAMES = {FACT: "FACT", SLIDE: "→", BOS: "[BOS]", EOS: "[EOS]"}
+WORDS = [NAMES.get(i, str(i)) for i in range(VOCABULARY)]  # of the task
+Bars = dict[str, dict[str, list[float]]]
+
+
+@torch.no_grad()
+def fact_frames(model: Windowed, document: EncodedDocument, ids: Sequence[int] | None = None) -> Frames:
+    """Show what a model of facts does before it writes each of `ids`, or of what a beam of two finds."""
+    batch = make_batch([document], VOCABULARY)
+    if ids is None:
+        ids = beam_search(model, batch, DecodeConfig(beam=2, max_length=18))[0][0].ids
+    result, _ = model.decode(torch.tensor([[BOS, *ids]]), model.encode(batch))
+    steps = pointer_steps(model.pointer, result, [*ids, EOS], WORDS)
+    views = [(window * STRIDE, window * STRIDE + WINDOW) for window in result.windows[0].tolist()]
+    text = [[WORDS[i] for i in document.source]]
+    return decoding_frames(text, [replace(step, view=view) for step, view in zip(steps, views)])
+
+
+@torch.no_grad()
+def largest_weights(model: Windowed, document: EncodedDocument, vocab_size: int, config: DecodeConfig) -> dict:
+    """Find the places of the largest weights, and the windows, while a summary is written: for a figure."""
+    batch = make_batch([document], vocab_size)
+    ((best, *_),) = beam_search(model, batch, config)
+    result, _ = model.decode(torch.tensor([[BOS, *best.ids]]), model.encode(batch))
+    weights, where = result.copy[0].max(-1)
+    found = {"places": result.places[0][where], "weights": weights, "windows": result.windows[0]}
+    return {**found, "words": len(document.source), "window": model.config.window, "stride": model.config.stride}
+
+
+@dataclass(frozen=True)
+class Marked:
+    """A reference summary as it is marked: how each of n windows begins, and what is linked to it."""
+
+    windows: Sequence[tuple[str, str, Sequence[str]]]  # name, first words, sentences
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for name, begins, sentences in self.windows:
+            left = f'<b>{escape(name)}</b><br><span style="color: {GREY}">{escape(begins)} ...</span>'
+            right = "<br>".join(map(escape, sentences)) or "&nbsp;"
+            arrow = f'<b style="color: {ORANGE}">→</b>' if rows else ""
+            cells = "".join(f'<td style="{CELL}; vertical-align: top">{cell}</td>' for cell in (left, arrow, right))
+            rows.append(f'<tr style="{WHITE}; border-top: 1px solid #ddd">{cells}</tr>')
+        return f'<table style="{PAPER}">{"".join(rows)}</table>'
+
+    def __repr__(self) -> str:
+        return "\n→\n".join(f"{name}: {begins} ... | {' | '.join(linked)}" for name, begins, linked in self.windows)
+
+
+def linked_windows(run: Run, document: EncodedDocument) -> tuple[dict[str, np.ndarray], dict[int, int]]:
+    """Find the window of each reference sentence by each rule of `companion.studies.marking`, with the run's
+    embeddings; and that of the known source of those that have one."""
+    sentences, windows = SentenceLists.of(document, run.options.lower), marking.windows_of(document, run)
+    similar = sentences.similarities(embeddings_of(run))
+    found = {rule: marking.apply_rule(rule, similar, windows) for rule in marking.RULES}
+    return found, {i: int(windows[j]) for i, j in sentences.copies}
+
+
+def marked(run: Run, document: EncodedDocument, words: int = 14) -> Marked:
+    """Mark a document's reference as for training; `words` of each text are shown."""
+    of_sentence, size = linked_windows(run, document)[0][marking.FORWARD], run.model.config.window
+    sentences, rows = SentenceLists.of(document, run.options.lower).reference, []
+    for window in range(window_counts(run, [document])[0]):
+        begin = window * run.model.config.stride
+        here = document.source[begin : begin + size].tolist()
+        linked = [s[:words].tolist() for s, w in zip(sentences, of_sentence) if w == window]
+        first, *linked = (run.vocabulary.text(ids, document.unknown) for ids in (here[:words], *linked))
+        name = f"window {window + 1}: words {begin + 1:,} to {begin + len(here):,}"
+        rows.append((name, first, [f"{text} ..." for text in linked]))
+    return Marked(rows)
+
+
+def words_from(run: Run, documents: Sequence[EncodedDocument], system: str) -> list[list[int]]:
+    """Count the words from the first window, from those between and from the last, of each document's summary by a
+    search of `companion.studies.slides`, without trigram blocking."""
+    plain = replace(run, decode=replace(run.decode, block_ngrams=0))
+    counts = window_counts(run, documents)
+    return [words_by_window(ids, n) for ids, n in zip(write_with(plain, system, documents), counts)]
+
+
+def share_bars(counts: Mapping[str, Sequence[Sequence[float]]]) -> Bars:
+    """Shares of words by window, in percent with intervals over documents, for `interval_bars`."""
+    bars: Bars = {"first window": {}, "windows between": {}, "last window": {}}
+    for name, rows in counts.items():
+        words = np.array(rows, dtype=float)
+        for column, window in enumerate(bars):
+            bars[window][name] = interval(100 * words[:, column], weights=words.sum(1)).drawn
+    return bars
+
+
+@torch.no_grad()
+def first_symbols(run: Run, documents: Sequence[EncodedDocument]) -> tuple[np.ndarray, np.ndarray]:
+    """Compute P of the slide symbol and of the most probable word before the first word of each document."""
+    batch = make_batch(documents, len(run.vocabulary))
+    output, state = run.model.decode(torch.full((len(batch), 1), BOS), run.model.encode(batch))
+    p = run.model.distribution(output, state, max(map(len, batch.unknown)))
+    slide = p[:, SLIDE].clone()
+    p[:, SLIDE] = 0
+    return slide.numpy(), p.amax(1).numpy()
