@@ -1,12 +1,14 @@
 """What the windowed page shows: a model of facts step by step, and where a run on articles writes its words from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from companion.pages.checks import Checks, gradients
 from companion.pages.frames import Frames
 from companion.pages.steps import CELL, GREY, ORANGE, PAPER, WHITE, decoding_frames, pointer_steps
 from companion.studies import marking
@@ -15,11 +17,14 @@ from companion.studies.windows import SentenceLists, embeddings_of, window_count
 from companion.tasks.synthetic import FACT
 from companion.tasks.windows import STRIDE, VOCABULARY, WINDOW
 from lib.data.batch import EncodedDocument, make_batch
-from lib.data.vocabulary import BOS, EOS, SLIDE
+from lib.data.documents import Document
+from lib.data.prepared import TextEncoder
+from lib.data.vocabulary import BOS, EOS, SLIDE, SLIDE_SYMBOL, Vocabulary
 from lib.decoding.run import Run
 from lib.decoding.search import DecodeConfig, beam_search
 from lib.evaluation.bootstrap import interval
-from lib.models.windowed import Windowed
+from lib.models.windowed import Windowed, WindowedConfig
+from lib.papers.windowed.windows import ArticleOptions
 
 NAMES = {FACT: "FACT", SLIDE: "→", BOS: "[BOS]", EOS: "[EOS]"}
 WORDS = [NAMES.get(i, str(i)) for i in range(VOCABULARY)]  # of the task
@@ -120,3 +125,53 @@ def first_symbols(run: Run, documents: Sequence[EncodedDocument]) -> tuple[np.nd
     slide = p[:, SLIDE].clone()
     p[:, SLIDE] = 0
     return slide.numpy(), p.amax(1).numpy()
+
+
+SMALL_OPTIONS = ArticleOptions(source_tokens=40, summary_tokens=20, vocab_size=19, window=8, stride=6)
+SMALL_WORDS = Vocabulary([SLIDE_SYMBOL, *"the cat ran sat saw a it was not and fast . , !".split()])
+SMALL_TEXTS = [
+    (["The cat saw a zebra.", "It ran!", "The cat was fast, and the zebra was not.", "It sat."],
+     ["The zebra saw the cat.", "The cat was fast."]),
+    (["A quokka sat."], ["A quokka."]),
+    (["The cat sat and sat.", "The zebra ran.", "The quokka saw it.", "It was the cat, not it."],
+     ["The okapi sat.", "The quokka saw the cat.", "It was not it."]),
+]  # fmt: skip
+
+
+def small_corpus() -> list[EncodedDocument]:
+    """Encode three small texts, whose summaries have no marks."""
+    documents = [Document(str(n), "", [""], [text], summary) for n, (text, summary) in enumerate(SMALL_TEXTS)]
+    return TextEncoder(SMALL_OPTIONS, SMALL_WORDS).encode(documents)
+
+
+def same_weights(model: Windowed, **changes) -> Windowed:
+    """Make a model with the weights of another one."""
+    other = Windowed(replace(model.config, **changes)).double()
+    other.load_state_dict(model.state_dict())
+    return other
+
+
+def check_batch(checks: Checks, objective: Callable[[EncodedDocument, Windowed], Tensor]) -> None:
+    """Compare the page's loss and its gradients with the library's on a padded batch, with random weights; and
+    the library with itself in cases that need no equation."""
+    torch.manual_seed(1)
+    sizes = {"window": SMALL_OPTIONS.window, "stride": SMALL_OPTIONS.stride}
+    model = Windowed(WindowedConfig(len(SMALL_WORDS), embedding=5, hidden=3, **sizes)).double()
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.7)
+    vectors = np.random.default_rng(0).normal(size=(len(SMALL_WORDS), 4))
+    documents = [SMALL_OPTIONS.mark(document, vectors) for document in small_corpus()]
+    batch = make_batch(documents, len(SMALL_WORDS))
+    naive, loss = sum(objective(d, model) for d in documents) / len(documents), model.loss(batch)["loss"]
+    checks.close(naive, loss, "(5)-(13)", "loss of a padded batch")
+    checks.gradients(gradients(model, naive), gradients(model, loss), "(5)-(13)")
+    length = batch.source.shape[1]
+    standard = same_weights(model, window=None, stride=None).loss(batch)["loss"]
+    wide = same_weights(model, window=length, stride=length).loss(batch)["loss"]
+    checks.close(standard, wide, "(9)", "one window: the standard model")
+    at_once, _ = model.decode(batch.target_input, model.encode(batch))
+    state, parts = model.encode(batch), []
+    for token in batch.target_input.split(1, 1):
+        output, state = model.decode(token, state)
+        parts.append(output.copy.sum(2))
+    checks.close(torch.cat(parts, 1), at_once.copy.sum(2), "(9)", "T calls equal one call")
