@@ -31,64 +31,34 @@ from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import torch
 from IPython.display import Markdown
 
-from companion.claims.records import Setting, effect_of
 from companion.claims.text import bets_table, evidence_table
+from companion.pages import windowed as wind
 from companion.pages.checks import Checks
-from companion.pages.choice import choose, compare_means
+from companion.pages.choice import choose
 from companion.pages.diagrams import show_model
-from companion.pages.figures import interval_bars, lines, maximum_attention
-from companion.pages.measured import summary_table, task_results, task_table
+from companion.pages.figures import maximum_attention
+from companion.pages.measured import task_results
 from companion.pages.runs import run_facts
-from companion.pages.shown import (
-    PageFigures,
-    Passages,
-    Prediction,
-    clip,
-    figures_folder,
-    show_tables,
-)
-from companion.pages.windowed import (
-    SMALL_OPTIONS,
-    SMALL_TEXTS,
-    SMALL_WORDS,
-    WORDS,
-    check_batch,
-    fact_frames,
-    first_symbols,
-    largest_weights,
-    linked_windows,
-    marked,
-    same_weights,
-    share_bars,
-    small_corpus,
-    words_from,
-)
-from companion.studies import marking, slides
-from companion.studies.windows import SentenceLists
+from companion.pages.shown import PageFigures, Passages, Prediction
+from companion.pages.shown import clip, figures_folder, show_tables
+from companion.studies.marking import ALONE, FORWARD, PATH
 from companion.tasks.synthetic import planted_facts
 from companion.tasks.windows import STRIDE, VOCABULARY, WINDOW, learn_facts
 from lib.data.batch import make_batch
 from lib.data.vocabulary import BOS, SLIDE, SLIDE_SYMBOL, UNK
 from lib.decoding.search import DecodeConfig, search_split
-from lib.evaluation.baselines import lexrank
-from lib.models.windowed import count_windows, window_of
+from lib.models.windowed import count_windows
 from lib.papers import open_run
-from lib.system.files import project_root, read_numbers, trained_folder
+from lib.system.files import trained_folder
 
 # a name or folder that cannot be read ends the page here
 choice = choose("windowed", dataset, preset, variant, steps, seed, run)
 figures = PageFigures(figures_folder())
 checks = Checks()
 show_tables()
-
-
-def stored(name, *needed):
-    """Numbers that a command has measured."""
-    return read_numbers(project_root() / "figures" / f"{name}.json", name, needed)
 
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -113,22 +83,13 @@ encoded = reader.encode(documents)
 choice.box
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-marked(reader, encoded[0])
+wind.marked(reader, encoded[0])
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
-source = (
-    " The article: Wanigatunga and others, 2018, CC BY 4.0." if choice.on_sample else ""
-)
+where = " The article: Wanigatunga and others, 2018, CC BY 4.0." * choice.on_sample
+visited = len(set(wind.linked_windows(reader, encoded[0])[0][FORWARD].tolist()))
 Markdown(
-    "*A marked reference. Left: how each window of a real article begins. Right: the sentences of its abstract that are"
-    f" linked to the window, as they are marked for training.*{source}"
-)
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
-visited = len(set(linked_windows(reader, encoded[0])[0][marking.FORWARD].tolist()))
-Markdown(
-    f"This abstract takes something from {visited} of {int(count_windows(len(encoded[0].source), reader.model.config.window, reader.model.config.stride))}"
-    " windows, in their order. A model that has learned from thousands of marked abstracts should write like this. Does it?"
+    f"*Left: how each window of a real article begins. Right: the sentences of its abstract that are linked to the window.*{where}\n\nThis abstract takes something from {visited} windows, in their order. A model that has learned from thousands of marked abstracts should write like this. Does it?"
 )
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -155,7 +116,7 @@ In the released code the window never slides during training. The code looks for
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-BETS = "any-length", "more-text", "less-text", "chunks", "links"
+BETS = "any-length", "more-text", "chunks", "links"
 Markdown(bets_table("windowed", *BETS))
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -170,7 +131,7 @@ Go from step to step. The underlined words are the window. The darker a word, th
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 fact_model = learn_facts("windows", seed).eval()
 example = planted_facts(1, seed=7, windows=3, vocab_size=VOCABULARY)[0]
-fact_frames(fact_model, example)
+wind.fact_frames(fact_model, example)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
@@ -180,28 +141,18 @@ At step 5 the model writes → and still sees the first window. At step 6 the wi
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 longer = planted_facts(1, seed=3, windows=12, vocab_size=VOCABULARY)[0]
 config = DecodeConfig(beam=2, max_length=72)
-path = largest_weights(fact_model, longer, VOCABULARY, config)
-path_figure = figures.show(
-    maximum_attention,
-    "A summary of twelve windows. Each dot is a word of the summary, at the word of the text with the largest weight."
-    " Grey: the window. Each short line of dots is one fact, copied word by word.",
-    "windowed_facts",
-    **path,
-)
-modes = {"standard": "standard", "windows": "windows"}
-shares_of = {f"{n} windows": f"facts of {n}" for n in (2, 6, 12, 300)}
+path = wind.largest_weights(fact_model, longer, VOCABULARY, config)
+caption = "A summary of twelve windows. Each dot is a word of the summary, at the word of the text with the largest weight. Grey: the window. Each short line of dots is one fact."
 facts = task_results("windows")
 right, standard = (
     100 * np.mean(facts[mode][of])
     for mode, of in (("windows", "facts of 300"), ("standard", "facts of 12"))
 )
 Prediction(
-    "The model learned from texts of two to six windows. Now it reads texts of 300 windows, 4,804 words. How many of"
-    " the facts does it write in their right places?",
+    "The model learned from texts of two to six windows. Now it reads texts of 300 windows, 4,804 words. How many of the facts does it write, each in its place?",
     ["fewer than half", "about nine of ten", "all"],
-    f"{right:.0f}%, with each of three seeds. The standard model, which attends to everything, writes {standard:.0f}%"
-    " of the facts of 12 windows. The table has the mean of three seeds, with the lowest and the highest share.",
-    [path_figure, task_table("windows", shares_of, modes)],
+    f"{right:.0f}%, the mean of three seeds. The standard model, which attends to everything, writes {standard:.0f}% of the facts of 12 windows.",
+    [figures.show(maximum_attention, caption, "windowed_facts", **path)],
 )
 
 # %% [markdown] slideshow={"slide_type": "notes"}
@@ -221,62 +172,15 @@ We ask a model that was trained on 31,077 biomedical articles, with marked refer
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-GREEDY, BEAM, MEDIAN = f"{slides.PAPERS}, greedy", slides.PAPERS, slides.MEDIAN
-ROWS = {
-    "greedy search": GREEDY,
-    "drawn": slides.DRAWN,
-    "beam of 4": BEAM,
-    "slides decided first": MEDIAN,
-}
-if choice.on_sample:
-    measured = stored("windowed_slides_pmc", "example")
-    links = stored("windowed_links", "counts", "shares")["counts"]
-    words = {
-        label: measured[f"{system}, plain beam search"]["by window"]
-        for label, system in ROWS.items()
-    }
-    probabilities = measured["example"]
-else:
-    links = marking.count(reader, documents)
-    words = {
-        label: words_from(reader, encoded, system) for label, system in ROWS.items()
-    }
-    probabilities = slides.example(reader, encoded[0])
-references = links[f"embeddings, {marking.FORWARD}"]
-words = {
-    "references as marked": [[n - a - b, b, a] for *_, a, b, n in references]
-} | words
-bars = share_bars(words)
-
-
-def bars_of(*names):
-    """The figure of windows, with these rows."""
-    rows = {label: {name: row[name] for name in names} for label, row in bars.items()}
-    caption = "Shares of the words by the window that they were written from, with 95% intervals over articles."
-    return figures.show(
-        interval_bars, caption, "windowed_words", series=rows, xlabel="% of the words"
-    )
-
-
-def percent(name, window="last window"):
-    """A share with its interval."""
-    mean, low, high = bars[window][name]
-    return f"{mean:.0f}% [{low:.0f}, {high:.0f}]"
-
-
-shown = ["references as marked", "greedy search"]
-slide, word = first_symbols(reader, encoded)
-wins, majority, count = (
-    int((slide > word).sum()),
-    int((slide > 0.5).sum()),
-    len(encoded),
-)
+windows = wind.Windows(reader, documents, figures, choice.on_sample)
+shown = [wind.REFERENCES, "greedy search"]
+slide, word, count = windows.slide, windows.word, len(encoded)
+wins = int((slide > word).sum())
 Prediction(
-    "In the references, as they are marked for training, "
-    f"{percent('references as marked')} of the words belong to the last window. What is this share under greedy search?",
+    f"In the references, as they are marked for training, {windows.text(wind.REFERENCES)} of the words belong to the last window. What is this share under greedy search?",
     ["about a quarter", "about half", "nearly all"],
-    f"{percent('greedy search')}. In {wins} of {count} articles the first symbol is → itself.",
-    [bars_of(*shown)],
+    f"{windows.text('greedy search')}. In {wins} of {count} articles the first symbol is →.",
+    [windows.bars(*shown)],
 )
 
 # %% [markdown] slideshow={"slide_type": "notes"}
@@ -287,11 +191,10 @@ Brackets hold 95% intervals. Did the model learn to jump to the end? There is a 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 shown += ["drawn", "beam of 4"]
 Prediction(
-    "The same model, but all symbols are drawn. What is the share of the last window now?",
+    "All symbols are drawn. What is the share of the last window now?",
     ["nearly all", "about half", "less than a fifth"],
-    f"{percent('drawn')}. The windows between the first and the last have {percent('drawn', 'windows between')} of the words."
-    f" A beam of four, which the paper uses, is between the two: {percent('beam of 4')} come from the last window.",
-    [bars_of(*shown)],
+    f"{windows.text('drawn')}. The windows between the first and the last have {windows.text('drawn', 1)} of the words. With a beam of four, {windows.text('beam of 4')} come from the last window.",
+    [windows.bars(*shown)],
 )
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
@@ -307,22 +210,12 @@ Let us look at the very first step, before any word is written.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-start = probabilities[slides.PAPERS]
-at = {
-    "→": start["slide"][:3],
-    "the most probable word": start["word"][:3],
-    "all words together": [1 - p for p in start["slide"][:3]],
-}
-steps_table = pd.DataFrame(at, index=[f"step {n}" for n in (1, 2, 3)]).map(
-    "{:.2f}".format
-)
+first = [f"{p:.2f}" for p in (slide.mean(), word.mean(), 1 - slide.mean())]
 Prediction(
-    f"In {count} articles, how often is → more probable than all words together at the first step?",
-    [f"in {wins} of them", f"in about half of {wins}", "in a few"],
-    f"In {majority} of {count}. In {wins}, → is more probable than every single word. On average it has"
-    f" {slide.mean():.2f}, the most probable word has {word.mean():.2f}, and all words together have {1 - slide.mean():.2f}."
-    " The table has the first steps of one article under greedy search.",
-    [steps_table],
+    f"In how many of {count} articles is → more probable than all words together?",
+    [f"in {wins}", f"in about {wins // 2}", "in a few"],
+    f"In {int((slide > 0.5).sum())}. In {wins} it is more probable than every single word. On average → has {first[0]}, the most probable word has {first[1]}, and all words together have {first[2]}.",
+    [windows.probabilities()],
 )
 
 # %% [markdown] slideshow={"slide_type": "notes"}
@@ -342,54 +235,18 @@ This search is our addition. Imagine that the model tosses a coin at each step, 
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-own = {e["name"]: e for e in stored("windowed_slides", "effects")["effects"]}
-plain = own[f"{MEDIAN} - {BEAM}, plain beam search"]
-blocking = own[f"{MEDIAN} - {BEAM}, trigram blocking"]
-stays, steps_shown = probabilities[MEDIAN], 110
-series = {
-    name: [list(range(1, len(stays[key]) + 1))[:steps_shown], stays[key][:steps_shown]]
-    for name, key in (("→", "slide"), ("the most probable word", "word"), ("product", "product"))
-}  # fmt: skip
-panel = {
-    "series": series, "xlabel": "step", "ylabel": "probability", "marks": [n + 1 for n in stays["slides"] if n < steps_shown],
-    "styles": {"→": "C3-", "the most probable word": "C0-", "product": "k--"}, "zero": True,
-    "legend": {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 3},
-}  # fmt: skip
-path_of_median = figures.show(
-    lines,
-    "The first steps of a greedy summary that decides first. Dotted lines: it slides, as the product of staying"
-    " (dashed) falls below one half.",
-    "windowed_probability",
-    panels=[panel],
-    width=8,
-)
-
-
-def points(effect):
-    """A difference with its interval."""
-    return "{mean:+.2f} [{low:+.2f}, {high:+.2f}]".format(**effect)
-
-
 shown += ["slides decided first"]
 Prediction(
-    f"A beam of four writes {percent('beam of 4', 'windows between')} of the words in the windows between the first and"
-    " the last. What is this share if slides are decided first?",
-    ["the same", "about three times as much", "nearly all"],
-    f"{percent('slides decided first', 'windows between')}, and {percent('slides decided first')} in the last window.",
-    [bars_of(*shown), path_of_median],
+    f"A beam of four writes {windows.text('beam of 4', 1)} of the words in the windows between the first and the last. What is this share if slides are decided first?",
+    ["the same", "two or three times as much", "nearly all"],
+    f"{windows.text(shown[-1], 1)}, and {windows.text(shown[-1])} in the last window.",
+    [windows.bars(*shown)],
 )
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
-table = "windowed_table_sumpubmed"
-news, instructions = (
-    effect_of(Setting("", table, f"{row}, plain beam search", f"{row}, slides decided first, plain beam search"))
-    for row in ("CD_II", "WIKI_IV")
-)  # fmt: skip
+gains = wind.gains_of_median()
 Markdown(
-    "So the windows between are used, and the first change that we tried did it. Does R-1 rise, too? On 200 articles of the"
-    f" model's own corpus it rises by {points(plain)} with plain beam search. With trigram blocking, which forbids to write"
-    f" three words in a row twice, the difference is {points(blocking)}. In two smaller models, one seed each, it is"
-    f" {points(vars(news))} and {points(vars(instructions))}. So deciding first uses the text, but it is no general gain in R-1."
+    f"Does R-1 rise, too? On 200 articles of the model's own corpus it changes by {gains[0]} with plain beam search, and by {gains[1]} with trigram blocking, where no three words in a row are written twice. In two smaller models, one seed each, it changes by {gains[2]} and {gains[3]}. So deciding first uses more of the text, but it is no general gain in R-1."
 )
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -404,53 +261,22 @@ Then comes a rule. A window cannot slide back, so a mark may not either. If a se
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-ALONE, FORWARD, PATH = marking.RULES
-found_in = [linked_windows(reader, document) for document in encoded]
-moved = [int((found[FORWARD] != found[ALONE]).sum()) for found, _ in found_in]
-dragged = int(np.argmax(moved))
-found, sources = found_in[dragged]
-sentences_of = SentenceLists.of(encoded[dragged], reader.options.lower).reference
-texts = [
-    clip(reader.vocabulary.text(ids.tolist(), encoded[dragged].unknown), 8)
-    for ids in sentences_of
-]
-example_of_marks = pd.DataFrame(
-    {"most similar": found[ALONE] + 1, "never back": found[FORWARD] + 1, "best path": found[PATH] + 1,
-     "known": [f"{sources[i] + 1}" if i in sources else "" for i in range(len(texts))]},
-    index=texts,
-)  # fmt: skip
-shares_of_links = marking.shares(links)
-rules = {ALONE: "most similar", FORWARD: "never back", PATH: "best path"}
-marks = pd.DataFrame.from_dict(
-    {f"{kind}, {rules[rule]}": {"right window, %": row["right"], "words in the last window, %": row["last"]}
-     for kind in ("embeddings", "random") for rule in rules for row in [shares_of_links[f"{kind}, {rule}"]]},
-    orient="index",
-)  # fmt: skip
-
-
-def mean_of(kind, rule, measure="right"):
-    return f"{float(shares_of_links[f'{kind}, {rule}'][measure].split()[0]):.0f}%"
-
-
-known = sum(len(sources) for _, sources in found_in)
+known, moved, tables = windows.marks()
+right = windows.right
 Prediction(
-    f"Of {known} sentences with a known source, the most similar sentence is in the right window for"
-    f' {mean_of("embeddings", ALONE)}, and a random sentence for {mean_of("random", ALONE)}. What does the rule "never back"'
-    " do to the share of right windows?",
-    ["it corrects wrong links, so the share rises", "nothing", "the share falls"],
-    f"{mean_of('embeddings', FORWARD)} are right after the rule. The share of all words in the last window goes from"
-    f" {mean_of('embeddings', ALONE, 'last')} to {mean_of('embeddings', FORWARD, 'last')}. The upper table has the windows of"
-    f" one abstract: the rule changes {moved[dragged]} of {len(texts)} sentences. The lower table has 95% intervals.",
-    [example_of_marks, marks],
+    f"{known} sentences have a known source. The most similar sentence is in the right window for {right('embeddings', ALONE)} of them, and a random sentence for {right('random', ALONE)}. What does the rule do to the {right('embeddings', ALONE)}?",
+    ["it corrects wrong links, so they rise", "nothing", "they fall"],
+    f"{right('embeddings', FORWARD)} are right after the rule, and the share of all words in the last window goes from {right('embeddings', ALONE, 'last')} to {right('embeddings', FORWARD, 'last')}. Upper table: the windows of one abstract, of which the rule changes {moved}. Lower table: shares with 95% intervals.",
+    tables,
 )
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(f"""
-One wrong link to a late window drags all sentences behind it along. Nothing pulls them back, and such errors add up. This also happens to random links: the rule puts {mean_of("random", FORWARD, "last")} of their words into the last window.
+One wrong link to a late window drags all later sentences along, and nothing pulls them back. This also happens to random links: the rule puts {right("random", FORWARD, "last")} of their words into the last window.
 
-The rule is one way of never going back, and not the best. The **best path** chooses all windows at once: of all orders that never go back, it takes the one with the largest sum of similarities. It puts {mean_of("embeddings", PATH)} of the sentences into the right window, and {mean_of("embeddings", PATH, "last")} of the words into the last.
+The **best path** avoids this. Of all sequences of windows that never go back, it takes the one with the largest sum of similarities. It puts {right("embeddings", PATH)} of the sentences into the right window, and {right("embeddings", PATH, "last")} of the words into the last.
 
-So the marks push to the end as well. They are not the reason for the jump that we saw, since the drawn summaries of the same model do not jump. We have not trained a model with better marks.
+So the marks push to the end as well. But they are not the main reason for the jump: the model that learned from such marks does not jump if we let it draw. We have not trained a model with better marks.
 """)
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -464,12 +290,9 @@ We trained each row of the author's table on biomedical articles. These models a
 Markdown(evidence_table("windowed", *BETS))
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
-chunks = {e["name"]: e for e in stored("windowed_slides_pmc", "effects")["effects"]}
-left = chunks[f"equal chunks - {MEDIAN}, trigram blocking"]
+left = "equal chunks - by the median, trigram blocking"
 Markdown(
-    "Plain beam search repeats whole sentences, and each chunk starts anew, which is an advantage in R-1. With trigram blocking and"
-    f" slides decided first, chunks are {points(left)} R-1 ahead of windows. The author does not argue with scores but with a"
-    " coherent text, which R-1 does not measure. All claims are in [papers.md](../papers.md)."
+    f"Plain beam search repeats whole sentences, and each chunk begins anew, which is an advantage in R-1. With trigram blocking and slides decided first, chunks differ from windows by {wind.points('windowed_slides_pmc', left)} R-1. The author does not argue with scores but with coherent text, which R-1 does not measure. All claims are in [papers.md](../papers.md)."
 )
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -531,17 +354,13 @@ def eq01_windows(words, ws, ss):
 
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-def numbers(values):
-    return torch.tensor([float(value) for value in values]).double()
-
-
 sizes = [1, 8, 9, 14, 15, 40]
-of_lib = count_windows(np.array(sizes), 8, 6)
-checks.close(numbers(eq01_windows(n, 8, 6) for n in sizes), numbers(of_lib), "(1)")
+naive = torch.tensor([eq01_windows(size, 8, 6) for size in sizes])
+checks.close(naive, torch.tensor(count_windows(np.array(sizes), 8, 6)), "(1)")
 T_x, ws, ss = len(example.source), WINDOW, STRIDE
 n = eq01_windows(T_x, ws, ss)
 checks.line(
-    f"The toy text: n = 1 + ⌈({T_x} − {ws}) / {ss}⌉ = {n}. 1,160 words, windows of 400, slides of 380: {eq01_windows(1160, 400, 380)}."
+    f"The toy text: n = 1 + ⌈({T_x} − {ws}) / {ss}⌉ = {n}. 1,160 words in windows of 400 that slide by 380: {eq01_windows(1160, 400, 380)}."
 )
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -554,7 +373,11 @@ $$\mathbf v(S)=\sum_{j\in S}\mathbf v_j\tag{2}$$
 
 $$Sim(S,D_i)=\frac{\mathbf v(S)\cdot\mathbf v(D_i)}{\|\mathbf v(S)\|\,\|\mathbf v(D_i)\|}\tag{3}$$
 
-The author uses fastText vectors. His code takes the mean of vectors of length 1 and the dot product. In the small text below each word has a dimension of its own, so the sums count words.
+The author uses fastText vectors. His code takes the mean of vectors of length 1 and the dot product. In the small text that we use for the numbers, each word has a dimension of its own, so the sums count words:
+
+> *text:* The cat sat and sat. | The zebra ran. | The quokka saw it. | It was the cat, not it.
+>
+> *summary:* The okapi sat. | The quokka saw the cat. | It was not it.
 """
 
 
@@ -567,28 +390,6 @@ def eq02_sum_of_vectors(ids, vectors):
 def eq03_similarity(a, b):
     return a @ b / (np.linalg.norm(a) * np.linalg.norm(b))
 
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-Passages(
-    [
-        ("text", " | ".join(SMALL_TEXTS[2][0])),
-        ("summary", " | ".join(SMALL_TEXTS[2][1])),
-    ]
-)
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-small = small_corpus()[2]
-parts = SentenceLists.of(small, lower=True)
-for vectors in (np.random.default_rng(0).normal(size=(len(SMALL_WORDS), 4)), np.eye(len(SMALL_WORDS))):  # fmt: skip
-    sums = [[eq02_sum_of_vectors(ids, vectors) for ids in part] for part in (parts.reference, parts.source)]  # fmt: skip
-    similar = np.array([[eq03_similarity(a, b) for b in sums[1]] for a in sums[0]])
-    of_lib = torch.tensor(parts.similarities(vectors))
-    checks.close(torch.tensor(similar), of_lib, "(2), (3)", "cosines")
-a, b = sums[0][1], sums[1][2]
-checks.line(
-    f"Second sentence of the summary, third of the text: {a @ b:.0f} / √({a @ a:.0f} · {b @ b:.0f}) = {similar[1, 2]:.2f}."
-    f" With all four: {', '.join(f'{value:.2f}' for value in similar[1])}."
-)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -621,20 +422,8 @@ def eq04_mark(sentences, windows):
 
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-ends = np.cumsum(small.sentence_lengths)
-starts = ends - small.sentence_lengths + 1
-spans, T_small = list(zip(starts.tolist(), ends.tolist())), len(small.source)
-windows = [eq04_window(*span, T_small, 8, 6) for span in spans]
-of_lib = [window_of(start - 1, end, T_small, 8, 6) + 1 for start, end in spans]
-checks.close(numbers(windows), numbers(of_lib), "(4)", "windows of the sentences")
-naive = eq04_mark(parts.reference, [windows[row.argmax()] for row in similar])
-of_lib = SMALL_OPTIONS.mark(small, vectors).target[:-1]
-checks.close(numbers(naive), numbers(of_lib), "(4)", "the marked summary")
-summary = SMALL_WORDS.text(naive, small.unknown).replace(SLIDE_SYMBOL, "→")
-checks.line(
-    f"Windows of 8, slides of 6. The third sentence is words {starts[2]} to {ends[2]}: window 2 (7 to 14) leaves out 1, window 3"
-    f" (13 to 20) leaves out 2. The marked summary: {summary}"
-)
+functions = eq02_sum_of_vectors, eq03_similarity, eq04_window, eq04_mark
+wind.check_marks(checks, *functions)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -689,9 +478,9 @@ state, T_y = model.encode(batch), len(example.target)
 result, _ = model.decode(batch.target_input, state)
 checks.close(h, state.words[0, :T_x], "(5)", "states of the words")
 checks.close(start[0], state.hidden[:1], "(5)", "first state of the decoder")
-of_lib = result.windows[0, :T_y].double() + 1
-checks.close(numbers(w), of_lib, "(7)", "window at each step")
-checks.line(f"Inputs: {' '.join(WORDS[i] for i in inputs)}. Windows: {' '.join(map(str, w))}.")  # fmt: skip
+checks.close(torch.tensor(w), result.windows[0, :T_y] + 1, "(7)", "windows")
+entered = " ".join(wind.WORDS[i] for i in inputs)
+checks.line(f"Inputs: {entered}. Windows: {' '.join(map(str, w))}.")
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -728,7 +517,7 @@ def eq12_next(c_t, s_t, s_before, y_before, alpha_t, source, size, model):
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 alpha = torch.stack([eq09_context(s[t], h, w[t], ws, ss)[0] for t in range(T_y)])
 checks.close(alpha, result.copy[0, :T_y, :T_x], "(8), (9)", "attention weights")
-largest = (f"step {t + 1}, word {int(alpha[t].argmax()) + 1}: {alpha[t].max():.2f}" for t in (0, 4, 5))  # fmt: skip
+largest = (f"step {t + 1}, word {int(alpha[t].argmax()) + 1}" for t in (0, 4, 5))
 checks.line(f"Largest weights: {'; '.join(largest)}.")
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -763,14 +552,12 @@ def eq13_objective(document, model, slides=True):
 
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-check_batch(checks, eq13_objective)
-loss, stuck = eq13_objective(example, model), eq13_objective(example, model, slides=False)  # fmt: skip
-checks.close(
-    loss, model.loss(make_batch([example], VOCABULARY))["loss"], "(13)", "loss"
-)
+wind.check_batch(checks, eq13_objective)
+loss, stuck = (eq13_objective(example, model, slides) for slides in (True, False))
+of_lib = model.loss(make_batch([example], VOCABULARY))["loss"]
+checks.close(loss, of_lib, "(13)", "loss")
 checks.line(
-    f"The toy summary: {loss:.3f} nats a symbol. If the window never slides: {stuck:.1f}, so the model of the released code has to learn"
-    " the later facts without seeing them. Loss and gradients are also compared on a padded batch with random weights."
+    f"The toy summary: {loss:.3f} nats a symbol. If the window never slides: {stuck:.1f}. Loss and gradients are also compared on a padded batch with random weights."
 )
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -796,7 +583,7 @@ def eq14_ends(words, ws, ss, kappa, delta, B, longest):
 
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-static = same_weights(model, windowing="static", budget=30, longest=104)
+static = wind.same_weights(model, windowing="static", budget=30, longest=104)
 ends = eq14_ends(T_x, ws, ss, kappa=1.2, delta=0.8, B=30, longest=104)
 of_lib = static.encode(batch).window_ends[0, :n].double()
 checks.close(torch.from_numpy(ends), of_lib, "(14)", "ends of the windows")
@@ -820,22 +607,25 @@ def slide_first(p_slide, stayed):
 
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-of_page, stayed = [], 1.0
-for p_slide in stays["slide"]:
-    slide_now, after = slide_first(p_slide, stayed)
-    of_page.append((p_slide, stayed * (1 - p_slide), slide_now))
-    stayed = after
-agree = [n for n, (_, _, now) in enumerate(of_page) if now] == stays["slides"]
-assert agree, "the page and the library slide at different steps"
-shown_steps = sorted(
-    {0, *(m for n in stays["slides"][:2] for m in (n - 1, n) if m >= 0)}
+stored = windows.example["by the median"]
+found, stayed = [], 1.0
+for p_slide in stored["slide"]:
+    now, stayed = slide_first(p_slide, stayed)
+    found.append(now)
+slid = np.flatnonzero(found).tolist()
+assert slid == stored["slides"], "page and library slide at different steps"
+two = [(n, stored["slide"][n], stored["product"][n]) for n in (slid[0] - 1, slid[0])]
+texts = (
+    f"step {n + 1}: {before:.2f} · (1 − {p:.2f}) = {before * (1 - p):.2f}"
+    for n, p, before in two
 )
-rows = {f"step {n + 1}": {"P(→)": f"{of_page[n][0]:.2f}", "stayed": f"{of_page[n][1]:.2f}", "slides": "yes" if of_page[n][2] else "no"} for n in shown_steps}  # fmt: skip
-pd.DataFrame.from_dict(rows, orient="index")
+Markdown(
+    f"The summary of the figure, before its first slide and at the slide: {'; '.join(texts)}. It slides at the same steps as with the library."
+)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-The table has some steps of the summary in the figure of `median`: it slides at the same steps as the library. Now all equations are there. In the order in which the decoder computes them, one step is:
+Now all equations are there. In the order in which the decoder computes them, one step is:
 
 ```python
 s_before = s
@@ -854,41 +644,17 @@ checks.table()
 r"""
 ## On your own corpus
 
-With a `dataset`, the shipped model summarizes its test documents. With a `preset` the page trains a model first, and with `run` it shows a run of yours. The stations of the reading path are then measured on your documents. This is one summary, with trigram blocking, and the score of the first documents. Lead takes the first sentences and LexRank the central ones, cut to the same number of words.
+With a `dataset`, the shipped model reads its test documents. With a `preset` the page trains a model first, and with `run` it shows a run of yours. The stations of the reading path are then measured on these documents. This is the run and one of its summaries, with trigram blocking. `python -m lib.score run FOLDER` scores it, and `--slide median` decides first.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 run_facts(trained, choice.origin(trained))
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-few = documents[:10]
-few_encoded = trained.encode(few)
-decode = replace(trained.decode, block_ngrams=3)
-found_ids = [best.ids for best in search_split(trained.model, few_encoded, trained.vocabulary, decode)]  # fmt: skip
-written = [
-    trained.vocabulary.sentences([i for i in ids if i != SLIDE], document.unknown)
-    for ids, document in zip(found_ids, few_encoded)
-]
-as_text = trained.vocabulary.text(found_ids[0], few_encoded[0].unknown)
-Passages(
-    [("title", few[0].title), ("written", clip(as_text.replace(SLIDE_SYMBOL, "→"), 60))]
-)
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-longest, system = (
-    trained.options.summary_tokens,
-    f"Windowed ({trained.config['variant']})",
-)
-systems = {
-    "Lead": [document.sentences for document in few],
-    "LexRank": [lexrank(document.sentences, longest) for document in few],
-    system: written,
-}
-table_of_scores, scores = summary_table(systems, few, trained.options, longest, seed)
-table_of_scores[["R-1", "R-2", "R-Lsum", "repeated"]]
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-compare_means(scores, system, ["Lead", "LexRank"], seed)
+decode, own = replace(trained.decode, block_ngrams=3), trained.encode(documents[:1])
+(best,) = search_split(trained.model, own, trained.vocabulary, decode)
+text = trained.vocabulary.text(best.ids, own[0].unknown).replace(SLIDE_SYMBOL, "→")
+Passages([("title", documents[0].title), ("written", clip(text, 60))])
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""

@@ -159,9 +159,8 @@ def own_model(
     ours = [facts_in_place(_write(model.eval(), document, decide, 36)) for document in texts]
     found = greedy_search(library, make_batch(texts, VOCABULARY), DecodeConfig(max_length=36))
     theirs = [facts_in_place(hypothesis.ids) for hypothesis in found]
-    print(
-        f"facts written: {share_in_place(ours, true):.0%} by your model, {share_in_place(theirs, true):.0%} by the library's"
-    )
+    shares = [f"{share_in_place(facts, true):.0%}" for facts in (ours, theirs)]
+    print(f"facts written: {shares[0]} by your model, {shares[1]} by the library's")
     (shown,) = planted_facts(1, 7, 3)
     return fact_frames(model, shown, _write(model, shown, decide, 18))
 

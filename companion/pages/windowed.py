@@ -1,18 +1,21 @@
 """What the windowed page shows: a model of facts step by step, and where a run on articles writes its words from."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
-from companion.pages.checks import Checks, gradients
+from companion.claims.records import Setting, effect_of
+from companion.pages.checks import Checks, Line, gradients
+from companion.pages.figures import interval_bars, lines
 from companion.pages.frames import Frames
+from companion.pages.shown import PageFigures, ShownFigure, clip
 from companion.pages.steps import CELL, GREY, ORANGE, PAPER, WHITE, decoding_frames, pointer_steps
-from companion.studies import marking
-from companion.studies.slides import words_by_window, write_with
+from companion.studies import marking, slides
 from companion.studies.windows import SentenceLists, embeddings_of, window_counts
 from companion.tasks.synthetic import FACT
 from companion.tasks.windows import STRIDE, VOCABULARY, WINDOW
@@ -21,14 +24,15 @@ from lib.data.documents import Document
 from lib.data.prepared import TextEncoder
 from lib.data.vocabulary import BOS, EOS, SLIDE, SLIDE_SYMBOL, Vocabulary
 from lib.decoding.run import Run
-from lib.decoding.search import DecodeConfig, beam_search
-from lib.evaluation.bootstrap import interval
-from lib.models.windowed import Windowed, WindowedConfig
+from lib.decoding.search import DECODINGS, DecodeConfig, beam_search
+from lib.evaluation.bootstrap import Interval, interval
+from lib.models.windowed import Windowed, WindowedConfig, window_of
 from lib.papers.windowed.windows import ArticleOptions
+from lib.system.files import project_root, read_numbers
 
 NAMES = {FACT: "FACT", SLIDE: "→", BOS: "[BOS]", EOS: "[EOS]"}
 WORDS = [NAMES.get(i, str(i)) for i in range(VOCABULARY)]  # of the task
-Bars = dict[str, dict[str, list[float]]]
+RULES = {marking.ALONE: "most similar", marking.FORWARD: "never back", marking.PATH: "best path"}  # on the page
 
 
 @torch.no_grad()
@@ -98,22 +102,104 @@ def marked(run: Run, document: EncodedDocument, words: int = 14) -> Marked:
     return Marked(rows)
 
 
-def words_from(run: Run, documents: Sequence[EncodedDocument], system: str) -> list[list[int]]:
-    """Count the words from the first window, from those between and from the last, of each document's summary by a
-    search of `companion.studies.slides`, without trigram blocking."""
-    plain = replace(run, decode=replace(run.decode, block_ngrams=0))
-    counts = window_counts(run, documents)
-    return [words_by_window(ids, n) for ids, n in zip(write_with(plain, system, documents), counts)]
+SYSTEMS = {"greedy search": f"{slides.PAPERS}, greedy", "drawn": slides.DRAWN, "beam of 4": slides.PAPERS,
+           "slides decided first": slides.MEDIAN}  # fmt: skip
+REFERENCES = "references as marked"
 
 
-def share_bars(counts: Mapping[str, Sequence[Sequence[float]]]) -> Bars:
-    """Shares of words by window, in percent with intervals over documents, for `interval_bars`."""
-    bars: Bars = {"first window": {}, "windows between": {}, "last window": {}}
-    for name, rows in counts.items():
-        words = np.array(rows, dtype=float)
-        for column, window in enumerate(bars):
-            bars[window][name] = interval(100 * words[:, column], weights=words.sum(1)).drawn
-    return bars
+class Windows:
+    """Where a run writes its words from: the stored results of the shipped run on its own sample, or measured here.
+
+    words: of each system, how many words each document has from the first window, from those between and from the
+        last. slide, word: P of → and of the most probable word before the first word of each document.
+    """
+
+    def __init__(self, run: Run, documents: Sequence[Document], figures: PageFigures, stored: bool):
+        self.run, self.figures, self.encoded = run, figures, run.encode(documents)
+        plain = replace(run, decode=replace(run.decode, block_ngrams=0))
+        if stored:
+            numbers = stored_numbers("windowed_slides_pmc")
+            words = {name: numbers[f"{system}, plain beam search"]["by window"] for name, system in SYSTEMS.items()}
+            self.links, self.example = stored_numbers("windowed_links")["counts"], numbers["example"]
+        else:
+            counts = window_counts(run, self.encoded)
+            words = {
+                name: [
+                    slides.words_by_window(*pair)
+                    for pair in zip(slides.write_with(plain, system, self.encoded), counts)
+                ]
+                for name, system in SYSTEMS.items()
+            }
+            self.links, self.example = marking.count(run, documents), slides.example(run, self.encoded[0])
+        references = [[n - a - b, b, a] for *_, a, b, n in self.links[f"embeddings, {marking.FORWARD}"]]
+        self.words = {REFERENCES: references, **words}
+        self.slide, self.word = first_symbols(run, self.encoded)
+
+    def share(self, name: str, window: int = -1) -> Interval:
+        """Compute the share of the words from a window (0: first, 1: between, -1: last), with its interval."""
+        words = np.array(self.words[name], dtype=float)
+        return interval(100 * words[:, window], weights=words.sum(1))
+
+    def text(self, name: str, window: int = -1) -> str:
+        found = self.share(name, window)
+        return f"{found.mean:.0f}% [{found.low:.0f}, {found.high:.0f}]"
+
+    def bars(self, *names: str) -> ShownFigure:
+        """Draw the shares of these systems."""
+        parts = {"first window": 0, "windows between": 1, "last window": 2}
+        series = {label: {name: self.share(name, part).drawn for name in names} for label, part in parts.items()}
+        caption = "Shares of the words by the window that they were written from, with 95% intervals over articles."
+        return self.figures.show(interval_bars, caption, "windowed_words", series=series, xlabel="% of the words")
+
+    def probabilities(self, steps: int = 110) -> ShownFigure:
+        """Draw P of → and of the most probable word at the first steps of one summary that decides first."""
+        found = self.example[slides.MEDIAN]
+        panel = {
+            "series": {name: [list(range(1, 1 + len(found[key][:steps]))), found[key][:steps]]
+                       for name, key in (("→", "slide"), ("most probable word", "word"))},
+            "styles": {"→": "C3-", "most probable word": "C0-"}, "xlabel": "step", "ylabel": "probability",
+            "marks": [n + 1 for n in found["slides"] if n < steps], "zero": True,
+            "legend": {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 2},
+        }  # fmt: skip
+        caption = (
+            "P of → and of the most probable word at each step of one summary. The search of the next section wrote it,"
+            " and slid at the dotted lines. Greedy search would slide at the first step."
+        )
+        return self.figures.show(lines, caption, "windowed_probability", panels=[panel], width=8)
+
+    def marks(self) -> tuple[str, str, list[pd.DataFrame]]:
+        """Tabulate the marks of the abstract that the rule "never goes back" changes most, and the shares of right
+        windows; and say how many sentences have a known source, and how many the rule changes."""
+        found = [linked_windows(self.run, document) for document in self.encoded]
+        moved = [int((of[marking.FORWARD] != of[marking.ALONE]).sum()) for of, _ in found]
+        most = int(np.argmax(moved))
+        (rules, sources), document = found[most], self.encoded[most]
+        texts = SentenceLists.of(document, self.run.options.lower).reference
+        names = [clip(self.run.vocabulary.text(ids.tolist(), document.unknown), 8) for ids in texts]
+        known = [f"{sources[i] + 1}" if i in sources else "" for i in range(len(names))]
+        example = pd.DataFrame({RULES[rule]: rules[rule] + 1 for rule in RULES} | {"source": known}, index=names)
+        rows = {
+            f"{kind}, {RULES[rule]}": {"right window, %": row["right"], "words in the last window, %": row["last"]}
+            for kind in ("embeddings", "random")
+            for rule in RULES
+            for row in [marking.shares(self.links)[f"{kind}, {rule}"]]
+        }
+        count = sum(len(of_document) for _, of_document in found)
+        return f"{count}", f"{moved[most]} of {len(names)}", [example, pd.DataFrame.from_dict(rows, orient="index")]
+
+    def right(self, kind: str, rule: str, measure: str = "right") -> str:
+        """Write a share of `companion.studies.marking` without its interval."""
+        return f"{float(marking.shares(self.links)[f'{kind}, {rule}'][measure].split()[0]):.0f}%"
+
+
+def stored_numbers(name: str) -> dict:
+    return read_numbers(project_root() / "figures" / f"{name}.json", "stored results", ())
+
+
+def points(source: str, name: str) -> str:
+    """Write a stored difference with its interval."""
+    effects = {effect["name"]: effect for effect in stored_numbers(source)["effects"]}
+    return "{mean:+.2f} [{low:+.2f}, {high:+.2f}]".format(**effects[name])
 
 
 @torch.no_grad()
@@ -127,8 +213,21 @@ def first_symbols(run: Run, documents: Sequence[EncodedDocument]) -> tuple[np.nd
     return slide.numpy(), p.amax(1).numpy()
 
 
+def gains_of_median() -> list[str]:
+    """Write the differences in R-1 that deciding first makes: on the run's own corpus, with plain beam search and with
+    trigram blocking, and in two rows of the paper's table."""
+    found = [points("windowed_slides", f"by the median - the paper's search, {decoding}") for decoding in DECODINGS]
+    for row in ("CD_II", "WIKI_IV"):
+        pair = f"{row}, plain beam search", f"{row}, slides decided first, plain beam search"
+        effect = effect_of(Setting("", "windowed_table_sumpubmed", *pair))
+        found.append(f"{effect.mean:+.2f} [{effect.low:+.2f}, {effect.high:+.2f}]")
+    return found
+
+
 SMALL_OPTIONS = ArticleOptions(source_tokens=40, summary_tokens=20, vocab_size=19, window=8, stride=6)
-SMALL_WORDS = Vocabulary([SLIDE_SYMBOL, *"the cat ran sat saw a it was not and fast . , !".split()])
+SMALL_WORDS = Vocabulary(
+    [SLIDE_SYMBOL, *["the", "cat", "ran", "sat", "saw", "a", "it", "was", "not", "and", "fast", ".", ",", "!"]]
+)
 SMALL_TEXTS = [
     (["The cat saw a zebra.", "It ran!", "The cat was fast, and the zebra was not.", "It sat."],
      ["The zebra saw the cat.", "The cat was fast."]),
@@ -149,6 +248,31 @@ def same_weights(model: Windowed, **changes) -> Windowed:
     other = Windowed(replace(model.config, **changes)).double()
     other.load_state_dict(model.state_dict())
     return other
+
+
+def check_marks(checks: Checks, total: Callable, cosine: Callable, window: Callable, mark: Callable) -> Line:
+    """Compare (2) to (4), the functions of the page, with the library on a small text; show some of the numbers."""
+    document, (size, step) = small_corpus()[2], (SMALL_OPTIONS.window, SMALL_OPTIONS.stride)
+    parts = SentenceLists.of(document, lower=True)
+    for vectors in (np.random.default_rng(0).normal(size=(len(SMALL_WORDS), 4)), np.eye(len(SMALL_WORDS))):
+        sums = [[total(ids, vectors) for ids in part] for part in (parts.reference, parts.source)]
+        similar = np.array([[cosine(a, b) for b in sums[1]] for a in sums[0]])
+        checks.close(torch.tensor(similar), torch.tensor(parts.similarities(vectors)), "(2), (3)", "cosines")
+    ends = np.cumsum(document.sentence_lengths)
+    starts, count = ends - document.sentence_lengths, len(document.source)
+    windows = [window(a + 1, b, count, size, step) for a, b in zip(starts.tolist(), ends.tolist())]
+    of_lib = [window_of(a, b, count, size, step) + 1 for a, b in zip(starts.tolist(), ends.tolist())]
+    checks.close(torch.tensor(windows), torch.tensor(of_lib), "(4)", "windows of the sentences")
+    marked = mark(parts.reference, [windows[row.argmax()] for row in similar])
+    of_lib = SMALL_OPTIONS.mark(document, vectors).target[:-1].tolist()
+    checks.close(torch.tensor(marked), torch.tensor(of_lib), "(4)", "the marked summary")
+    a, b = sums[0][1], sums[1][2]
+    summary = SMALL_WORDS.text(marked, document.unknown).replace(SLIDE_SYMBOL, "→")
+    return checks.line(
+        f"Second sentence of the summary, third of the text: {a @ b:.0f} / √({a @ a:.0f} · {b @ b:.0f}) ="
+        f" {similar[1, 2]:.2f}. All four: {', '.join(f'{value:.2f}' for value in similar[1])}. The third sentence is words"
+        f" {starts[2] + 1} to {ends[2]}: window 2 (7 to 14) leaves out 1, window 3 (13 to 20) leaves out 2. Marked: {summary}"
+    )
 
 
 def check_batch(checks: Checks, objective: Callable[[EncodedDocument, Windowed], Tensor]) -> None:
