@@ -10,7 +10,7 @@
 r"""
 # Why does the window jump?
 
-*Windowed attention: Leon Schüller, "Abstractive Summarization for Long Texts", master's thesis, 2019, known here from his article at inovex and his published code (`lschuell/abs-summ-long-texts`). A later paper of the same work is Schüller, Wilhelm, Kreiling and Glavaš, 2020, [arXiv:2004.03324](https://arxiv.org/abs/2004.03324). 25 minutes, no code. You need attention, copying, beam search and ROUGE ([Start here](start_here.ipynb)).*
+*Windowed attention: Leon Schüller, master's thesis, 2019, known here from his article at inovex and his code (`lschuell/abs-summ-long-texts`); later Schüller, Wilhelm, Kreiling and Glavaš, 2020, [arXiv:2004.03324](https://arxiv.org/abs/2004.03324). 30 minutes, no code. You need attention, copying, beam search and ROUGE ([Start here](start_here.ipynb)).*
 """
 
 # %% slideshow={"slide_type": "skip"} tags=["parameters"]
@@ -40,17 +40,16 @@ from companion.pages.checks import Checks
 from companion.pages.choice import choose
 from companion.pages.diagrams import show_model
 from companion.pages.figures import maximum_attention
-from companion.pages.measured import task_results
 from companion.pages.runs import run_facts
 from companion.pages.shown import PageFigures, Passages, Prediction
 from companion.pages.shown import clip, figures_folder, show_tables
 from companion.studies.marking import ALONE, FORWARD, PATH
 from companion.tasks.synthetic import planted_facts
-from companion.tasks.windows import STRIDE, VOCABULARY, WINDOW, learn_facts
+from companion.tasks.windows import LEFT_OUT, STRIDE, VOCABULARY, WINDOW
+from companion.tasks.windows import learn_facts, written_for
 from lib.data.batch import make_batch
 from lib.data.vocabulary import BOS, SLIDE, SLIDE_SYMBOL, UNK
 from lib.decoding.search import DecodeConfig, search_split
-from lib.models.windowed import count_windows
 from lib.papers import open_run
 from lib.system.files import trained_folder
 
@@ -65,13 +64,11 @@ show_tables()
 r"""
 ## How can a model read a text of any length?
 
-A pointer-generator can attend to every word of an article before it writes a word. It is usually trained on the first few hundred words, so it never reads the rest.
+A pointer-generator attends to all words that it reads before it writes a word. It is usually trained on the first few hundred words of an article and never reads the rest.
 
-Leon Schüller keeps this model and limits what the decoder sees. An encoder reads the whole article. The decoder attends to one **window** of it at a time, for example to 400 words. When the decoder has finished with a window, it writes a symbol, **→**, and the window **slides** on. The symbol is removed before anybody reads the summary.
+Leon Schüller limits what the decoder sees. An encoder reads the whole article, but the decoder attends to one **window** of it, for example 400 words. When it has finished with the window, it writes a symbol, **→**, and the window **slides** on. The symbol is removed before anybody reads the summary. So each step looks at one window, however long the article is. A window never slides back.
 
-Each step then looks at one window, however long the article is. But a window never slides back.
-
-How does the model learn when to slide? No reference summary contains arrows, so the author computes them. Each sentence of the reference is **linked** to the most similar sentence of the article. Wherever the linked sentences move on to a later window, an arrow is put into the reference. We call this **marking**.
+How does the model learn when to slide? No reference summary contains arrows, so the author computes them. Each sentence of the reference is **linked** to the most similar sentence of the article. Wherever the links move on to a later window, an arrow is put into the reference. We call this **marking**.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -96,7 +93,7 @@ Markdown(
 r"""
 ## What did the author find?
 
-He compared windows with a standard model, which attends to everything that it reads. News articles come from CNN/DailyMail, instructions from WikiHow.
+He compared windows with a standard model, which attends to all that it reads, on news (CNN/DailyMail) and instructions (WikiHow).
 
 | corpus | model | words read | window | R-1 |
 |---|---|---|---|---|
@@ -108,7 +105,7 @@ He compared windows with a standard model, which attends to everything that it r
 | WikiHow | windows | 780 | 400 | 27.23 |
 | WikiHow | standard | 780 | | 29.19 |
 
-Windows win once, where the standard model reads only 200 words. The author concludes that windows are "often slightly worse". Their advantage is that they read a text of any length: he shows a summary of 18,136 words.
+Windows win once, against 200 words. The author concludes that they are "often slightly worse", but read a text of any length: he shows a summary of 18,136 words.
 
 In the released code the window never slides during training. The code looks for the arrow among the words of the article, where it does not occur. The article does not say whether these rows were trained with that code.
 
@@ -123,7 +120,7 @@ Markdown(bets_table("windowed", *BETS))
 r"""
 ## Does it work where the answer is known?
 
-We start in a laboratory. Below is a text of three windows of 20 words, which overlap by four. The words are random numbers. Each window has a **fact**: the four numbers after the word FACT. The summary is the facts in their order, with → between them. This small model was trained when the page was built.
+We start in a laboratory. The text below has three windows of 20 random numbers, which overlap by four. Each window has a **fact**: the four numbers after the word FACT. The summary is the facts in order, with → between them. This small model was trained when the page was built.
 
 Go from step to step. The underlined words are the window. The darker a word, the more attention it gets. $P_g$ is the probability of generating a word, $P_c$ of copying it, and $P$ mixes the two.
 """
@@ -142,31 +139,27 @@ At step 5 the model writes → and still sees the first window. At step 6 the wi
 longer = planted_facts(1, seed=3, windows=12, vocab_size=VOCABULARY)[0]
 config = DecodeConfig(beam=2, max_length=72)
 path = wind.largest_weights(fact_model, longer, VOCABULARY, config)
+right, standard = wind.facts_right("windows", 300), wind.facts_right("standard", 12)
 caption = "A summary of twelve windows. Each dot is a word of the summary, at the word of the text with the largest weight. Grey: the window. Each short line of dots is one fact."
-facts = task_results("windows")
-right, standard = (
-    100 * np.mean(facts[mode][of])
-    for mode, of in (("windows", "facts of 300"), ("standard", "facts of 12"))
-)
 Prediction(
     "The model learned from texts of two to six windows. Now it reads texts of 300 windows, 4,804 words. How many of the facts does it write, each in its place?",
     ["fewer than half", "about nine of ten", "all"],
-    f"{right:.0f}%, the mean of three seeds. The standard model, which attends to everything, writes {standard:.0f}% of the facts of 12 windows.",
+    f"{right}, the mean of three seeds. The standard model, which attends to everything, writes {standard} of the facts of 12 windows.",
     [figures.show(maximum_attention, caption, "windowed_facts", **path)],
 )
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-A step on a long text is like a step on a short one, so the model can go on for as long as it likes. The standard model has to choose among more words than it ever saw in training, and no symbol tells it which fact comes next.
+A step on a long text is like a step on a short one. The standard model has to choose among more words than it ever saw in training, and no symbol tells it which fact comes next.
 
-In this task each window has exactly one fact. Articles are less tidy. What happens there?
+Here each window has exactly one fact. Articles are less tidy. What happens there?
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 ## Where do the words of a summary come from?
 
-We ask a model that was trained on 31,077 biomedical articles, with marked references. It has 2.8 million parameters, and it comes with this project. It reads up to 1,540 words of an article, which are four windows of 400. It summarizes 50 articles that it has never seen, in 240 words and symbols.
+We ask the model that comes with this project. It was trained once, on 31,077 biomedical articles with marked references, and has 2.8 million parameters. It reads up to 1,540 words of an article, in up to four windows of 400. It summarizes 50 articles that it has never seen. Since it does not stop by itself, it has to write about 240 words and symbols.
 
 **Greedy search** takes the most probable symbol at each step, whether it is a word or →.
 """
@@ -180,12 +173,11 @@ Prediction(
     f"In the references, as they are marked for training, {windows.text(wind.REFERENCES)} of the words belong to the last window. What is this share under greedy search?",
     ["about a quarter", "about half", "nearly all"],
     f"{windows.text('greedy search')}. In {wins} of {count} articles the first symbol is →.",
-    [windows.bars(*shown)],
 )
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-Brackets hold 95% intervals. Did the model learn to jump to the end? There is a simple way to find out what a model has learned: let it **draw**. Each symbol, word or →, is drawn with the probability that the model gives it. Weights and articles stay the same.
+Brackets hold 95% intervals. Did the model learn to jump? To find out, we let it **draw**. Each symbol, word or →, is drawn with the probability that the model gives it. Weights and articles stay the same.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -199,7 +191,7 @@ Prediction(
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
-So the model did not learn to jump. What it learned uses all windows, and even stays longer than the references do. The **search** jumps. How can a search for probable summaries go where the model seldom goes?
+So the model did not learn to jump. It gives its probability to all windows, and even reaches the last one less often than the references do. The **search** jumps. How can a search for probable summaries go where the model seldom goes?
 """)
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -220,40 +212,42 @@ Prediction(
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-There is one arrow, but there are fifteen thousand words. At the beginning of a sentence many words are possible, and each gets a small share. The probability of *staying* is divided among all of them, and the probability of *sliding* is not. Greedy search compares → with each word separately, so → wins although staying is more probable.
+There is one arrow, but there are fifteen thousand words. Where a sentence begins, many words are possible, and each gets a small share. So the probability of *staying* is divided among them, and the probability of *sliding* is not. Greedy search compares → with each word separately, and → wins although staying is more probable.
 
-An unlucky word can be followed by better ones. A slide cannot be taken back. After it, the next sentence has to begin again, → competes with single words again, and the window soon reaches the end.
+An unlucky word can be followed by better ones, but a slide cannot be taken back. After it the next sentence has to begin, → wins again, and soon the window is at the end.
 
-If this explanation is right, one change of the search should help: first decide *whether* to slide, and only then *which* word to write.
+If this explanation is right, one change of the search should help: decide first *whether* to slide, and only then *which* word to write.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 ## What if it decides first?
 
-This search is our addition. Imagine that the model tosses a coin at each step, which says "slide" with the probability of →. We slide at the step by which half of such coins would have done so. So the search multiplies the probabilities of staying since the last slide, and slides as soon as the product is below one half. We call this rule `median`. Weights do not change.
+This search is our addition. Imagine a coin at each step, which says "slide" with the probability of →. We slide at the step by which half of such coins would have said so. For this the search multiplies the probabilities of staying since the last slide. It slides as soon as the product is below one half. We call this rule `median`. The weights do not change, and words are chosen as before.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-shown += ["slides decided first"]
+shown += ["decided first"]
 Prediction(
     f"A beam of four writes {windows.text('beam of 4', 1)} of the words in the windows between the first and the last. What is this share if slides are decided first?",
     ["the same", "two or three times as much", "nearly all"],
-    f"{windows.text(shown[-1], 1)}, and {windows.text(shown[-1])} in the last window.",
-    [windows.bars(*shown)],
+    f"{windows.text(shown[-1], 1)}. Under greedy search it goes from {windows.text('greedy search', 1)} to {windows.text('decided first, greedy', 1)}, and the share of the last window from {windows.text('greedy search')} to {windows.text('decided first, greedy')}.",
+    [windows.bars(*shown, "decided first, greedy")],
 )
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 gains = wind.gains_of_median()
-Markdown(
-    f"Does R-1 rise, too? On 200 articles of the model's own corpus it changes by {gains[0]} with plain beam search, and by {gains[1]} with trigram blocking, where no three words in a row are written twice. In two smaller models, one seed each, it changes by {gains[2]} and {gains[3]}. So deciding first uses more of the text, but it is no general gain in R-1."
-)
+Markdown(f"""
+Nothing but the decision has changed, so the decision was the cause. Does R-1 rise, too? On 200 articles of the model's own corpus it changes by {gains[0]} with plain beam search. With trigram blocking, where no three words in a row are written twice, it changes by {gains[1]}.
+
+In two smaller models, with one seed each, it changes by {gains[2]} and {gains[3]}. So deciding first uses more of the text, but it is no general gain in R-1. What else pushes the window on?
+""")
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 ## Who taught it to slide?
 
-The search explains why the window jumps. But the model has learned from marked references, and nobody checked the marks. How good are they?
+The model has learned from marked references, and a program has made the marks. How good are they?
 
 For some sentences we know the answer. They share five words in a row with exactly one sentence of their article, so they were probably copied from there. Is the most similar sentence in the same window?
 
@@ -283,7 +277,7 @@ So the marks push to the end as well. But they are not the main reason for the j
 r"""
 ## How did your bets turn out?
 
-We trained each row of the author's table on biomedical articles. These models are small, so compare differences and not scores. For chunks, the articles are cut into as many pieces as they have windows, and each piece is summarized separately.
+We trained each row of the author's table on biomedical articles. These models are small, so compare differences and not scores. For chunks, an article is cut into as many pieces as it has windows, and each piece is summarized separately.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -354,14 +348,9 @@ def eq01_windows(words, ws, ss):
 
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-sizes = [1, 8, 9, 14, 15, 40]
-naive = torch.tensor([eq01_windows(size, 8, 6) for size in sizes])
-checks.close(naive, torch.tensor(count_windows(np.array(sizes), 8, 6)), "(1)")
 T_x, ws, ss = len(example.source), WINDOW, STRIDE
 n = eq01_windows(T_x, ws, ss)
-checks.line(
-    f"The toy text: n = 1 + ⌈({T_x} − {ws}) / {ss}⌉ = {n}. 1,160 words in windows of 400 that slide by 380: {eq01_windows(1160, 400, 380)}."
-)
+wind.check_windows(checks, eq01_windows, T_x)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -428,7 +417,10 @@ wind.check_marks(checks, *functions)
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 What is wrong with "never back"? Let the sentences be linked to windows 1, 4, 2, 2. The rule makes 1, 4, 4, 4 of it: one wrong link costs two right ones. The best path is chosen for all sentences together, and would rather give up the 4. You write it in exercise 7.
+"""
 
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
 ## When does the window move?
 
 Encoder and decoder are LSTMs, as in [Start here](start_here.ipynb). (5): $h_j$ is the two states of word $j$, read forward and backward, and the decoder starts from the last state of each direction. (6): the decoder reads the previous word *or symbol* $y_{t-1}$ and runs through the whole summary, so its state keeps what was written about earlier windows.
@@ -562,6 +554,31 @@ checks.line(
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
+## What does each part do?
+
+We take one part away from the toy model, without training it again. *Window*: it attends to the whole text. *Sliding*: it stays in the first window. *Copying* and *generating*: the switch is fixed, so that it can only do the other.
+
+<details><summary>Predict: what can it write when it can only copy, and what when it can only generate?</summary>
+
+By copying it writes the first fact, and never an arrow, which occurs in no text. By generating it writes arrows, but it cannot know which random numbers make the fact.
+
+</details>
+"""
+
+# %% slideshow={"slide_type": "skip"}
+print("right:", " ".join(wind.WORDS[i] for i in example.target[:-1]))
+for part, take_away in LEFT_OUT.items():
+    with take_away(fact_model):
+        (ids,) = written_for(fact_model, [example], max_length=18)
+    print(f"without {part}:", " ".join(wind.WORDS[i] for i in ids))
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+Without the window not even the first fact is right: the model knows what a fact looks like, and only the window says which one is next.
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
 ## Do we need the arrow at all?
 
 The later paper also has **static** windows, which slide by themselves. Nothing has to be guessed in the references. But the words that a window gets no longer depend on what it contains. Window $i$ gets a share of the summary in advance, and the first window gets the largest. $filled_i$ is the part of window $i$ that has words. A text of $T_{max}$ words gets a summary of $B$ words, and a shorter one in proportion.
@@ -607,21 +624,7 @@ def slide_first(p_slide, stayed):
 
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-stored = windows.example["by the median"]
-found, stayed = [], 1.0
-for p_slide in stored["slide"]:
-    now, stayed = slide_first(p_slide, stayed)
-    found.append(now)
-slid = np.flatnonzero(found).tolist()
-assert slid == stored["slides"], "page and library slide at different steps"
-two = [(n, stored["slide"][n], stored["product"][n]) for n in (slid[0] - 1, slid[0])]
-texts = (
-    f"step {n + 1}: {before:.2f} · (1 − {p:.2f}) = {before * (1 - p):.2f}"
-    for n, p, before in two
-)
-Markdown(
-    f"The summary of the figure, before its first slide and at the slide: {'; '.join(texts)}. It slides at the same steps as with the library."
-)
+Markdown(wind.check_slides(slide_first, windows.example))
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""

@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 
 from companion.claims.records import Setting, effect_of
-from companion.pages.checks import Checks, Line, gradients
+from companion.pages.checks import CheckError, Checks, Line, gradients
 from companion.pages.figures import interval_bars, lines
 from companion.pages.frames import Frames
+from companion.pages.measured import task_results
 from companion.pages.shown import PageFigures, ShownFigure, clip
 from companion.pages.steps import CELL, GREY, ORANGE, PAPER, WHITE, decoding_frames, pointer_steps
 from companion.studies import marking, slides
@@ -26,7 +27,7 @@ from lib.data.vocabulary import BOS, EOS, SLIDE, SLIDE_SYMBOL, Vocabulary
 from lib.decoding.run import Run
 from lib.decoding.search import DECODINGS, DecodeConfig, beam_search
 from lib.evaluation.bootstrap import Interval, interval
-from lib.models.windowed import Windowed, WindowedConfig, window_of
+from lib.models.windowed import Windowed, WindowedConfig, count_windows, window_of
 from lib.papers.windowed.windows import ArticleOptions
 from lib.system.files import project_root, read_numbers
 
@@ -103,7 +104,7 @@ def marked(run: Run, document: EncodedDocument, words: int = 14) -> Marked:
 
 
 SYSTEMS = {"greedy search": f"{slides.PAPERS}, greedy", "drawn": slides.DRAWN, "beam of 4": slides.PAPERS,
-           "slides decided first": slides.MEDIAN}  # fmt: skip
+           "decided first": slides.MEDIAN, "decided first, greedy": f"{slides.MEDIAN}, greedy"}  # fmt: skip
 REFERENCES = "references as marked"
 
 
@@ -162,8 +163,8 @@ class Windows:
             "legend": {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 2},
         }  # fmt: skip
         caption = (
-            "P of → and of the most probable word at each step of one summary. The search of the next section wrote it,"
-            " and slid at the dotted lines. Greedy search would slide at the first step."
+            "P of → and of the most probable word at each step of one summary. The search of the next section wrote"
+            " it, and slid at the dotted lines. Greedy search would slide at the first step."
         )
         return self.figures.show(lines, caption, "windowed_probability", panels=[panel], width=8)
 
@@ -192,6 +193,11 @@ class Windows:
         return f"{float(marking.shares(self.links)[f'{kind}, {rule}'][measure].split()[0]):.0f}%"
 
 
+def facts_right(mode: str, windows: int) -> str:
+    """Write the share of facts that models of the toy task write in their place, mean of the seeds."""
+    return f"{100 * np.mean(task_results('windows')[mode][f'facts of {windows}']):.0f}%"
+
+
 def stored_numbers(name: str) -> dict:
     return read_numbers(project_root() / "figures" / f"{name}.json", "stored results", ())
 
@@ -214,8 +220,8 @@ def first_symbols(run: Run, documents: Sequence[EncodedDocument]) -> tuple[np.nd
 
 
 def gains_of_median() -> list[str]:
-    """Write the differences in R-1 that deciding first makes: on the run's own corpus, with plain beam search and with
-    trigram blocking, and in two rows of the paper's table."""
+    """Write the differences in R-1 that deciding first makes: on the run's own corpus, with plain beam search and
+    with trigram blocking, and in two rows of the paper's table."""
     found = [points("windowed_slides", f"by the median - the paper's search, {decoding}") for decoding in DECODINGS]
     for row in ("CD_II", "WIKI_IV"):
         pair = f"{row}, plain beam search", f"{row}, slides decided first, plain beam search"
@@ -250,6 +256,32 @@ def same_weights(model: Windowed, **changes) -> Windowed:
     return other
 
 
+def check_windows(checks: Checks, count: Callable, words: int) -> Line:
+    """Compare (1), the function of the page, with the library; show it for the toy text of so many words."""
+    sizes = np.array([1, 8, 9, 14, 15, 40])
+    naive = torch.tensor([count(size, 8, 6) for size in sizes.tolist()])
+    checks.close(naive, torch.from_numpy(count_windows(sizes, 8, 6)), "(1)", "number of windows")
+    return checks.line(
+        f"The toy text: n = 1 + ⌈({words} − {WINDOW}) / {STRIDE}⌉ = {count(words, WINDOW, STRIDE)}."
+        f" 1,160 words in windows of 400 that slide by 380: {count(1160, 400, 380)}."
+    )
+
+
+def check_slides(decide: Callable, example: dict) -> str:
+    """Check that the page's decision slides at the steps at which the library's `median` did; show two steps."""
+    stored, slid, stayed = example[slides.MEDIAN], [], 1.0
+    for step, p in enumerate(stored["slide"]):
+        now, stayed = decide(p, stayed)
+        slid += [step] * bool(now)
+    if slid != stored["slides"]:
+        raise CheckError(f"the page slides at steps {slid}, lib at {stored['slides']}")
+    shown = [
+        (step, stored["product"][step], stored["slide"][step]) for n in slid[:1] for step in (n - 1, n) if step >= 0
+    ]
+    texts = (f"step {n + 1}: {product:.2f} · (1 − {p:.2f}) = {product * (1 - p):.2f}" for n, product, p in shown)
+    return f"The summary of Figure 3, before its first slide and at it: {'; '.join(texts)}. All slides are those of `lib`."
+
+
 def check_marks(checks: Checks, total: Callable, cosine: Callable, window: Callable, mark: Callable) -> Line:
     """Compare (2) to (4), the functions of the page, with the library on a small text; show some of the numbers."""
     document, (size, step) = small_corpus()[2], (SMALL_OPTIONS.window, SMALL_OPTIONS.stride)
@@ -270,8 +302,9 @@ def check_marks(checks: Checks, total: Callable, cosine: Callable, window: Calla
     summary = SMALL_WORDS.text(marked, document.unknown).replace(SLIDE_SYMBOL, "→")
     return checks.line(
         f"Second sentence of the summary, third of the text: {a @ b:.0f} / √({a @ a:.0f} · {b @ b:.0f}) ="
-        f" {similar[1, 2]:.2f}. All four: {', '.join(f'{value:.2f}' for value in similar[1])}. The third sentence is words"
-        f" {starts[2] + 1} to {ends[2]}: window 2 (7 to 14) leaves out 1, window 3 (13 to 20) leaves out 2. Marked: {summary}"
+        f" {similar[1, 2]:.2f}. All four: {', '.join(f'{value:.2f}' for value in similar[1])}. The third sentence is"
+        f" words {starts[2] + 1} to {ends[2]}: window 2 (7 to 14) leaves out 1, window 3 (13 to 20) leaves out 2."
+        f" Marked: {summary}"
     )
 
 
