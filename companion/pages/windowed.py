@@ -275,11 +275,12 @@ def check_slides(decide: Callable, example: dict) -> str:
         slid += [step] * bool(now)
     if slid != stored["slides"]:
         raise CheckError(f"the page slides at steps {slid}, lib at {stored['slides']}")
-    shown = [
-        (step, stored["product"][step], stored["slide"][step]) for n in slid[:1] for step in (n - 1, n) if step >= 0
-    ]
-    texts = (f"step {n + 1}: {product:.2f} · (1 − {p:.2f}) = {product * (1 - p):.2f}" for n, product, p in shown)
-    return f"The summary of Figure 3, before its first slide and at it: {'; '.join(texts)}. All slides are those of `lib`."
+    texts = []
+    for step in range(max(0, slid[0] - 1), slid[0] + 1) if slid else ():
+        product, p = stored["product"][step], stored["slide"][step]
+        texts.append(f"step {step + 1}: {product:.2f} · (1 − {p:.2f}) = {product * (1 - p):.2f}")
+    seen = f"The summary of Figure 3, before its first slide and at it: {'; '.join(texts)}."
+    return f"{seen} All slides are those of `lib`."
 
 
 def check_marks(checks: Checks, total: Callable, cosine: Callable, window: Callable, mark: Callable) -> Line:
