@@ -1,4 +1,4 @@
-"""The learner's own model, and the exercises, of the page on windowed attention."""
+"""The reader's own model, and the exercises, of the page on windowed attention."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -112,7 +112,7 @@ def _marked_by(link: Callable, mark: Callable, document: EncodedDocument, vector
 
 
 class OwnWindowed(Windowed):
-    """A windowed model whose windows are the learner's."""
+    """A windowed model whose windows are those of a reader's functions."""
 
     functions: tuple[Callable, Callable]
 
@@ -143,9 +143,10 @@ def _write(model: Windowed, document: EncodedDocument, decide: Callable, max_len
 def own_model(
     link: Callable, mark: Callable, slide: Callable, mask: Callable, decide: Callable, steps: int = 200
 ) -> Frames | None:
-    """Train a model of the learner's functions on facts, and print how many it writes beside the library's own."""
-    if names := PAGE.unfinished(1, 2, 3, 4, 5):
-        print(f"First finish {', '.join(names)}.")
+    """Train a model of a reader's five functions on facts, print how many it writes beside the library's, and show
+    how. Prints what is missing where a function is not right yet."""
+    if missing := PAGE.unfinished(1, 2, 3, 4, 5):
+        print(f"Your model needs {', '.join(missing)}: write them, and run their checks")
         return None
     vectors = np.eye(VOCABULARY)
     torch.manual_seed(0)
@@ -160,7 +161,7 @@ def own_model(
     found = greedy_search(library, make_batch(texts, VOCABULARY), DecodeConfig(max_length=36))
     theirs = [facts_in_place(hypothesis.ids) for hypothesis in found]
     shares = [f"{share_in_place(facts, true):.0%}" for facts in (ours, theirs)]
-    print(f"facts written: {shares[0]} by your model, {shares[1]} by the library's")
+    print(f"Your model writes {shares[0]} of the facts in their places, the library's {shares[1]}.")
     (shown,) = planted_facts(1, 7, 3)
     return fact_frames(model, shown, _write(model, shown, decide, 18))
 

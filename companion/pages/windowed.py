@@ -122,6 +122,7 @@ class Windows:
             numbers = stored_numbers("windowed_slides_pmc")
             words = {name: numbers[f"{system}, plain beam search"]["by window"] for name, system in SYSTEMS.items()}
             self.links, self.example = stored_numbers("windowed_links")["counts"], numbers["example"]
+            first = numbers["first step"]
         else:
             counts = window_counts(run, self.encoded)
             words = {
@@ -132,9 +133,10 @@ class Windows:
                 for name, system in SYSTEMS.items()
             }
             self.links, self.example = marking.count(run, documents), slides.example(run, self.encoded[0])
+            first = slides.first_step(run, self.encoded)
         references = [[n - a - b, b, a] for *_, a, b, n in self.links[f"embeddings, {marking.FORWARD}"]]
         self.words = {REFERENCES: references, **words}
-        self.slide, self.word = first_symbols(run, self.encoded)
+        self.slide, self.word = np.array(first["slide"]), np.array(first["word"])
 
     def share(self, name: str, window: int = -1) -> Interval:
         """Compute the share of the words from a window (0: first, 1: between, -1: last), with its interval."""
@@ -206,17 +208,6 @@ def points(source: str, name: str) -> str:
     """Write a stored difference with its interval."""
     effects = {effect["name"]: effect for effect in stored_numbers(source)["effects"]}
     return "{mean:+.2f} [{low:+.2f}, {high:+.2f}]".format(**effects[name])
-
-
-@torch.no_grad()
-def first_symbols(run: Run, documents: Sequence[EncodedDocument]) -> tuple[np.ndarray, np.ndarray]:
-    """Compute P of the slide symbol and of the most probable word before the first word of each document."""
-    batch = make_batch(documents, len(run.vocabulary))
-    output, state = run.model.decode(torch.full((len(batch), 1), BOS), run.model.encode(batch))
-    p = run.model.distribution(output, state, max(map(len, batch.unknown)))
-    slide = p[:, SLIDE].clone()
-    p[:, SLIDE] = 0
-    return slide.numpy(), p.amax(1).numpy()
 
 
 def gains_of_median() -> list[str]:
@@ -310,8 +301,7 @@ def check_marks(checks: Checks, total: Callable, cosine: Callable, window: Calla
 
 
 def check_batch(checks: Checks, objective: Callable[[EncodedDocument, Windowed], Tensor]) -> None:
-    """Compare the page's loss and its gradients with the library's on a padded batch, with random weights; and
-    the library with itself in cases that need no equation."""
+    """Compare the page's loss and its gradients with the library's on a padded batch, with random weights."""
     torch.manual_seed(1)
     sizes = {"window": SMALL_OPTIONS.window, "stride": SMALL_OPTIONS.stride}
     model = Windowed(WindowedConfig(len(SMALL_WORDS), embedding=5, hidden=3, **sizes)).double()
@@ -323,13 +313,3 @@ def check_batch(checks: Checks, objective: Callable[[EncodedDocument, Windowed],
     naive, loss = sum(objective(d, model) for d in documents) / len(documents), model.loss(batch)["loss"]
     checks.close(naive, loss, "(5)-(13)", "loss of a padded batch")
     checks.gradients(gradients(model, naive), gradients(model, loss), "(5)-(13)")
-    length = batch.source.shape[1]
-    standard = same_weights(model, window=None, stride=None).loss(batch)["loss"]
-    wide = same_weights(model, window=length, stride=length).loss(batch)["loss"]
-    checks.close(standard, wide, "(9)", "one window: the standard model")
-    at_once, _ = model.decode(batch.target_input, model.encode(batch))
-    state, parts = model.encode(batch), []
-    for token in batch.target_input.split(1, 1):
-        output, state = model.decode(token, state)
-        parts.append(output.copy.sum(2))
-    checks.close(torch.cat(parts, 1), at_once.copy.sum(2), "(9)", "T calls equal one call")

@@ -9,7 +9,7 @@ that --output already holds is not measured again.
 
 by window: words written in the first window, in those between, and in the last, of each document. example: P of the
 slide symbol and of the most probable word at each step of the first document, in the paper's search and by the
-median.
+median. first step: these two before the first word of each document.
 """
 
 from argparse import Namespace
@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from companion.stored import difference_row, open_store
-from companion.studies.windows import CHUNKS, CUT, chunks_of, open_papers, papers_parser, window_counts
+from companion.studies.windows import CUT, chunks_of, equal_chunks, open_papers, papers_parser, window_counts
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.documents import Document
 from lib.data.vocabulary import BOS, EOS, SLIDE
@@ -38,7 +38,7 @@ from lib.system.errors import one_of
 PAPERS, MEDIAN, DRAWN = "the paper's search", "by the median", "drawn"
 SEARCHES = {PAPERS: "as a word", MEDIAN: "median", "by half": "half", "by a coin": "coin"}
 TEXTS: dict[str, Callable[[EncodedDocument, int], list[EncodedDocument]]] = {
-    "equal chunks": CHUNKS["equal chunks"],
+    "equal chunks": equal_chunks,
     "first window": lambda document, _: chunks_of(document, [400])[:1],
 }
 SYSTEMS = [*SEARCHES, DRAWN, *TEXTS, *(f"{search}, greedy" for search in SEARCHES)]
@@ -62,6 +62,7 @@ def _measure(args: Namespace) -> None:
             system = partial(_system, of_decoding, one_of(name, SYSTEMS, "system"), encoded, documents)
             print(f"{name}, {decoding}: {store.part(f'{name}, {decoding}', system)['R-1']}", flush=True)
     store.part("example", lambda: example(run, encoded[0]))
+    store.part("first step", lambda: first_step(run, encoded))
     store.numbers.pop("effects", None)
     store.part("effects", lambda: effects(store.numbers))
 
@@ -117,6 +118,17 @@ def _by_parts(run: Run, texts: Sequence[Sequence[EncodedDocument]]) -> list[list
 
 def _sentences(run: Run, ids: Sequence[int], document: EncodedDocument) -> list[str]:
     return run.vocabulary.sentences([i for i in ids if i != SLIDE], document.unknown)
+
+
+@torch.no_grad()
+def first_step(run: Run, documents: Sequence[EncodedDocument]) -> dict[str, list[float]]:
+    """Compute P of the slide symbol and of the most probable word before the first word of each document."""
+    batch = make_batch(documents, len(run.vocabulary))
+    output, state = run.model.decode(torch.full((len(batch), 1), BOS), run.model.encode(batch))
+    p = run.model.distribution(output, state, max(map(len, batch.unknown)))
+    slide = p[:, SLIDE].tolist()
+    p[:, SLIDE] = 0
+    return {"slide": [round(x, 4) for x in slide], "word": [round(x, 4) for x in p.amax(1).tolist()]}
 
 
 @torch.no_grad()

@@ -1,16 +1,13 @@
-"""How a windowed run reads papers: windows against chunks, and the order of sections.
+"""How a windowed run reads papers whose sections are in another order; and what other studies of windows share.
 
     python -m companion.studies.windows trained/windowed --dataset pmc-sample --output figures/windowed_papers.json
 
-A part that --output already holds is not measured again.
-
-chunks: what is read is cut into as many chunks as it has windows, each is summarized alone in an equal share of the
-words, and the parts are put together. orders: papers are cut to introduction, second section and conclusion, and
-these change their order.
+Papers are cut to introduction, second section and conclusion, and these change their order. What --output already
+holds is not measured again.
 """
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -69,9 +66,8 @@ def open_papers(args: Namespace) -> tuple[Run, list[Document], dict[str, Any]]:
 def _measure(args: Namespace) -> None:
     run, documents, about = open_papers(args)
     store = open_store(args.output, "how papers are read", about)
-    for name, measure in PARTS.items():
-        numbers = store.part(name, lambda measure=measure: measure(run, documents))
-        print(f"{name}:", *(f"  {key}: {value}" for key, value in numbers.items()), sep="\n")
+    for name, row in store.part("orders", lambda: orders(run, documents)).items():
+        print(f"{name}: {row['R-1']}, difference {row['difference']}")
 
 
 def window_counts(run: Run, documents: Sequence[EncodedDocument]) -> list[int]:
@@ -81,28 +77,6 @@ def window_counts(run: Run, documents: Sequence[EncodedDocument]) -> list[int]:
 
 
 # ------------------------------------------------------------------------------------------------ chunks and orders
-
-
-def chunks(run: Run, documents: Sequence[Document]) -> dict:
-    """Score what is written through windows, and the summaries of chunks, put together."""
-    encoded = run.encode(documents)
-    counts, systems = window_counts(run, encoded), {"windows": _summaries(run, encoded)}
-    for name, cut in CHUNKS.items():
-        texts = [cut(document, count) for document, count in zip(encoded, counts)]
-        summaries = [_summaries(run, parts, len(parts)) for parts in texts]
-        systems[name] = [[sentence for part in summary for sentence in part] for summary in summaries]
-    return _scored(systems, documents, run, dict.fromkeys(CHUNKS, "windows"))
-
-
-def equal_cuts(document: EncodedDocument, count: int) -> list[int]:
-    """Where a text is cut into so many chunks of equal length, to a word."""
-    return [len(document.source) * i // count for i in range(1, count)]
-
-
-def sentence_cuts(document: EncodedDocument, count: int) -> list[int]:
-    """The ends of sentences that are nearest to `equal_cuts`."""
-    ends, places = np.cumsum(document.sentence_lengths)[:-1], equal_cuts(document, count)
-    return sorted({int(ends[np.abs(ends - place).argmin()]) for place in places}) if len(ends) else places
 
 
 def chunks_of(document: EncodedDocument, cuts: Sequence[int]) -> list[EncodedDocument]:
@@ -115,11 +89,11 @@ def chunks_of(document: EncodedDocument, cuts: Sequence[int]) -> list[EncodedDoc
     return parts
 
 
-CHUNKS: dict[str, Callable[[EncodedDocument, int], list[EncodedDocument]]] = {
-    "equal chunks": lambda document, count: chunks_of(document, equal_cuts(document, count)),
-    "chunks of whole sentences": lambda document, count: chunks_of(document, sentence_cuts(document, count)),
-    "first and last chunk": lambda document, count: CHUNKS["equal chunks"](document, count)[:: max(1, count - 1)],
-}
+def equal_chunks(document: EncodedDocument, count: int) -> list[EncodedDocument]:
+    """Cut a document into so many chunks of equal length, to a word."""
+    return chunks_of(document, [len(document.source) * i // count for i in range(1, count)])
+
+
 ORDERS = {"conclusion first": (2, 0, 1), "conclusion in the middle": (0, 2, 1), "conclusion last": (0, 1, 2)}
 AGAINST = dict.fromkeys(ORDERS, "as they are") | {"conclusion last": "conclusion in the middle"}
 
@@ -140,11 +114,8 @@ def reordered(document: Document, order: Sequence[int]) -> Document:
     return replace(document, section_names=names, sections=sections)
 
 
-def _summaries(run: Run, documents: Sequence[EncodedDocument], parts: int = 1) -> list[list[str]]:
-    """Summarize documents, each in an equal share of the run's lengths where a text has several parts."""
-    lengths = {"min_length": -(-run.decode.min_length // parts), "max_length": run.decode.max_length // parts}
-    decode = replace(run.decode, **lengths)
-    best = search_split(run.model, documents, run.vocabulary, decode, batch_size=TOGETHER)
+def _summaries(run: Run, documents: Sequence[EncodedDocument]) -> list[list[str]]:
+    best = search_split(run.model, documents, run.vocabulary, run.decode, batch_size=TOGETHER)
     ids = [[i for i in hypothesis.ids if i != SLIDE] for hypothesis in best]
     return [run.vocabulary.sentences(i, d.unknown) for i, d in zip(ids, documents)]
 
@@ -237,9 +208,6 @@ def embeddings_of(run: Run) -> np.ndarray:
     vectors = run.model.embedding.weight.detach().double().cpu().numpy().copy()
     vectors[: SLIDE + 1] = 0
     return vectors
-
-
-PARTS: dict[str, Callable[[Run, Sequence[Document]], dict]] = {"chunks": chunks, "orders": orders}
 
 
 if __name__ == "__main__":
