@@ -10,7 +10,7 @@
 r"""
 # Why does the window jump?
 
-*Windowed attention: Leon Schüller, master's thesis, 2019, known here from his article at inovex and his code (`lschuell/abs-summ-long-texts`); later Schüller, Wilhelm, Kreiling and Glavaš, 2020, [arXiv:2004.03324](https://arxiv.org/abs/2004.03324). 30 minutes, no code. You need attention, copying, beam search and ROUGE ([Start here](start_here.ipynb)).*
+*Windowed attention: Leon Schüller, master's thesis, 2019, known here as "the paper" from his report at inovex and his code (`lschuell/abs-summ-long-texts`); later Schüller, Wilhelm, Kreiling and Glavaš, 2020, [arXiv:2004.03324](https://arxiv.org/abs/2004.03324). 30 minutes, no code. You need attention, copying, beam search and ROUGE ([Start here](start_here.ipynb)).*
 """
 
 # %% slideshow={"slide_type": "skip"} tags=["parameters"]
@@ -40,7 +40,6 @@ from companion.pages.checks import Checks
 from companion.pages.choice import choose
 from companion.pages.diagrams import show_model
 from companion.pages.figures import maximum_attention
-from companion.pages.runs import run_facts
 from companion.pages.shown import PageFigures, Passages, Prediction
 from companion.pages.shown import clip, figures_folder, show_tables
 from companion.studies.marking import ALONE, FORWARD, PATH
@@ -64,7 +63,7 @@ show_tables()
 r"""
 ## How can a model read a text of any length?
 
-A pointer-generator attends to all words that it reads before it writes a word. It is usually trained on the first few hundred words of an article and never reads the rest.
+Before each word of a summary, a pointer-generator attends to all words that it has read. It usually reads the first few hundred words of an article, and never sees the rest.
 
 Leon Schüller limits what the decoder sees. An encoder reads the whole article, but the decoder attends to one **window** of it, for example 400 words. When it has finished with the window, it writes a symbol, **→**, and the window **slides** on. The symbol is removed before anybody reads the summary. So each step looks at one window, however long the article is. A window never slides back.
 
@@ -105,9 +104,9 @@ He compared windows with a standard model, which attends to all that it reads, o
 | WikiHow | windows | 780 | 400 | 27.23 |
 | WikiHow | standard | 780 | | 29.19 |
 
-Windows win once, against 200 words. The author concludes that they are "often slightly worse", but read a text of any length: he shows a summary of 18,136 words.
+Windows win once, where the standard model reads 200 words. The author concludes that they are "often slightly worse", but read a text of any length: he shows a summary of 18,136 words.
 
-In the released code the window never slides during training. The code looks for the arrow among the words of the article, where it does not occur. The article does not say whether these rows were trained with that code.
+In the released code the window never slides during training. The code looks for the arrow among the words of the article, where it does not occur. The paper does not say whether these rows were trained with that code.
 
 **Place your bets.** Do these claims hold in models that a laptop can train? Choose *holds*, *fails* or *cannot tell*. The last means that the data allow both the paper's effect and none.
 """
@@ -159,10 +158,13 @@ Here each window has exactly one fact. Articles are less tidy. What happens ther
 r"""
 ## Where do the words of a summary come from?
 
-We ask the model that comes with this project. It was trained once, on 31,077 biomedical articles with marked references, and has 2.8 million parameters. It reads up to 1,540 words of an article, in up to four windows of 400. It summarizes 50 articles that it has never seen. Since it does not stop by itself, it has to write about 240 words and symbols.
-
-**Greedy search** takes the most probable symbol at each step, whether it is a word or →.
+**Greedy search** takes the most probable symbol at each step, whether it is a word or →. We let a trained model summarize articles that it has never seen.
 """
+
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
+choice.about_sample(r"""
+It is the model that comes with this project. It was trained once, on 31,077 biomedical articles with marked references, and has 2.8 million parameters. It reads up to 1,540 words of an article, in up to four windows of 400. It summarizes 50 articles. Since it does not stop by itself, it has to write about 240 words and symbols.
+""")
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 windows = wind.Windows(reader, documents, figures, choice.on_sample)
@@ -223,7 +225,7 @@ If this explanation is right, one change of the search should help: decide first
 r"""
 ## What if it decides first?
 
-This search is our addition. Imagine a coin at each step, which says "slide" with the probability of →. We slide at the step by which half of such coins would have said so. For this the search multiplies the probabilities of staying since the last slide. It slides as soon as the product is below one half. We call this rule `median`. The weights do not change, and words are chosen as before.
+This search is our addition. Imagine a coin at each step, which says "slide" with the probability of →. Thrown again and again, such coins slide sometimes earlier and sometimes later. The search slides in the middle of these times. For this it multiplies the probabilities of staying since the last slide, and slides as soon as the product is below one half. We call this rule `median`. The weights do not change, and words are chosen as before.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -238,7 +240,7 @@ Prediction(
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 gains = wind.gains_of_median()
 Markdown(f"""
-Nothing but the decision has changed, so the decision was the cause. Does R-1 rise, too? On 200 articles of the model's own corpus it changes by {gains[0]} with plain beam search. With trigram blocking, where no three words in a row are written twice, it changes by {gains[1]}.
+Nothing but the decision has changed, so whatever changed is its effect. Does R-1 rise, too? On 200 articles of the shipped model's own corpus it changes by {gains[0]} with plain beam search. With trigram blocking, where no three words in a row are written twice, it changes by {gains[1]}.
 
 In two smaller models, with one seed each, it changes by {gains[2]} and {gains[3]}. So deciding first uses more of the text, but it is no general gain in R-1. What else pushes the window on?
 """)
@@ -284,9 +286,8 @@ We trained each row of the author's table on biomedical articles. These models a
 Markdown(evidence_table("windowed", *BETS))
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
-left = "equal chunks - by the median, trigram blocking"
 Markdown(
-    f"Plain beam search repeats whole sentences, and each chunk begins anew, which is an advantage in R-1. With trigram blocking and slides decided first, chunks differ from windows by {wind.points('windowed_slides_pmc', left)} R-1. The author does not argue with scores but with coherent text, which R-1 does not measure. All claims are in [papers.md](../papers.md)."
+    f"Plain beam search repeats whole sentences, and each chunk begins anew, which is an advantage in R-1. With trigram blocking and slides decided first, chunks differ from windows by {wind.points('windowed_slides_pmc', 'equal chunks - by the median, trigram blocking')} R-1. The author does not argue with scores but with coherent text, which R-1 does not measure. All claims are in [papers.md](../papers.md)."
 )
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -305,7 +306,7 @@ r"""
 <a id="build"></a>
 # 1. Build it
 
-The article numbers no equations: **(1)** to **(14)** are this page's numbers. (1), (4), (7) and (14) come from the code, and (14) belongs to the later paper. Only (1) to (4), (7), (9), (13) and (14) are new here. The functions are written to be read: one document, no batch, no padding. A green line says how far they agree with the library `lib` in double precision. A difference stops the page.
+The paper numbers no equations: **(1)** to **(14)** are this page's numbers. (1), (4), (7) and (14) come from the code, and (14) belongs to the later paper. Only (1) to (4), (7), (9), (13) and (14) are new here. The functions are written to be read: one document, no batch, no padding. A green line says how far they agree with the library `lib` in double precision. A difference stops the page.
 
 <details><summary>Symbols</summary>
 
@@ -464,8 +465,7 @@ s, _ = model.decoder(y, start)  # (6)
 w = eq07_windows_of_steps(inputs, n)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-other = planted_facts(1, seed=8, windows=5, vocab_size=VOCABULARY)[0]
-batch = make_batch([example, other], VOCABULARY)
+batch = make_batch([example, longer], VOCABULARY)
 state, T_y = model.encode(batch), len(example.target)
 result, _ = model.decode(batch.target_input, state)
 checks.close(h, state.words[0, :T_x], "(5)", "states of the words")
@@ -612,7 +612,7 @@ checks.line(
 r"""
 ## Slide, or which word?
 
-The decision of the reading path needs no training. Before each word, `stayed` is the probability that the coin has not yet said "slide" since the last slide. This is all that a search needs beside $P({\rightarrow})$. It is not in the article.
+The decision of the reading path needs no training. Before each word, `stayed` is the probability that the coin has not yet said "slide" since the last slide. This is all that a search needs beside $P({\rightarrow})$. It is not in the paper.
 """
 
 
@@ -647,11 +647,8 @@ checks.table()
 r"""
 ## On your own corpus
 
-With a `dataset`, the shipped model reads its test documents. With a `preset` the page trains a model first, and with `run` it shows a run of yours. The stations of the reading path are then measured on these documents. This is the run and one of its summaries, with trigram blocking. `python -m lib.score run FOLDER` scores it, and `--slide median` decides first.
+With a `dataset`, the shipped model reads its test documents. With a `preset` the page trains a model first, and with `run` it shows a run of yours. The stations of the reading path are then measured on these documents. This is a summary, with trigram blocking. `python -m lib.score run FOLDER` scores it, and `--slide median` decides first.
 """
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-run_facts(trained, choice.origin(trained))
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 decode, own = replace(trained.decode, block_ngrams=3), trained.encode(documents[:1])
