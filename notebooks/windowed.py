@@ -174,7 +174,7 @@ wins = int((slide > word).sum())
 Prediction(
     f"In the references, as they are marked for training, {windows.text(wind.REFERENCES)} of the words belong to the last window. What is this share under greedy search?",
     ["about a quarter", "about half", "nearly all"],
-    f"{windows.text('greedy search')}. In {wins} of {count} articles the first symbol is →.",
+    f"{windows.text('greedy search')}. In {wins} of {count} articles the first symbol is →. The summary of the article above begins: {windows.begins} ...",
 )
 
 # %% [markdown] slideshow={"slide_type": "notes"}

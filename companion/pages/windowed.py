@@ -112,7 +112,8 @@ class Windows:
     """Where a run writes its words from: the stored results of the shipped run on its own sample, or measured here.
 
     words: of each system, how many words each document has from the first window, from those between and from the
-        last. slide, word: P of → and of the most probable word before the first word of each document.
+        last. slide, word: P of → and of the most probable word before the first word of each document. begins: how
+        greedy search begins the first summary.
     """
 
     def __init__(self, run: Run, documents: Sequence[Document], figures: PageFigures, stored: bool):
@@ -137,6 +138,9 @@ class Windows:
         references = [[n - a - b, b, a] for *_, a, b, n in self.links[f"embeddings, {marking.FORWARD}"]]
         self.words = {REFERENCES: references, **words}
         self.slide, self.word = np.array(first["slide"]), np.array(first["word"])
+        self.link_shares = marking.shares(self.links)
+        (ids,) = slides.write_with(plain, SYSTEMS["greedy search"], self.encoded[:1])
+        self.begins = run.vocabulary.text(ids[:14], self.encoded[0].unknown).replace(SLIDE_SYMBOL, "→")
 
     def share(self, name: str, window: int = -1) -> Interval:
         """Compute the share of the words from a window (0: first, 1: between, -1: last), with its interval."""
@@ -166,7 +170,7 @@ class Windows:
         }  # fmt: skip
         caption = (
             "P of → and of the most probable word at each step of one summary. The search of the next section wrote"
-            " it, and slid at the dotted lines. Greedy search would slide at the first step."
+            " it, and slid at the dotted lines. Greedy search slides where the line of → is the upper one."
         )
         return self.figures.show(lines, caption, "windowed_probability", panels=[panel], width=8)
 
@@ -185,14 +189,14 @@ class Windows:
             f"{kind}, {RULES[rule]}": {"right window, %": row["right"], "words in the last window, %": row["last"]}
             for kind in ("embeddings", "random")
             for rule in RULES
-            for row in [marking.shares(self.links)[f"{kind}, {rule}"]]
+            for row in [self.link_shares[f"{kind}, {rule}"]]
         }
         count = sum(len(of_document) for _, of_document in found)
         return f"{count}", f"{moved[most]} of {len(names)}", [example, pd.DataFrame.from_dict(rows, orient="index")]
 
     def right(self, kind: str, rule: str, measure: str = "right") -> str:
         """Write a share of `companion.studies.marking` without its interval."""
-        return f"{float(marking.shares(self.links)[f'{kind}, {rule}'][measure].split()[0]):.0f}%"
+        return f"{float(self.link_shares[f'{kind}, {rule}'][measure].split()[0]):.0f}%"
 
 
 def facts_right(mode: str, windows: int) -> str:
