@@ -121,7 +121,7 @@ r"""
 
 We start in a laboratory. The text below has three windows of 20 random numbers, which overlap by four. Each window has a **fact**: the four numbers after the word FACT. The summary is the facts in order, with → between them. This small model was trained when the page was built.
 
-Go from step to step. The underlined words are the window. The darker a word, the more attention it gets. $P_g$ is the probability of generating a word, $P_c$ of copying it, and $P$ mixes the two.
+The underlined words are the window. The darker a word, the more attention it gets. $P_g$ is the probability of generating a word, $P_c$ of copying it, and $P$ mixes the two.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -163,7 +163,7 @@ r"""
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
-It is the model that comes with this project. It was trained once, on 31,077 biomedical articles with marked references, and has 2.8 million parameters. It reads up to 1,540 words of an article, in up to four windows of 400. It summarizes 50 articles. Since it does not stop by itself, it has to write about 240 words and symbols.
+It is the model that comes with this project. It was trained once, on 31,077 biomedical articles with marked references, and has 2.8 million parameters. It reads up to 1,540 words of each of 50 articles, in up to four windows of 400. It does not stop by itself, so it has to write about 240 words and symbols.
 """)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
@@ -179,7 +179,7 @@ Prediction(
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-Brackets hold 95% intervals. Did the model learn to jump? To find out, we let it **draw**. Each symbol, word or →, is drawn with the probability that the model gives it. Weights and articles stay the same.
+Brackets hold 95% intervals. Did the model learn to jump? We let it **draw**. Each symbol, word or →, is drawn with the probability that the model gives it. Weights and articles stay.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -200,7 +200,7 @@ So the model did not learn to jump. It gives its probability to all windows, and
 r"""
 ## How probable is a slide?
 
-Let us look at the very first step, before any word is written.
+Look at the very first step, before any word.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -225,7 +225,7 @@ If this explanation is right, one change of the search should help: decide first
 r"""
 ## What if it decides first?
 
-This search is our addition. Imagine a coin at each step, which says "slide" with the probability of →. Thrown again and again, such coins slide sometimes earlier and sometimes later. The search slides in the middle of these times. For this it multiplies the probabilities of staying since the last slide, and slides as soon as the product is below one half. We call this rule `median`. The weights do not change, and words are chosen as before.
+This search is our addition. Imagine a coin at each step, which says "slide" with the probability of →. Thrown again and again, such coins slide sometimes earlier and sometimes later. The search slides in the middle of these times. For this it multiplies the probabilities of staying since the last slide, and slides as soon as the product is below one half. We call this rule `median`. The weights stay the same.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -240,7 +240,7 @@ Prediction(
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 gains = wind.gains_of_median()
 Markdown(f"""
-Nothing but the decision has changed, so whatever changed is its effect. Does R-1 rise, too? On 200 articles of the shipped model's own corpus it changes by {gains[0]} with plain beam search. With trigram blocking, where no three words in a row are written twice, it changes by {gains[1]}.
+Nothing but the decision has changed, so whatever changed is its effect. Does R-1 rise, too? On 200 articles of the shipped model's own corpus it changes by {gains[0]} with plain beam search. With trigram blocking it changes by {gains[1]}.
 
 In two smaller models, with one seed each, it changes by {gains[2]} and {gains[3]}. So deciding first uses more of the text, but it is no general gain in R-1. What else pushes the window on?
 """)
@@ -249,7 +249,7 @@ In two smaller models, with one seed each, it changes by {gains[2]} and {gains[3
 r"""
 ## Who taught it to slide?
 
-The model has learned from marked references, and a program has made the marks. How good are they?
+A program has made the marks that the model learned from. How good are they?
 
 For some sentences we know the answer. They share five words in a row with exactly one sentence of their article, so they were probably copied from there. Is the most similar sentence in the same window?
 
@@ -262,7 +262,7 @@ right = windows.right
 Prediction(
     f"{known} sentences have a known source. The most similar sentence is in the right window for {right('embeddings', ALONE)} of them, and a random sentence for {right('random', ALONE)}. What does the rule do to the {right('embeddings', ALONE)}?",
     ["it corrects wrong links, so they rise", "nothing", "they fall"],
-    f"{right('embeddings', FORWARD)} are right after the rule, and the share of all words in the last window goes from {right('embeddings', ALONE, 'last')} to {right('embeddings', FORWARD, 'last')}. Upper table: the windows of one abstract, of which the rule changes {moved}. Lower table: shares with 95% intervals.",
+    f"{right('embeddings', FORWARD)} are right after the rule, and the share of all words in the last window goes from {right('embeddings', ALONE, 'last')} to {right('embeddings', FORWARD, 'last')}. Upper table: one abstract, in which the rule changes {moved}. Lower table: all.",
     tables,
 )
 
@@ -279,7 +279,7 @@ So the marks push to the end as well. But they are not the main reason for the j
 r"""
 ## How did your bets turn out?
 
-We trained each row of the author's table on biomedical articles. These models are small, so compare differences and not scores. For chunks, an article is cut into as many pieces as it has windows, and each piece is summarized separately.
+We trained each row of the author's table on biomedical articles. The models are small, so compare differences. For chunks, an article is cut into as many pieces as it has windows, and each piece is summarized separately.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -287,18 +287,18 @@ Markdown(evidence_table("windowed", *BETS))
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 Markdown(
-    f"Plain beam search repeats whole sentences, and each chunk begins anew, which is an advantage in R-1. With trigram blocking and slides decided first, chunks differ from windows by {wind.points('windowed_slides_pmc', 'equal chunks - by the median, trigram blocking')} R-1. The author does not argue with scores but with coherent text, which R-1 does not measure. All claims are in [papers.md](../papers.md)."
+    f"Each chunk begins anew, so less is repeated. With trigram blocking and slides decided first, chunks differ from windows by {wind.points('windowed_slides_pmc', 'equal chunks - by the median, trigram blocking')} R-1. The author argues with coherent text, which R-1 does not measure. All claims are in [papers.md](../papers.md)."
 )
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 ## What to take home
 
-* **Ask what a search does to a symbol, before you blame the model.** One symbol competed with fifteen thousand words and won too often. Drawing from the model shows the difference.
-* **What cannot be taken back deserves its own decision.** Slide first, or stay? Then the word.
-* **Look at labels that a program has made.** One wrong link moved a whole abstract, and a comparison with random links shows how much of a number is due to the rule.
+* **Ask what a search does before you blame the model.** One symbol competed with fifteen thousand words, one by one, and won too often. Drawing showed it.
+* **What cannot be taken back deserves a decision of its own.** Slide or stay? Only then: which word?
+* **Look at labels that a program has made.** One wrong link moved a whole abstract.
 
-**You can stop here.** The [building path](#build) derives the equations and ends with a windowed model of your own, in which you write the links, the marks, the window and the decision.
+**You can stop here.** The [building path](#build) derives the equations and ends with a windowed model of your own.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
