@@ -2,6 +2,7 @@
 over several seeds, the windowed run on papers), and of systems' summaries."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -51,17 +52,27 @@ def over_seeds(values: Sequence[float]) -> str:
     return mean if low == high else f"{mean} [{low}, {high}]"
 
 
-def lever_table() -> pd.DataFrame:
-    """Tabulate what memories cost in synthetic models (`companion.studies.lever`), and cosines between them."""
-    effects = read_numbers(project_root() / "figures" / "mem2mem_lever.json", "costs of memories", ("effects",))[
-        "effects"
-    ]
-    cells: dict[str, dict[str, str]] = {}
-    for effect in effects:
-        label, _, name = effect["name"].partition(": ")
-        if label != "papers" and "words" not in name and "sentences" not in name:
-            cells.setdefault(label, {})[name] = "{mean:.3f} [{low:.3f}, {high:.3f}]".format(**effect)
-    return pd.DataFrame.from_dict(cells, orient="index")
+@dataclass(frozen=True)
+class Stored:
+    """A stored effect: a mean with its interval, and where it is of texts their words."""
+
+    mean: float
+    low: float
+    high: float
+    words: float = 0
+
+    def __call__(self, digits: int, sign: str = "") -> str:
+        mean, low, high = (f"{x:{sign}.{digits}f}" for x in (self.mean, self.low, self.high))
+        return f"{mean} [{low}, {high}]"
+
+
+def stored_effects(name: str) -> dict[str, Stored]:
+    """Read the effects in figures/NAME.json, or what references lose by its changes (`lib.intervene`), by name."""
+    numbers = read_numbers(project_root() / "figures" / f"{name}.json", "stored effects", ())
+    losses = {c["change"]: Stored(-c["difference"], -c["high"], -c["low"]) for c in numbers.get("changes", ())}
+    return losses | {
+        e["name"]: Stored(e["mean"], e["low"], e["high"], e.get("words", 0)) for e in numbers.get("effects", ())
+    }
 
 
 def lost_table(runs: Mapping[str, str], changes: Mapping[str, str]) -> pd.DataFrame:
