@@ -40,13 +40,25 @@ from companion.claims.text import bets_table, evidence_table
 from companion.pages.checks import Checks
 from companion.pages.choice import choose, compare_means
 from companion.pages.diagrams import show_model
-from companion.pages.figures import attention_maps, interval_bars, interval_panels, memory_path, two_texts
+from companion.pages.figures import (
+    attention_maps,
+    interval_bars,
+    interval_panels,
+    memory_path,
+)
 from companion.pages.measured import over_seeds, stored_effects, summary_table
 from companion.pages.mem2mem import (
     article_path, check_objective, ladder_series, lever_panels, memory_weights, paths_costs, planted_steps,
 )  # fmt: skip
 from companion.pages.runs import loss_figure, run_facts
-from companion.pages.shown import PageFigures, Passages, Prediction, clip, figures_folder, show_tables
+from companion.pages.shown import (
+    PageFigures,
+    Passages,
+    Prediction,
+    clip,
+    figures_folder,
+    show_tables,
+)
 from companion.results.kept import kept_table
 from companion.results.tables import TRAINED
 from companion.tasks.memory import learn_planted, memory_scores, unseen_documents
@@ -93,9 +105,16 @@ Two other paths lead to the summary. The decoder also attends to all words and s
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 has_memory = isinstance(trained.model, Mem2Mem) and trained.model.extracts
 # papers of the ACL Anthology may be quoted from 2016 on
-recent = [choice.corpus.name != "aclsum" or anthology_year(doc.id) >= 2016 for doc in documents]
+recent = [
+    choice.corpus.name != "aclsum" or anthology_year(doc.id) >= 2016
+    for doc in documents
+]
 first = int(np.argmax(recent))
-source = "Wanigatunga and others, 2018, CC BY 4.0" if choice.on_sample else documents[first].title
+source = (
+    "Wanigatunga and others, 2018, CC BY 4.0"
+    if choice.on_sample
+    else documents[first].title
+)
 path = article_path(trained, encoded[first]) if has_memory else {}
 figures.show(
     memory_path, f"An article ({source}) on its way through the memory. An arrow leads from the sentence on which a head is"
@@ -106,8 +125,14 @@ figures.show(
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 if choice.on_sample:
     heads, reads = (panel["weights"] for panel in path["panels"])
-    assert heads.max(1).values.min() > 0.98 and reads[[0, 2, 6], 0].sum() > 5 * reads[[0, 2, 6], -1].sum()
-    best = [trained.model.choose(make_batch([document], len(trained.vocabulary)))[0][:3] for document in encoded]
+    assert (
+        heads.max(1).values.min() > 0.98
+        and reads[[0, 2, 6], 0].sum() > 5 * reads[[0, 2, 6], -1].sum()
+    )
+    best = [
+        trained.model.choose(make_batch([document], len(trained.vocabulary)))[0][:3]
+        for document in encoded
+    ]
     assert np.mean([three == [0, 1, 2] for three in best]) > 0.95
 choice.about_sample(r"""
 This is a trained model of ours with a real article. Each head has at least 98% of its weight on one sentence. Slot 1 holds the sentence that begins *due to the growing aging population*, and the summary begins *the growing aging population*. At the first word the slots of the first three sentences get 36% of the reads, and at the last word 6%.
@@ -176,7 +201,10 @@ r"""
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-axis, band = "cost in nats a word", "The grey band is too small to count. Bars are 95% intervals."
+axis, band = (
+    "cost in nats a word",
+    "The grey band is too small to count. Bars are 95% intervals.",
+)
 another, of_toy = costs["papers: another text's"], costs["toy: another text's"]
 assert max(another.high, of_toy.high) < 0.05
 Prediction(
@@ -193,7 +221,11 @@ r"""
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-erased, of_toy, begun = costs["papers: erased"], costs["toy: erased"], costs["papers: erased, first 10 words"]
+erased, of_toy, begun = (
+    costs["papers: erased"],
+    costs["toy: erased"],
+    costs["papers: erased, first 10 words"],
+)
 assert min(erased.low, of_toy.low) > 0.05
 Prediction(
     "All slots are set to zero before the first word. What does it cost the toy?",
@@ -228,24 +260,33 @@ r"""
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 labels = "toy", "papers", "memory only, never overwritten"
-of_toy, shipped, alone = (costs[f"{label}: a slot and the same slot for the next text"] for label in labels)
+of_toy, shipped, alone = (
+    costs[f"{label}: a slot and the same slot for the next text"] for label in labels
+)
 sentences = costs["papers: two sentences of a text"]
 assert min(of_toy.low, shipped.low) > 0.95
-figures.show(
-    two_texts, "A slot for one text (blue) and the same slot for the next text (orange); a cosine of 1 means the same direction.",
-    "mem2mem_cosines", panels=[{"title": "the toy", "cosine": of_toy.mean}, {"title": "the shipped model", "cosine": shipped.mean}],
+Prediction(
+    "We compare a slot for one text with the same slot for the next text. What is their cosine? (1 is the same direction, 0 a right angle.)",
+    ["about 0.1", "about 0.6", "above 0.95"],
+    f"{of_toy.mean:.3f} in the toy and {shipped.mean:.2f} in the shipped model: nearly the same vectors for every text. How can heads choose different sentences and"
+    " still collect the same vector? To choose, a head needs only a small difference between sentence vectors. What goes into its slot is the whole vector, and nearly"
+    f" all of that is common to all sentences. Two sentences of one article have a cosine of {sentences.mean:.2f}. So Figure 1 shows which sentence is chosen and which"
+    " slot is read. It does not show what a slot contains.",
 )  # fmt: skip
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
-no_copying, beside, others = (losses[name] for name in ("no copying", "written beside another text", "written with other words"))
+no_copying, beside, others = (
+    losses[name]
+    for name in (
+        "no copying",
+        "written beside another text",
+        "written with other words",
+    )
+)
 Markdown(f"""
-Nearly the same vectors for every text. Between two texts, the same slot has a cosine of {of_toy.mean:.3f} in the toy and {shipped.mean:.2f} in the shipped model.
-
-How can heads choose different sentences and still collect the same vector? To choose, a head needs only a small difference between sentence vectors. What goes into its slot is the whole vector, and nearly all of that is common to all sentences. Two sentences of one article have a cosine of {sentences.mean:.2f} in the shipped model. So Figure 1 shows which sentence is chosen and which slot is read. It does not show what a slot contains.
-
 A vector that is the same for every input has a familiar name: a **bias**. The decoder depends on it as networks depend on their biases, and breaks without it.
 
-We blame the other two paths. Attention finds what the next word needs, and copying writes it down: without copying the shipped model loses {no_copying(2)} nats. While both paths are open, storing the text a second time hardly lowers the loss, so the encoder hardly learns it.
+We blame the other two paths. Attention finds what the next word needs, and copying writes it down: without copying the shipped model loses {no_copying(2)} nats. While both are open, storing the text a second time hardly lowers the loss, so the encoder hardly learns it.
 """)  # fmt: skip
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
@@ -264,8 +305,16 @@ So we train the toy again without attention to the text and without copying. Eve
 gates = "the paper's gate", "a gate that starts by keeping", "never overwritten"
 six = paths_costs()
 opened, closed = (np.array(six[paths]) for paths in ("all paths", "memory only"))
-assert opened.max() < 0.05 and closed[0].max() < 0.5 and closed[1:].min() > 1 and alone.high < 0.95
-table = pd.DataFrame({paths: [over_seeds(cell) for cell in cells] for paths, cells in six.items()}, index=gates)
+assert (
+    opened.max() < 0.05
+    and closed[0].max() < 0.5
+    and closed[1:].min() > 1
+    and alone.high < 0.95
+)
+table = pd.DataFrame(
+    {paths: [over_seeds(cell) for cell in cells] for paths, cells in six.items()},
+    index=gates,
+)
 Prediction(
     "Two kinds of paths and three gates make six models. Where does another text's memory cost more than 1 nat?",
     ["wherever the memory is the only path", "only where, in addition, slots are kept", "wherever slots are kept"],
@@ -297,10 +346,19 @@ These models are small: 0.8 million parameters, 400 words read, 100 written. The
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 ladder = ladder_series()
-R_1 = {row["label"]: row["scores"]["R-1"]["mean"] for row in kept_table("mem2mem_table2_sumpubmed_eight_epochs")["rows"]}
+R_1 = {
+    row["label"]: row["scores"]["R-1"]["mean"]
+    for row in kept_table("mem2mem_table2_sumpubmed_eight_epochs")["rows"]
+}
 blocking = R_1["hred"] - R_1["hred, plain beam search"]
-gain, whole = ladder["plain beam search"]["transfer"], ladder["plain beam search"]["the whole"]
-assert gain[2] < ladder["paper"]["transfer"][0] and whole[2] < ladder["paper"]["the whole"][0]
+gain, whole = (
+    ladder["plain beam search"]["transfer"],
+    ladder["plain beam search"]["the whole"],
+)
+assert (
+    gain[2] < ladder["paper"]["transfer"][0]
+    and whole[2] < ladder["paper"]["the whole"][0]
+)
 written = lambda mean, low, high: f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]"  # noqa: E731
 caption = "Gains in R-1: the paper's, and ours with 95% intervals over documents and seeds. The first two and the last are over HRED, the others over the row before."
 Prediction(
@@ -331,10 +389,26 @@ names = {
     "LexRank, whole article": "LexRank of the whole paper, as long", "heads": "heads",
 }  # fmt: skip
 corpora = {"its own corpus": "sumpubmed", "another corpus": "pmc-sample"}
-R = {at: {row: extracts[f"{corpus}: {name}"] for row, name in names.items()} for at, corpus in corpora.items()}
-series = {at: {row: [score.mean, score.low, score.high] for row, score in rows.items()} for at, rows in R.items()}
-lead, chance = extracts["sumpubmed: heads - first ten sentences"], extracts["sumpubmed: at random, as long - first ten sentences"]
-more, other, places = (extracts[f"{of} - at random, as long"] for of in ("sumpubmed: heads", "pmc-sample: heads", "sumpubmed: places of another text's heads, as long"))
+R = {
+    at: {row: extracts[f"{corpus}: {name}"] for row, name in names.items()}
+    for at, corpus in corpora.items()
+}
+series = {
+    at: {row: [score.mean, score.low, score.high] for row, score in rows.items()}
+    for at, rows in R.items()
+}
+lead, chance = (
+    extracts["sumpubmed: heads - first ten sentences"],
+    extracts["sumpubmed: at random, as long - first ten sentences"],
+)
+more, other, places = (
+    extracts[f"{of} - at random, as long"]
+    for of in (
+        "sumpubmed: heads",
+        "pmc-sample: heads",
+        "sumpubmed: places of another text's heads, as long",
+    )
+)
 assert 0.5 < chance.mean / lead.mean < 0.85 and places.mean > 0.4 * more.mean
 words = " and ".join(f"{rows['heads'].words:.0f}" for rows in R.values())
 caption = f"R-1 of extracts with 95% intervals. All but the first ten sentences have the same length in a corpus ({words} words)."
@@ -489,8 +563,17 @@ There are four heads for three marked sentences, so one head is split between tw
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-marks = {"weights": A, "title": "write attention A", "marked": planted_at(document), "columns": "sentence"}
-psi_map = {"weights": output.read[0].T, "title": "read attention ψ", "columns": "decoding step"}
+marks = {
+    "weights": A,
+    "title": "write attention A",
+    "marked": planted_at(document),
+    "columns": "sentence",
+}
+psi_map = {
+    "weights": output.read[0].T,
+    "title": "read attention ψ",
+    "columns": "decoding step",
+}
 figures.show(
     attention_maps, "The toy's memory: the sentences of each head (left; triangles: marked sentences), and the slots that each word reads (right).",
     "mem2mem_write_attention", panels=[marks, psi_map], rows="slot", columns="", top=1.0, size=4.2,
@@ -517,7 +600,9 @@ def eq07_read(h, M, W_q, W_k, v):
 # %% slideshow={"slide_type": "skip"}
 psi_1, m_1 = eq07_read(h[0], M_E, *W["read"])
 checks.close(psi_1, output.read[0, 0], "(7)", "reads before the first word")
-checks.line(f"Before the first word slot {psi_1.argmax() + 1} is read with {psi_1.max():.2f}.")
+checks.line(
+    f"Before the first word slot {psi_1.argmax() + 1} is read with {psi_1.max():.2f}."
+)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -592,7 +677,9 @@ def eq11_read_loss(psi, M_E, beta, H):
 losses_of_lib = model.loss(batch)
 L_read = eq11_read_loss(psi, M_E, beta, H)
 checks.close(L_read, losses_of_lib["read"], "(11)", "read loss")
-checks.line(f"The toy's read loss is {L_read:.2f}; its sentence states have a norm of {H.norm(dim=1).mean():.1f}.")
+checks.line(
+    f"The toy's read loss is {L_read:.2f}; its sentence states have a norm of {H.norm(dim=1).mean():.1f}."
+)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -626,7 +713,9 @@ if isinstance(trained.model, Extractor):  # chooses sentences of the article
 else:
     for how, size in DECODINGS.items():
         rule = replace(trained.decode, block_ngrams=size)
-        written[f"{system}, {how}"] = summarize(trained.model, encoded, trained.vocabulary, rule)
+        written[f"{system}, {how}"] = summarize(
+            trained.model, encoded, trained.vocabulary, rule
+        )
 shown = trained.readable(documents[first], [*written.values()][-1][first])
 run_facts(trained, choice.origin(trained))
 
@@ -634,7 +723,12 @@ run_facts(trained, choice.origin(trained))
 None if choice.is_shipped else loss_figure(figures, "", trained, False)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-Passages([("title", documents[first].title), (f"written ({[*written][-1]})", clip(" ".join(shown), 60))])
+Passages(
+    [
+        ("title", documents[first].title),
+        (f"written ({[*written][-1]})", clip(" ".join(shown), 60)),
+    ]
+)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -655,7 +749,9 @@ compare_means(parts, [*written][-1], [by_rank], seed)
 changes = changes_of(trained.model) if has_memory else {}
 own = log_probs(trained.model, encoded)
 lost = {
-    name: paired_bootstrap(log_probs(trained.model, encoded, changes[name]), own).text(3)
+    name: paired_bootstrap(log_probs(trained.model, encoded, changes[name]), own).text(
+        3
+    )
     for name in ("another memory", "memory erased", "one memory for all", "no copying")
     if name in changes
 }
@@ -992,18 +1088,18 @@ In a trained model it is nearly 0. Why other texts? A mean that includes the tex
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-**10.** *A gate that lets a memory work.* In this toy the memory is the only path from the text to the summary. With the paper's gate, $z=\sigma(s)$ of the score $s$, it learns nothing in the time that it has. Write another gate, a function of $s$ between 0 and 1 that grows with $s$. The check trains the toy with it. Then another text's memory has to cost more than half a nat a word. (hard, core, 20 minutes; 3 points)
+**10.** *A gate that lets a memory work.* In this toy the memory is the only path from the text to the summary. With the paper's gate, $z=\sigma(s)$ of the score $s$, it learns nothing in the time that it has. Find another gate: a function of $s$ between 0 and 1 that grows with $s$. The check trains the toy with your gate. Then another text's memory has to cost more than half a nat a word. (hard, core, 20 minutes; 3 points)
 """
 
 
 # %% slideshow={"slide_type": "skip"}
-def gate(scores):
-    """A tensor of scores in, of the same shape the share that is kept out."""
+def better_gate():
+    """A function: a tensor of scores in, what is kept out (of the same shape)."""
     raise NotImplementedError
 
 
 # %% slideshow={"slide_type": "skip"}
-check(10, gate)
+check(10, better_gate)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -1015,8 +1111,8 @@ Scores are near 0 when training starts. How much of a slot is then left after fo
 <details><summary>Solution</summary>
 
 ```python
-def gate(scores):
-    return torch.sigmoid(scores + 5)
+def better_gate():
+    return lambda scores: torch.sigmoid(scores + 5)
 ```
 
 With a gate of ½ only 6% of a slot is left after four words, and the encoder gets hardly any gradient through it. A gate that starts near 1 keeps the memory until training finds a reason to write. LSTMs have used the same trick for their forget gates.

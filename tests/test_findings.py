@@ -203,12 +203,6 @@ def read_again_lines():
     yield f"at least {100 * least:.1f}% of unseen headlines right"
 
 
-def mem2mem_page():
-    lost = losses("mem2mem")
-    yield from (f"{lost[change][0]:.3f}" for change in ("another memory", "one memory for all", "memory erased"))
-    yield f"{lost['never written'][0]:.1f} nats a word"
-
-
 def windowed_page():
     papers, lost = numbers("windowed_papers"), losses("windowed")
     yield papers["slides"]["slide 1"]["windows"]
@@ -230,7 +224,6 @@ def read_again_page():
 
 
 TEXTS = {
-    page("mem2mem"): mem2mem_page,
     page("windowed"): windowed_page,
     page("hierarchical_transformer"): hierarchical_page,
     page("read_again"): read_again_page,

@@ -1,6 +1,6 @@
 """Exercises of the page on Mem2Mem."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache, partial
 
 import torch
@@ -15,7 +15,7 @@ from companion.tasks.memory import MemoryAlone, learn_planted, memory_scores, un
 from companion.tasks.synthetic import planted_sentences
 from companion.tasks.task import learn
 from lib.data.batch import make_batch
-from lib.evaluation.interventions import MEMORY, log_probs
+from lib.evaluation.interventions import MEMORY, NOTHING, log_probs
 from lib.models import mem2mem
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 
@@ -92,10 +92,10 @@ def own_model(*functions: Function, steps: int = 250) -> Frames | None:
     texts = unseen_documents()
     scores, own = memory_scores(model, texts), log_probs(model, texts)
     by_lib = over_seeds(task_results("memory")["all ways, both, plain gate"]["words right"])
-    print(f"words right: {scores['words right']:.2f}; the library's, five seeds: {by_lib}")
-    print(f"marked sentences that its heads find: {scores['recall']:.2f}")
+    print(f"Your model: {scores['words right']:.2f} of the words are right (the library's, five seeds: {by_lib}).")
+    print(f"Its heads find {scores['recall']:.2f} of the marked sentences. Nats a word that it loses with")
     for name in ("another memory", "memory erased", "one memory for all"):
-        print(f"{name}: {(own - log_probs(model, texts, MEMORY[name])).mean():.2f} nats a word are lost")
+        print(f"  {name}: {(own - log_probs(model, texts, MEMORY[name])).mean():.2f}")
     return planted_steps(model, texts[0])
 
 
@@ -153,9 +153,9 @@ def cost_of_one_memory() -> Iterator[Case]:
 
 
 class _Gated(MemoryAlone):
-    """A memory as the only path, with a learner's gate."""
+    """A memory as the only path, with a gate of the reader's."""
 
-    gate: Callable[[Tensor], Tensor]
+    gate: Function
     _fast_scan = MemoryAlone._scan  # kernels have the paper's gate
 
     def gate_and_update(self, memory: Tensor, read: Tensor, from_hidden: Tensor) -> tuple[Tensor, Tensor]:
@@ -163,6 +163,23 @@ class _Gated(MemoryAlone):
         return self.gate(z), u.tanh()
 
 
+def _cost_with(gate: Function) -> float:
+    """Train a memory as the only path with a gate. Returns what another text's memory costs, in nats a word."""
+    torch.manual_seed(0)
+    sizes = {"embedding": 24, "hidden": 24, "bottleneck": 16, "slots": 3, "compression": 24}
+    model = _Gated(Mem2MemConfig(VOCABULARY, lambda_comp=0.01, lambda_read=0.1, **sizes))
+    model.gate = gate
+    texts = [planted_sentences(16, step, 6, 4, 3, VOCABULARY) for step in range(151)]
+    learn(model, (make_batch(some, VOCABULARY) for some in texts[:150]), 1e-2)
+    own, another = (log_probs(model, texts[150], change) for change in (NOTHING, MEMORY["another memory"]))
+    return float((own - another).mean())
+
+
 @PAGE.cases(10, points=3)
-def gate() -> Iterator[Case]:
-    yield Case("x", (torch.zeros(2, 3),), 0.5)
+def better_gate() -> Iterator[Case]:
+    def is_gate(gate: Function) -> list[bool]:
+        kept = gate(torch.linspace(-3, 3, 7))
+        return [bool(kept.min() >= 0 and kept.max() <= 1), bool((kept.diff() > 0).all())]
+
+    yield Case("between 0 and 1, and growing", (), [1, 1], of=is_gate)
+    yield Case("another text's memory costs half a nat", (), 1, of=lambda gate: _cost_with(gate) > 0.5)

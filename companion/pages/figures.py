@@ -326,7 +326,9 @@ def maximum_attention(
 
 
 @described_by(describe_interval_bars)
-def interval_bars(series: dict[str, dict[str, list[float]]], xlabel: str, width: float = 8, zero: bool = False) -> Figure:
+def interval_bars(
+    series: dict[str, dict[str, list[float]]], xlabel: str, width: float = 8, zero: bool = False
+) -> Figure:
     """Means with their intervals, {series: {row: [mean, low, high]}}: a colour for each series, the first row on top,
     and beside each other in a row what several series have there. The series "paper" has diamonds.
 
@@ -407,7 +409,9 @@ def memory_path(panels: list[dict], sentences: list[str], summary: list[str]) ->
     small: Any = {"fontsize": SIZE - 2, "va": "center"}
     y = 0.0
     for j, slots in enumerate(rows):
-        ax.text(0, y, f"{j + 1}  {sentences[j]}" if slots else f"{j + 1}", color="black" if slots else "0.55", **small)
+        ax.text(
+            0, y, f"{j + 1}  {sentences[j]}" if slots else f"{j + 1}", color="black" if slots else "0.55", **small
+        )
         if not slots:
             ax.plot([4, 44], [y, y], color="0.88", linewidth=4)
         for place, k in enumerate(slots or [-1]):
@@ -429,25 +433,6 @@ def memory_path(panels: list[dict], sentences: list[str], summary: list[str]) ->
     ax.text(0, y + 4.0, f"... {summary[1]}", color="tab:orange", **small)
     ax.set(xlim=(-1, 100), ylim=(y + 4.8, -2.2))
     ax.axis("off")
-    return figure
-
-
-def describe_two_texts(panels: Sequence[dict]) -> str:
-    cosines = (f"{panel['title']}: {panel['cosine']:.2f}" for panel in panels)
-    return f"Two arrows for each model, at the angle between a slot for two texts. Cosines: {', '.join(cosines)}."
-
-
-@described_by(describe_two_texts)
-def two_texts(panels: list[dict]) -> Figure:
-    """The angle between the same slot for two texts; each panel is {"title", "cosine"}."""
-    figure, axes = plt.subplots(1, len(panels), figsize=(1.45 * len(panels), 1.9))
-    for ax, panel in zip(axes, panels):
-        angle = np.arccos(panel["cosine"])
-        for turn, colour in ((angle, "tab:orange"), (0, "tab:blue")):
-            ax.annotate("", (np.cos(turn), np.sin(turn)), (0, 0), arrowprops={"arrowstyle": "->", "color": colour})
-        ax.set(title=panel["title"], xlim=(-0.05, 1.1), ylim=(-0.1, 1.0), aspect="equal")
-        ax.text(0, -0.1, f"cosine {panel['cosine']:.2f}", va="top")
-        ax.axis("off")
     return figure
 
 

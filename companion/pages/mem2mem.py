@@ -166,7 +166,9 @@ class HandWritten(Mem2Mem):
         return {"comp": (self.config.lambda_comp, comp.mean()), "read": (self.config.lambda_read, read.mean())}
 
 
-def check_objective(checks: Checks, functions: Sequence[Function], trained: Mem2Mem, document: EncodedDocument) -> None:
+def check_objective(
+    checks: Checks, functions: Sequence[Function], trained: Mem2Mem, document: EncodedDocument
+) -> None:
     """Compare loss (12) and all gradients of a model with the functions, document by document, with the library's:
     for a trained model, and for one with random weights and a padded batch."""
     torch.manual_seed(1)
