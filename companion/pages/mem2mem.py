@@ -16,6 +16,7 @@ from companion.pages.checks import Checks, gradients
 from companion.pages.frames import Frames
 from companion.pages.measured import Stored, stored_effects, task_results
 from companion.pages.steps import decoding_frames, pointer_steps
+from companion.results.kept import kept_table
 from companion.studies.slots import slots_left
 from companion.tasks.memory import GATES
 from companion.tasks.synthetic import MARK, PLAIN, planted_sentences
@@ -112,12 +113,40 @@ def ladder_series() -> dict[str, dict[str, list[float]]]:
     return series
 
 
+def blocking_gain() -> float:
+    """How much trigram blocking adds to the R-1 of HRED."""
+    rows = {
+        row["label"]: row["scores"]["R-1"]["mean"]
+        for row in kept_table("mem2mem_table2_sumpubmed_eight_epochs")["rows"]
+    }
+    return rows["hred"] - rows["hred, plain beam search"]
+
+
+def extract_series() -> tuple[dict[str, dict[str, list[float]]], str]:
+    """Series of `companion.pages.figures.interval_bars`: R-1 of extracts on two corpora; and how long they are."""
+    rows = {
+        "first ten sentences": "first ten sentences", "at random": "at random, as long",
+        "another article's places": "places of another text's heads, as long",
+        "LexRank, whole article": "LexRank of the whole paper, as long", "heads": "heads",
+    }  # fmt: skip
+    stored, corpora = (
+        stored_effects("mem2mem_extracts"),
+        {"its own corpus": "sumpubmed", "another corpus": "pmc-sample"},
+    )
+    found = {at: {row: stored[f"{corpus}: {name}"] for row, name in rows.items()} for at, corpus in corpora.items()}
+    words = " and ".join(f"{scores['heads'].words:.0f}" for scores in found.values())
+    return {at: {row: [e.mean, e.low, e.high] for row, e in scores.items()} for at, scores in found.items()}, words
+
+
 def paths_costs() -> dict[str, list[np.ndarray]]:
     """What another text's memory costs in the six toys, for each gate, by seed: {paths: [gate][seed]}."""
     rows = task_results("memory")
     paths = {"all paths": "all ways, both", "memory only": "memory alone, both"}
     found = {name: [rows[f"{row}, {gate}"] for gate in GATES] for name, row in paths.items()}
-    return {name: [np.subtract(r["nll, another"], r["nll"]) for r in cells] for name, cells in found.items()}
+    return {
+        name: [np.subtract(r["nll, another"], r["nll"]).round(2) + 0.0 for r in cells]
+        for name, cells in found.items()
+    }
 
 
 # ----------------------------------------------------------------------------------------------- the building path
