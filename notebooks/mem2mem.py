@@ -30,6 +30,7 @@ check_parameters(globals())
 
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from math import exp
 
 import numpy as np
@@ -42,9 +43,9 @@ from companion.pages.checks import Checks
 from companion.pages.choice import choose, compare_means
 from companion.pages.diagrams import show_model
 from companion.pages.figures import attention_maps, interval_bars, interval_panels, memory_path
-from companion.pages.measured import over_seeds, stored_effects, summary_table, task_table
+from companion.pages.measured import over_seeds, summary_table, task_table
 from companion.pages.mem2mem import (
-    article_path, blocking_gain, check_objective, extract_series, ladder_series, lever_panels, memory_weights, paths_costs, planted_steps,
+    article_path, blocking_gain, check_objective, extract_series, ladder_series, lever_panels, memory_weights, paths_costs, planted_steps, stored,
 )
 from companion.pages.runs import loss_figure, run_facts
 from companion.pages.shown import PageFigures, Passages, Prediction, clip, figures_folder, show_tables
@@ -64,7 +65,8 @@ trained, documents = choice.open(output, progress=preset != "demo" or steps > 0)
 encoded = trained.encode(documents)
 figures, checks = PageFigures(figures_folder()), Checks()  # only the page as it is draws the committed figures
 show_tables()
-costs, losses = stored_effects("mem2mem_lever"), stored_effects("interventions_mem2mem")
+cost = partial(stored, "mem2mem_lever")
+text = lambda effect, digits: "{:.{d}f} [{:.{d}f}, {:.{d}f}]".format(effect.mean, effect.low, effect.high, d=digits)  # noqa: E731
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
@@ -75,15 +77,13 @@ Mem2Mem chooses a few sentences of an article first, and writes with those at ha
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-Before each word of a summary, a model can attend to the whole article: thousands of words, hundreds of sentences. Mem2Mem adds a shorter way.
+Before each word of a summary, a model can attend to the whole article: thousands of words, hundreds of sentences. Mem2Mem adds a shorter way, a **memory** of ten slots. An encoder computes one vector for each sentence of the article. Ten *memory heads* attend to these vectors, and each fills one slot with a weighted sum of them. A head with all its weight on one sentence has, in effect, chosen it.
 
-The chosen sentences go into a **memory** of ten slots. An encoder computes one vector for each sentence of the article. Ten *memory heads* attend to these vectors, and each fills one slot with a weighted sum of them. A head with all its weight on one sentence has, in effect, chosen it.
-
-Earlier systems that choose first need labels for the sentences that matter, and are trained in stages. Here the heads learn along with everything else, from the loss of the summary's words and two *regularisers*. The first is small when each head has a sentence of its own. The second is small when the slots that are read match the sentences that are attended to.
+Earlier systems that choose first need labels for the sentences that matter, and are trained in stages. Here the heads learn along with everything else, from the loss of the words and two *regularisers*. The first is small when each head has a sentence of its own. The second is small when the slots that are read match the sentences that are attended to.
 
 Then the memory is **handed over**. Before each word the decoder *reads* it: a weighted sum of the slots is mixed into the decoder's state. Between two words the decoder *writes*: a gate keeps part of each slot and replaces the rest.
 
-Two other paths lead to the summary. The decoder also attends to all words and sentences of the article, and it can copy words from there. What does a third path add?
+Two other paths lead to the summary: attention to all words and sentences of the article, and copying of its words. What does a third path add?
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -92,15 +92,15 @@ has_memory = isinstance(trained.model, Mem2Mem) and trained.model.extracts
 first = int(np.argmax([choice.corpus.name != "aclsum" or anthology_year(document.id) >= 2016 for document in documents]))
 source = "Wanigatunga and others, 2018, CC BY 4.0" if choice.on_sample else documents[first].title
 caption = (
-    f"An article ({source}) on its way through the memory. An arrow leads from the sentence on which a head is strongest to its slot."
-    " Bars: how much the slot is read at the first (blue) and at the last word (orange) of the summary."
+    f"An article ({source}) on its way through the memory. Arrows lead from the sentence on which a head is strongest to its slot."
+    " Bars: how much the slot is read at the first (blue) and the last word (orange) of the summary."
 )
 path = article_path(trained, encoded[first]) if has_memory else {}
 figures.show(memory_path, caption, "mem2mem_real_memory", **path) if path else Markdown("*This model hands no memory over.*")
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
-This is a trained model of ours with a real article. Each head has at least 98% of its weight on one sentence. Slot 1 holds the sentence that begins *due to the growing aging population*, and the summary begins *the growing aging population*. At the first word the slots of the first three sentences get 36% of the reads, and at the last word 6%.
+This is our *shipped model*. Each head has at least 98% of its weight on one sentence. Slot 1 holds the sentence that begins *due to the growing aging population*, and the summary begins *the growing aging population*. At the first word the slots of the first three sentences get 36% of the reads, and at the last word 6%.
 It looks as if the decoder wrote from its memory, front to back. Does it?
 """)
 
@@ -122,9 +122,9 @@ Handing the memory over is the largest single gain in their Table 2 (R-1 on PubM
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-They added one part after another to **HRED**, a hierarchical recurrent model with the same encoder and decoder and no memory. Mem2Mem ends 2.04 points above HRED.
+They added one part after another to **HRED**, a hierarchical recurrent model with the same encoder and decoder and no memory.
 
-**Place your bets.** Do these claims hold in models that a laptop can train? For each, choose *holds*, *fails* or *cannot tell*. The last means that our data allow both the paper's effect and none. A *nat* measures how much less probable a word becomes: losing 0.7 nats halves its probability, and losing 0.05 takes 5% off. We count anything smaller as no effect.
+**Place your bets.** Do these claims hold in models that a laptop can train? Choose *holds*, *fails* or *cannot tell*. The last means that our data allow both the paper's effect and none.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -147,17 +147,17 @@ planted_steps(toy, document)
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 scores = memory_scores(toy, unseen_documents())
 Markdown(
-    "The model is a Mem2Mem with four slots. Step through its summary. The text is as dark as it is attended to, $P_c$ is what the model would"
-    " copy, and $P_g$ what it would generate. Below is the memory: how much the gates have left of each slot, and how much it is read. On"
-    f" 200 other texts {scores['words right']:.0%} of the words are right, and the heads find {scores['recall']:.0%} of the marked sentences."
+    "The model is a Mem2Mem with four slots. Step through its summary. The text is as dark as it is attended to, $P_c$ is what it would copy, $P_g$"
+    " what it would generate. Below is the memory: how much is left of each slot, and how much it is read. On"
+    f" 200 texts {scores['words right']:.0%} of the words are right, and the heads find {scores['recall']:.0%} of the marked sentences."
     " If a memory is read anywhere, then here."
 )
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-Now we pull a **lever**. It exchanges the memory at the moment when it is handed over, and changes nothing else. Then we measure how much less probable the right summary becomes, in nats a word.
+Now we pull a **lever**. It exchanges the memory at the moment when it is handed over, and changes nothing else. We measure how much less probable the right summary becomes, in **nats** a word. Losing 0.7 nats halves a word's probability. Losing 0.05 takes 5% off, and we count anything smaller as no effect.
 
-We pull the same lever on the *shipped model*, that of Figure 1. It has 4.4 million parameters and has learned from 31,077 biomedical articles. The right summaries are the abstracts of 50 articles that it has never read.
+We pull the same lever on the shipped model of Figure 1, which has 4.4 million parameters and was trained on 31,077 biomedical articles. The right summaries are the abstracts of 50 others.
 """
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
@@ -167,10 +167,10 @@ r"""
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 axis = {"xlabel": "cost in nats a word", "small": 0.05}
-another, of_toy, panels = costs["papers: another text's"], costs["toy: another text's"], lever_panels("own", "another text's")
+another, of_toy, panels = cost("papers: another text's"), cost("toy: another text's"), lever_panels("another text's")
 Prediction(
     "The toy summarizes text A with the slots of text B. What does it cost, in nats a word?", ["nothing", "about 1", "more than 5"],
-    f"Nothing: {of_toy.mean:.2f} nats in the toy. The shipped model loses {another(3)}, so a word becomes {1 - exp(-another.mean):.1%} less probable."
+    f"Nothing: {of_toy.mean:.2f} nats in the toy. The shipped model loses {text(another, 3)}, so a word becomes {1 - exp(-another.mean):.1%} less probable."
     " (Brackets hold 95% intervals.) So the decoder seems to ignore its memory. If it does, we can take the memory away.",
     [figures.show(interval_panels, "Another text's memory. Bars are 95% intervals; the grey band is too small to count.", panels=panels, **axis)],
 )
@@ -181,13 +181,13 @@ r"""
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-erased, of_toy, begun = costs["papers: erased"], costs["toy: erased"], costs["papers: erased, first 10 words"]
+erased, of_toy, begun = cost("papers: erased"), cost("toy: erased"), cost("papers: erased, first 10 words")
 Prediction(
     "All slots are set to zero before the first word. What does it cost the toy?", ["nothing again", "about 1", "more than 5"],
-    f"It loses {of_toy(1)} nats, which makes a right word about {round(exp(of_toy.mean), -2):,.0f} times less probable. The shipped model loses {erased(2)} on"
-    f" average, and {begun(2)} in the first ten words. So the decoder does depend on its memory. The test is harsh, since no slot was ever zero in training."
+    f"It loses {text(of_toy, 1)} nats, which makes a right word about {round(exp(of_toy.mean), -2):,.0f} times less probable. The shipped model loses {text(erased, 2)} on"
+    f" average, and {text(begun, 2)} in the first ten words. So the decoder does depend on its memory. The test is harsh, since no slot was ever zero in training."
     " But now we have a puzzle: any text's memory will do, and no memory will not.",
-    [figures.show(interval_panels, "An erased memory.", panels=lever_panels("own", "another text's", "erased"), **axis)],
+    [figures.show(interval_panels, "An erased memory.", panels=lever_panels("another text's", "erased"), **axis)],
 )
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
@@ -196,11 +196,11 @@ r"""
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-one, of_toy, panels = costs["papers: one for all"], costs["toy: one for all"], lever_panels("own", "another text's", "erased", "one for all")
+one, of_toy, panels = cost("papers: one for all"), cost("toy: one for all"), lever_panels("another text's", "erased", "one for all")
 Prediction(
     "We average the memories of other texts, slot by slot, and hand this one memory to every text. What does it cost the toy?",
     ["as much as zeros", "about half of that", "nothing"],
-    f"Nothing: {abs(of_toy.mean):.3f} nats in the toy and {one(3)} in the shipped model. One memory serves all texts as well as their own."
+    f"Nothing: {abs(of_toy.mean):.3f} nats in the toy and {text(one, 3)} in the shipped model. One memory serves all texts as well as their own."
     " Whatever the decoder takes from the slots that it was handed, it is not about the text. So what is in the slots?",
     [figures.show(interval_panels, "One memory for all texts.", "mem2mem_costs", panels=panels, **axis)],
 )
@@ -212,22 +212,24 @@ r"""
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 labels, name = ("toy", "papers", "memory only, never overwritten"), "a slot and the same slot for the next text"
-of_toy, shipped, alone = (costs[f"{label}: {name}"] for label in labels)
+of_toy, shipped, alone = (cost(f"{label}: {name}") for label in labels)
 Prediction(
     "We compare a slot for one text with the same slot for the next text. What is their cosine? (1 is the same direction, 0 a right angle.)",
     ["about 0.1", "about 0.6", "above 0.95"],
     f"{of_toy.mean:.3f} in the toy and {shipped.mean:.2f} in the shipped model: nearly the same vectors for every text. How can heads choose different sentences and"
-    " still collect the same vector? To choose, a head needs only a small difference between sentence vectors. What goes into its slot is the whole vector, and nearly all"
-    f" of that is common to all sentences: two sentences of an article have a cosine of {costs['papers: two sentences of a text'].mean:.2f}. So Figure 1 shows which"
+    " still collect the same vector? To choose, a head needs only a small difference between sentence vectors. Its slot gets the whole vector, and nearly all"
+    f" of that is common to all sentences: two sentences of an article have a cosine of {cost('papers: two sentences of a text').mean:.2f}. So Figure 1 shows which"
     " sentence is chosen and which slot is read. It does not show what a slot contains.",
 )
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
-no_copying, beside, others = (losses[name] for name in ("no copying", "written beside another text", "written with other words"))
+no_copying, beside, others = (
+    stored("interventions_mem2mem", name, scale=-1) for name in ("no copying", "written beside another text", "written with other words")
+)
 Markdown(f"""
-A vector that is the same for every input has a familiar name: a **bias**. The decoder depends on it as networks depend on their biases, and breaks without it.
+A vector that is the same for every input has a familiar name: a **bias**. The decoder breaks without it, as networks break without their biases.
 
-We blame the other two paths. Attention finds what the next word needs, and copying writes it down: without copying the shipped model loses {no_copying(2)} nats. While both are open, storing the text a second time hardly lowers the loss, so the encoder hardly learns it.
+We blame the other two paths. Attention finds what the next word needs, and copying writes it down: without copying the shipped model loses {text(no_copying, 2)} nats. While both are open, storing the text a second time hardly lowers the loss, so the encoder hardly learns it.
 """)
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
@@ -239,7 +241,7 @@ A good explanation predicts something new. Closing the other paths should bring 
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-So we train the toy again without attention to the text and without copying. Everything has to pass through four slots. A slot that is overwritten too early cannot help either. So we try three gates: the paper's, one that starts by keeping the slots, and one that never overwrites them.
+So we train the toy again without attention to the text and without copying. Everything has to pass through four slots. Since a slot that is overwritten early cannot help, we try three gates: the paper's, one that starts by keeping the slots, and one that never overwrites them.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -248,7 +250,7 @@ table = pd.DataFrame({paths: [over_seeds(cell) for cell in cells] for paths, cel
 Prediction(
     "Two kinds of paths and three gates make six models. Where does another text's memory cost more than 1 nat?",
     ["wherever the memory is the only path", "only where, in addition, slots are kept", "wherever slots are kept"],
-    "Only where both hold. (Cells: nats a word, mean and range of five seeds.) With all paths open the swap costs nothing, even where no slot is ever overwritten."
+    "Only where both hold. (Cells: nats a word, mean and range of five seeds.) With all paths open the swap costs nothing, even where no slot is overwritten."
     f" With the memory as the only path it costs {np.mean(six['memory only'][1]):.1f} nats if slots tend to be kept, and {np.mean(six['memory only'][2]):.1f} if they"
     " always are. With the paper's gate such a model learns next to nothing, probably because a slot is gone before its words are needed. Where the swap costs most,"
     f" slots differ from text to text: their cosine is {alone.mean:.2f}. So slots can carry a text, if nothing leads past them and nothing overwrites them.", [table],
@@ -270,7 +272,7 @@ We trained every row of Table 2 with three seeds on biomedical articles.
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-These models are small: 0.8 million parameters, 400 words read, 100 written. The authors have 14.7 million, 2,000 and 200. So compare the gains, not the scores.
+These models are small: 0.8 million parameters, 400 words read, 100 written (the authors: 14.7 million, 2,000, 200). So compare the gains, not the scores.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -279,7 +281,7 @@ caption = "Gains in R-1: the paper's, and ours with 95% intervals. The first two
 Prediction(
     "Suppose that these encoders also learn a constant. Which gains should vanish?", ["encoder memory and transfer", "the two regularisers", "none"],
     f"Encoder memory and transfer, because a decoder can learn a constant by itself. With plain beam search, transfer changes R-1 by {gain('transfer')}, which excludes"
-    f" the paper's +0.76. The whole ladder is worth {gain('the whole')}, which excludes +2.04. For the other rows the intervals are too wide to tell. Decoding matters"
+    f" the paper's +0.76. The whole ladder is worth {gain('full-model')}, which excludes +2.04. For the other rows the intervals are too wide to tell. Decoding matters"
     f" more: trigram blocking, which writes no three words in a row twice, lifts HRED by {blocking_gain():.1f} points without any memory. The paper does not mention"
     " blocking, so our verdicts use plain beam search.",
     [figures.show(interval_bars, caption, series=ladder, xlabel="gain in R-1", width=5, zero=True)],
@@ -294,19 +296,19 @@ A memory that changes no word could still be a good extract.
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-We take the sentences on which the shipped model's heads are strongest, and compare them with the first ten sentences, as the paper does. R-1 favours an extract as long as the abstract. So we also compare with extracts of the same length: sentences drawn at random from what the model reads, those of LexRank, which needs no training, and the sentences at the places where the heads are in *another* article.
+We compare the sentences on which the shipped model's heads are strongest with the first ten sentences, as the paper does. R-1 favours an extract as long as the abstract. So there are also extracts of the same length: random sentences of what the model reads, those of LexRank, which needs no training, and the sentences at the heads' places in *another* article.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-extracts, (series, words) = stored_effects("mem2mem_extracts"), extract_series()
+series = extract_series()
 names = "heads - first ten sentences", "at random, as long - first ten sentences", "heads - at random, as long", "places of another text's heads, as long - at random, as long"
-lead, chance, more, places = (extracts[f"sumpubmed: {name}"] for name in names)
-caption = f"R-1 of extracts with 95% intervals. All but the first ten sentences have the same length in a corpus ({words} words)."
+lead, chance, more, places = (stored("mem2mem_extracts", f"sumpubmed: {name}") for name in names)
+caption = "R-1 of extracts with 95% intervals. In a corpus all but the first ten sentences have the same length (224 and 228 words)."
 Prediction(
     f"On articles of its own corpus the heads are {lead.mean:.1f} points above the first ten sentences. How much of this lead do random sentences have?",
     ["none", "a third", "two thirds"],
-    f"{chance.mean:.1f} points, {chance.mean / lead.mean:.0%} of it. The model reads the beginnings of several sections, and even a random sample of these beats the first"
-    f" ten sentences. Choosing adds {more(2)} points. About half of that ({places.mean:.1f}) goes to the places of another article's heads: it is place, not content. LexRank's"
+    f"{chance.mean:.1f} points, {chance.mean / lead.mean:.0%} of it. The model reads the beginnings of several sections, and a random sample of these beats the first"
+    f" ten sentences. Choosing adds {text(more, 2)} points. About half of that ({places.mean:.1f}) goes to the places of another article's heads: it is place, not content. LexRank's"
     f" extract of the same length has {series['its own corpus']['LexRank, whole article'][0]:.1f}, the heads' {series['its own corpus']['heads'][0]:.1f}.",
     [figures.show(interval_bars, caption, "mem2mem_extracts_at_equal_length", series=series, xlabel="R-1", width=5)],
 )
@@ -321,9 +323,9 @@ Markdown(evidence_table("mem2mem", *BETS))
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-[papers.md](../papers.md#mem2mem) has all claims of the paper and explains the verdicts, and [docs/papers/mem2mem.md](../docs/papers/mem2mem.md) has the tables.
+[All claims and what the verdicts mean](../papers.md#mem2mem). [The shipped model in your browser](../docs/live.md).
 
-One thing stays open. The shipped model reads about 22 sentences, which ten slots hardly compress. With hundreds of sentences a memory may be needed. The lever can be pulled there, too. You can pull it yourself on [the live page](../docs/live.md), which runs the shipped model in your browser.
+One thing stays open. The shipped model reads about 22 sentences, which ten slots hardly compress. With hundreds of sentences a memory may be needed. The lever can be pulled there, too.
 
 ## What to take home
 
@@ -331,7 +333,7 @@ One thing stays open. The shipped model reads about 22 sentences, which ten slot
 * **To learn what a part does, change it, and check that the change could have mattered.** A swap of equal vectors shows nothing. Erasing shows dependence. A constant shows whether the content counts.
 * **Compare at equal length, with chance, and with one decoding.** Each of these moved R-1 by more than the memory did.
 
-**You can stop here.** The building path derives the equations of the memory. It ends with a Mem2Mem of your own on the same lever.
+**You can stop here.** The building path below ends with a Mem2Mem of your own on the same lever.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -393,8 +395,8 @@ state = model.encode(batch)
 H = state.sentences[0]  # [L, d]
 h, _ = model.decoder(model.embedding(batch.target_input), state.hidden[None])
 h = h[0]  # [T, d], decoder states of the right summary
-output, after = model.decode(batch.target_input, state)
-beta = output.sentences[0]  # [T, L], attention to sentences
+decoded, after = model.decode(batch.target_input, state)
+beta = decoded.sentences[0]  # [T, L], attention to sentences
 W = memory_weights(model)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -454,17 +456,8 @@ There are four heads for three marked sentences, so one head is split between tw
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-marks = {
-    "weights": A,
-    "title": "write attention A",
-    "marked": planted_at(document),
-    "columns": "sentence",
-}
-reads = {
-    "weights": output.read[0].T,
-    "title": "read attention ψ",
-    "columns": "decoding step",
-}
+marks = {"weights": A, "title": "write attention A", "marked": planted_at(document), "columns": "sentence"}  # fmt: skip
+reads = {"weights": decoded.read[0].T, "title": "read attention ψ", "columns": "decoding step"}  # fmt: skip
 caption = "The toy's memory: the sentences of each head (left; triangles: marked sentences), and the slots that each word reads (right)."
 figures.show(attention_maps, caption, "mem2mem_write_attention", panels=[marks, reads], rows="slot", columns="", top=1.0, size=4.2)  # fmt: skip
 
@@ -488,7 +481,7 @@ def eq07_read(h, M, W_q, W_k, v):
 
 # %% slideshow={"slide_type": "skip"}
 psi_1, m_1 = eq07_read(h[0], M_E, *W["read"])
-checks.close(psi_1, output.read[0, 0], "(7)", "reads before the first word")
+checks.close(psi_1, decoded.read[0, 0], "(7)", "reads before the first word")
 checks.line(
     f"Before the first word slot {psi_1.argmax() + 1} is read with {psi_1.max():.2f}."
 )
@@ -535,7 +528,7 @@ for h_next in h[1:]:
     psi_t, m = eq07_read(h_next, M_D, *W["read"])
     psis.append(psi_t)
 psi = torch.stack(psis)
-checks.close(psi, output.read[0], "(8)-(10)", "reads before all words")
+checks.close(psi, decoded.read[0], "(8)-(10)", "reads before all words")
 checks.close(M_D, after.memory[0], "(8)-(10)", "memory after the last word")
 cosine = torch.cosine_similarity(M_D, M_E, dim=1).mean()
 checks.line(f"Cosine of a slot at the end with what was handed over: {cosine:.2f}.")
@@ -615,8 +608,8 @@ memories = {
 rows = {}
 for name, memory in memories.items():
     changed = handed_over.replace(memory=memory.contiguous())
-    decoded, _ = toy.decode(A_and_B.target_input, changed)
-    log_p = toy.log_prob(decoded, A_and_B.target, changed)
+    written, _ = toy.decode(A_and_B.target_input, changed)
+    log_p = toy.log_prob(written, A_and_B.target, changed)
     rows[name] = dict(zip("AB", log_p.mean(1).tolist()))
 pd.DataFrame(rows).T.round(2).rename_axis(columns="mean log P of a word")
 

@@ -27,8 +27,8 @@ check, grade, progress = PAGE.check, PAGE.grade, PAGE.progress
 
 @cache
 def _of_two_texts() -> tuple:
-    """A model whose attention is not uniform, a batch of two texts, their encoding, the decoder's output, and its
-    GRU's states."""
+    """A model whose attention is not uniform, a batch of two texts, their encoding, the decoder's output, its GRU's
+    states, and what is read before the first word."""
     torch.manual_seed(0)
     model = Mem2Mem(Mem2MemConfig(VOCABULARY, embedding=8, hidden=8, bottleneck=8, slots=3, compression=8)).double()
     for weight in model.requires_grad_(False).parameters():
@@ -37,12 +37,13 @@ def _of_two_texts() -> tuple:
     batch = make_batch(texts, VOCABULARY)
     state = model.encode(batch)
     hidden, _ = model.decoder(model.embedding(batch.target_input), state.hidden[None])
-    return model, batch, state, model.decode(batch.target_input, state)[0], hidden
+    output, _ = model.decode(batch.target_input, state)
+    return model, batch, state, output, hidden, model.condition(hidden[:, :1], state)[2].read
 
 
 @PAGE.cases(1, points=2)
 def compress() -> Iterator[Case]:
-    model, _, state, _, _ = _of_two_texts()
+    model, _, state, *_ = _of_two_texts()
     for b, count in enumerate(TEXTS):
         given = state.sentences[b, :count], *memory_weights(model)["heads"]
         answer = torch.cat([state.write_attention[b, :, :count], state.memory[b]], 1)
@@ -51,36 +52,34 @@ def compress() -> Iterator[Case]:
 
 @PAGE.cases(2, points=2)
 def read() -> Iterator[Case]:
-    model, _, state, output, hidden = _of_two_texts()
-    reads = model.condition(hidden[:, :1], state)[2].read
-    for b in range(len(TEXTS)):
+    model, _, state, output, hidden, reads = _of_two_texts()
+    for b, count in enumerate(TEXTS):
         given = hidden[b, 0], state.memory[b], *memory_weights(model)["read"]
-        yield Case(f"text {b + 1}", given, torch.cat([output.read[b, 0], reads[b]]), of=torch.cat)
+        yield Case(f"{count} sentences", given, torch.cat([output.read[b, 0], reads[b]]), of=torch.cat)
 
 
 @PAGE.cases(3, points=3)
 def write() -> Iterator[Case]:
-    model, _, state, _, hidden = _of_two_texts()
-    reads, weights = model.condition(hidden[:, :1], state)[2].read, memory_weights(model)
-    after = model.write(state.memory, reads, model.write_hidden(hidden[:, 1]))
-    for b in range(len(TEXTS)):
+    model, _, state, _, hidden, reads = _of_two_texts()
+    weights = memory_weights(model)
+    for b, after in enumerate(model.write(state.memory, reads, model.write_hidden(hidden[:, 1]))):
         given = hidden[b, 1], reads[b], state.memory[b], weights["gate"], weights["update"]
-        yield Case(f"text {b + 1}", given, after[b])
+        yield Case(f"{TEXTS[b]} sentences", given, after)
 
 
 @PAGE.cases(4, points=1)
 def compression_loss() -> Iterator[Case]:
-    _, _, state, _, _ = _of_two_texts()
-    for b, loss in enumerate(mem2mem.compression_loss(state.write_attention)):
-        yield Case(f"text {b + 1}", (state.write_attention[b],), loss)
+    attention = _of_two_texts()[2].write_attention
+    for b, loss in enumerate(mem2mem.compression_loss(attention)):
+        yield Case(f"{TEXTS[b]} sentences", (attention[b],), loss)
 
 
 @PAGE.cases(5, points=1)
 def read_loss() -> Iterator[Case]:
-    model, _, state, output, _ = _of_two_texts()
+    model, _, state, output, *_ = _of_two_texts()
     for b, distances in enumerate(model._read_distance(output, state)):
         given = output.read[b], state.encoder_memory[b], output.sentences[b], state.sentences[b]
-        yield Case(f"text {b + 1}", given, distances.mean())
+        yield Case(f"{TEXTS[b]} sentences", given, distances.mean())
 
 
 def own_model(*functions: Function, steps: int = 250) -> Frames | None:
@@ -101,7 +100,7 @@ def own_model(*functions: Function, steps: int = 250) -> Frames | None:
 
 @PAGE.cases(6, points=2)
 def reads_of_memory() -> Iterator[Case]:
-    model, _, state, _, hidden = _of_two_texts()
+    model, _, state, _, hidden, _ = _of_two_texts()
 
     def read(h: Tensor, M: Tensor) -> Tensor:
         return model.read(model.read_attention.project_queries(h[None, None]), M[None])[1][0, 0]
@@ -129,7 +128,7 @@ MEMORIES = {
 
 def _log_p(memory: Tensor) -> Tensor:
     """Of a word of each reference of `_of_two_texts`, when these memories [2, r, d] are handed over: [2]."""
-    model, batch, state, _, _ = _of_two_texts()
+    model, batch, state, *_ = _of_two_texts()
     other = state.replace(memory=memory)
     return model.log_prob(model.decode(batch.target_input, other)[0], batch.target, other).mean(1)
 

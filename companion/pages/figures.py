@@ -386,9 +386,9 @@ CHOSEN, PALE = "#cfe3f2", "#909090"  # the fill of what is chosen; the lines and
 def describe_memory_path(panels: Sequence[dict], sentences: Sequence[str], summary: Sequence[str]) -> str:
     heads, reads = (np.asarray(panel["weights"]) for panel in panels)
     slots = (
-        f"slot {k + 1} holds sentence {j + 1} ({sentences[j]}; {heads[k, j]:.0%} of its weight) and gets"
-        f" {reads[k, 0]:.0%} of the reads at the first word, {reads[k, -1]:.0%} at the last"
-        for k, j in sorted(enumerate(heads.argmax(1).tolist()), key=lambda pair: pair[1])
+        f"slot {k + 1} holds sentence {j + 1} ({sentences[j]}), with {reads[k, 0]:.0%} of the reads at the first word"
+        f" and {reads[k, -1]:.0%} at the last"
+        for k, j in enumerate(heads.argmax(1).tolist())
     )
     return f"{len(sentences)} sentences, {len(heads)} slots, a summary ({' ... '.join(summary)}): {'; '.join(slots)}."
 

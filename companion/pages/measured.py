@@ -2,7 +2,6 @@
 over several seeds, the windowed run on papers), and of systems' summaries."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -50,29 +49,6 @@ def over_seeds(values: Sequence[float]) -> str:
         return ""
     mean, low, high = (f"{f(values):.2f}" for f in (np.mean, np.min, np.max))
     return mean if low == high else f"{mean} [{low}, {high}]"
-
-
-@dataclass(frozen=True)
-class Stored:
-    """A stored effect: a mean with its interval, and where it is of texts their words."""
-
-    mean: float
-    low: float
-    high: float
-    words: float = 0
-
-    def __call__(self, digits: int, sign: str = "") -> str:
-        mean, low, high = (f"{x:{sign}.{digits}f}" for x in (self.mean, self.low, self.high))
-        return f"{mean} [{low}, {high}]"
-
-
-def stored_effects(name: str) -> dict[str, Stored]:
-    """Read the effects in figures/NAME.json, or what references lose by its changes (`lib.intervene`), by name."""
-    numbers = read_numbers(project_root() / "figures" / f"{name}.json", "stored effects", ())
-    losses = {c["change"]: Stored(-c["difference"], -c["high"], -c["low"]) for c in numbers.get("changes", ())}
-    return losses | {
-        e["name"]: Stored(e["mean"], e["low"], e["high"], e.get("words", 0)) for e in numbers.get("effects", ())
-    }
 
 
 def lost_table(runs: Mapping[str, str], changes: Mapping[str, str]) -> pd.DataFrame:

@@ -11,10 +11,10 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, vmap
 
-from companion.claims.records import claims_of, effect_of
+from companion.claims.records import Effect, Setting, claims_of, effect_of
 from companion.pages.checks import Checks, gradients
 from companion.pages.frames import Frames
-from companion.pages.measured import Stored, stored_effects, task_results
+from companion.pages.measured import task_results
 from companion.pages.steps import decoding_frames, pointer_steps
 from companion.results.kept import kept_table
 from companion.studies.slots import slots_left
@@ -79,14 +79,21 @@ def _whole_words(text: str, letters: int) -> str:
     return text if len(text) <= letters else text[: letters + 1].rpartition(" ")[0]
 
 
-def lever_panels(*positions: str) -> list[dict]:
-    """Panels of `companion.pages.figures.interval_panels`: what the memory costs in these positions of the lever."""
-    costs = stored_effects("mem2mem_lever")
-    nothing = Stored(0, 0, 0)
+def stored(source: str, name: str, scale: float = 1) -> Effect:
+    """Read an effect in figures/SOURCE.json."""
+    return effect_of(Setting("", source, effect=name, scale=scale))
 
-    def series(label: str, place: str = "") -> dict[str, list[float]]:
-        found = {p: nothing if p == "own" else costs[f"{label}: {p}{place}"] for p in positions}
-        return {position: [cost.mean, cost.low, cost.high] for position, cost in found.items()}
+
+def _interval(effect: Effect) -> list[float]:
+    return [effect.mean, effect.low, effect.high]
+
+
+def lever_panels(*positions: str) -> list[dict]:
+    """Panels of `companion.pages.figures.interval_panels`: what memories cost, those of these positions of the lever
+    and the text's own."""
+
+    def series(label: str, words: str = "") -> dict[str, list[float]]:
+        return {"own": [0, 0, 0]} | {p: _interval(stored("mem2mem_lever", f"{label}: {p}{words}")) for p in positions}
 
     places = {"all words": series("papers"), "first ten words": series("papers", ", first 10 words")}
     return [
@@ -95,21 +102,16 @@ def lever_panels(*positions: str) -> list[dict]:
     ]
 
 
-LADDER = {
-    "encoder memory": "encoder-memory", "decoder memory": "decoder-memory", "transfer": "transfer",
-    "first regulariser": "first-regulariser", "second regulariser": "second-regulariser", "the whole": "full-model",
-}  # fmt: skip
+LADDER = ("encoder-memory", "decoder-memory", "transfer", "first-regulariser", "second-regulariser", "full-model")
 
 
 def ladder_series() -> dict[str, dict[str, list[float]]]:
     """Series of `companion.pages.figures.interval_bars`: the gain of each row of Table 2, in the paper and here."""
     claims = {claim.id: claim for claim in claims_of("mem2mem")}
-    series: dict[str, dict[str, list[float]]] = {"paper": {}}
-    for row, name in LADDER.items():
-        series["paper"][row] = [claims[name].published or 0.0] * 3
+    series: dict[str, dict[str, list[float]]] = {"paper": {n: [claims[n].published or 0.0] * 3 for n in LADDER}}
+    for name in LADDER:
         for setting in claims[name].settings:
-            found = effect_of(setting)
-            series.setdefault(setting.label, {})[row] = [found.mean, found.low, found.high]
+            series.setdefault(setting.label, {})[name] = _interval(effect_of(setting))
     return series
 
 
@@ -122,20 +124,19 @@ def blocking_gain() -> float:
     return rows["hred"] - rows["hred, plain beam search"]
 
 
-def extract_series() -> tuple[dict[str, dict[str, list[float]]], str]:
-    """Series of `companion.pages.figures.interval_bars`: R-1 of extracts on two corpora; and how long they are."""
-    rows = {
-        "first ten sentences": "first ten sentences", "at random": "at random, as long",
-        "another article's places": "places of another text's heads, as long",
-        "LexRank, whole article": "LexRank of the whole paper, as long", "heads": "heads",
-    }  # fmt: skip
-    stored, corpora = (
-        stored_effects("mem2mem_extracts"),
-        {"its own corpus": "sumpubmed", "another corpus": "pmc-sample"},
-    )
-    found = {at: {row: stored[f"{corpus}: {name}"] for row, name in rows.items()} for at, corpus in corpora.items()}
-    words = " and ".join(f"{scores['heads'].words:.0f}" for scores in found.values())
-    return {at: {row: [e.mean, e.low, e.high] for row, e in scores.items()} for at, scores in found.items()}, words
+EXTRACTS = {
+    "first ten sentences": "first ten sentences", "at random": "at random, as long",
+    "another article's places": "places of another text's heads, as long",
+    "LexRank, whole article": "LexRank of the whole paper, as long", "heads": "heads",
+}  # fmt: skip
+
+
+def extract_series() -> dict[str, dict[str, list[float]]]:
+    """Series of `companion.pages.figures.interval_bars`: R-1 of extracts on two corpora."""
+    return {
+        label: {row: _interval(stored("mem2mem_extracts", f"{corpus}: {name}")) for row, name in EXTRACTS.items()}
+        for label, corpus in (("its own corpus", "sumpubmed"), ("another corpus", "pmc-sample"))
+    }
 
 
 def paths_costs() -> dict[str, list[np.ndarray]]:

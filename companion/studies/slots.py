@@ -1,4 +1,5 @@
-"""What is in the slots of a memory while a summary is written. `companion.studies.lever` measures it of a run."""
+"""What is in the slots of a memory while a summary is written, and where its heads look. `companion.studies.lever`
+measures it of a run."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,6 +8,9 @@ import torch
 from torch import Tensor
 
 from lib.data.batch import Batch, in_vocabulary
+from lib.data.documents import Document
+from lib.data.prepared import TextEncoder
+from lib.evaluation.interventions import batch_alone
 from lib.models.mem2mem import Mem2Mem
 
 
@@ -39,6 +43,20 @@ def slots_left(model: Mem2Mem, batch: Batch, count: int) -> Tensor:
     """The share of each slot that is still there before each of the first words of the references, which the product
     of its write gates gives: [B, count, r], 1 before the first word."""
     return torch.stack([left.mean(-1) for _, left in _written(model, batch, count - 1)], 1)
+
+
+@torch.no_grad()
+def head_places(model: Mem2Mem, document: Document, encoder: TextEncoder) -> np.ndarray:
+    """Of the sentence on which each head is strongest: its section, its place from the section's beginning, and from
+    its end, all from 1: [3, r]."""
+    ends = np.cumsum([len(section) for section in encoder.options.kept_sections(document)])
+    (read,) = encoder.encode([document])
+    attention = model.encode(batch_alone(model, read)).write_attention
+    assert attention is not None
+    best = attention[0].argmax(1).cpu().numpy()
+    section = np.searchsorted(ends, best, side="right")
+    starts = np.concatenate([[0], ends])[section]
+    return np.stack([section + 1, best - starts + 1, ends[section] - best])
 
 
 def _written(model: Mem2Mem, batch: Batch, last: int, first: Tensor | None = None) -> Iterator[tuple[Tensor, Tensor]]:
