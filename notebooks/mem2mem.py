@@ -281,7 +281,7 @@ caption = "Gains in R-1: the paper's, and ours with 95% intervals. The first two
 Prediction(
     "Suppose that these encoders also learn a constant. Which gains should vanish?", ["encoder memory and transfer", "the two regularisers", "none"],
     f"Encoder memory and transfer, because a decoder can learn a constant by itself. With plain beam search, transfer changes R-1 by {gain('transfer')}, which excludes"
-    f" the paper's +0.76. The whole ladder is worth {gain('full-model')}, which excludes +2.04. For the other rows the intervals are too wide to tell. Decoding matters"
+    f" the paper's +0.76. The whole ladder is worth {gain('full model')}, which excludes +2.04. For the other rows the intervals are too wide to tell. Decoding matters"
     f" more: trigram blocking, which writes no three words in a row twice, lifts HRED by {blocking_gain():.1f} points without any memory. The paper does not mention"
     " blocking, so our verdicts use plain beam search.",
     [figures.show(interval_bars, caption, series=ladder, xlabel="gain in R-1", width=5, zero=True)],
@@ -567,10 +567,10 @@ checks.line(
 rows = {"neither": "neither", "only (6)": "no L(read)", "only (11)": "no L(comp)", "both": "both", "both, the paper's weights": "the paper's"}  # fmt: skip
 measures = {"marked sentences found": "recall", "weight on the strongest sentence": "strongest", "nats a word": "nll"}  # fmt: skip
 Prediction(
-    "The toy is trained with neither regulariser, with one, or with both. With which do the heads find all marked sentences?",
-    ["with (11) alone", "only with both", "with each of them"],
-    "Only with both, and only if both weigh enough. (Cells: mean and range of five seeds.) (6) alone makes heads sharp on any sentences. (11) alone puts them on marked"
-    " sentences, but two heads share one. The words need neither: their loss depends more on the seed.",
+    "So the heads find all marked sentences only with both regularisers. Does the toy also write better with both?",
+    ["yes", "no, worse", "no difference can be seen"],
+    "No difference can be seen (cells: mean and range of five seeds): the loss of the words depends more on the seed. (6) alone makes heads sharp, on any sentences."
+    " (11) alone puts them on marked sentences, but two heads share one. And both have to weigh enough: with the paper's own weights some marked sentences are missed.",
     [task_table("memory", measures, {name: f"all ways, {row}, plain gate" for name, row in rows.items()})],
 )  # fmt: skip
 
@@ -1017,7 +1017,7 @@ check(10, better_gate)
 r"""
 <details><summary>Hint</summary>
 
-Scores are near 0 when training starts. How much of a slot is then left after four words?
+Scores are near 0 when training starts. How much of a slot is then left after nine words, the length of a summary here?
 
 </details>
 <details><summary>Solution</summary>
@@ -1027,7 +1027,7 @@ def better_gate():
     return lambda scores: torch.sigmoid(scores + 5)
 ```
 
-With a gate of ½ only 6% of a slot is left after four words, and the encoder gets hardly any gradient through it. A gate that starts near 1 keeps the memory until training finds a reason to write. LSTMs have used the same trick for their forget gates.
+With a gate of ½ only 0.2% of a slot is left after the nine words of a summary, and the encoder gets hardly any gradient through it. A gate that starts near 1 keeps the memory until training finds a reason to write; adding 3 is not enough here. LSTMs use the same trick for their forget gates.
 
 </details>
 """

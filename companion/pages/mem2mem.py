@@ -107,11 +107,12 @@ LADDER = ("encoder-memory", "decoder-memory", "transfer", "first-regulariser", "
 
 def ladder_series() -> dict[str, dict[str, list[float]]]:
     """Series of `companion.pages.figures.interval_bars`: the gain of each row of Table 2, in the paper and here."""
-    claims = {claim.id: claim for claim in claims_of("mem2mem")}
-    series: dict[str, dict[str, list[float]]] = {"paper": {n: [claims[n].published or 0.0] * 3 for n in LADDER}}
-    for name in LADDER:
-        for setting in claims[name].settings:
-            series.setdefault(setting.label, {})[name] = _interval(effect_of(setting))
+    series: dict[str, dict[str, list[float]]] = {"paper": {}}
+    for claim in sorted((c for c in claims_of("mem2mem") if c.id in LADDER), key=lambda c: LADDER.index(c.id)):
+        row = claim.id.replace("-", " ")
+        series["paper"][row] = [claim.published or 0.0] * 3
+        for setting in claim.settings:
+            series.setdefault(setting.label, {})[row] = _interval(effect_of(setting))
     return series
 
 
