@@ -10,7 +10,7 @@
 r"""
 # Start here: how does a model write a word that it has never seen?
 
-*25 minutes, no code. You need no paper and no linguistics. The [building path](#build) below needs PyTorch.*
+*25 minutes, no code. You need no paper and no linguistics. The building path below needs PyTorch.*
 
 Summarizers write names that were in none of their training texts. They also say the same thing twice. And tables of their scores hang on differences that may be luck. All four papers take the reasons for granted, so this page explains them first, on models small enough to look at.
 """
@@ -338,8 +338,6 @@ An interval over articles says nothing of another training run. For that the pag
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 # 1. Build it
-
-<a id="build"></a>
 
 Now the same with equations and code: a model that attends and copies, how it learns, how it writes, how it is scored. Each short function does what an equation says, for one text and without padding; the library `lib` does the same for batches. A ✓ behind an equation's number says that both give the same numbers in double precision. If they did not, the page would stop.
 """
