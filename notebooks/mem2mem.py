@@ -10,7 +10,7 @@
 r"""
 # A memory is handed over. Who reads it?
 
-*Mem2Mem: Jaehong Park, Jonathan Pilault and Christopher Pal, "Learning to Summarize Long Texts with Memory Compression and Transfer", 2020, [arXiv:2010.11322](https://arxiv.org/abs/2010.11322). 30 minutes, no code. You need attention, copying and ROUGE ([Start here](start_here.ipynb)).*
+*Mem2Mem: Park, Pilault and Pal, "Learning to Summarize Long Texts with Memory Compression and Transfer", 2020, [arXiv:2010.11322](https://arxiv.org/abs/2010.11322). 30 minutes, no code. You need attention, copying and ROUGE ([Start here](start_here.ipynb)).*
 """
 
 # %% slideshow={"slide_type": "skip"} tags=["parameters"]
@@ -79,7 +79,7 @@ Mem2Mem chooses a few sentences of an article first, and writes with those at ha
 r"""
 Before each word of a summary, a model can attend to the whole article: thousands of words, hundreds of sentences. Mem2Mem adds a shorter way, a **memory** of ten slots. An encoder computes one vector for each sentence of the article. Ten *memory heads* attend to these vectors, and each fills one slot with a weighted sum of them. A head with all its weight on one sentence has, in effect, chosen it.
 
-Earlier systems that choose first need labels for the sentences that matter, and are trained in stages. Here the heads learn along with everything else, from the loss of the words and two *regularisers*. The first is small when each head has a sentence of its own. The second is small when the slots that are read match the sentences that are attended to.
+Earlier systems that choose first need labels for the sentences that matter, and are trained in stages. Here the heads learn with everything else, from the loss of the words and two *regularisers*. The first is small when each head has a sentence of its own. The second is small when the slots that are read match the sentences that are attended to.
 
 Then the memory is **handed over**. Before each word the decoder *reads* it: a weighted sum of the slots is mixed into the decoder's state. Between two words the decoder *writes*: a gate keeps part of each slot and replaces the rest.
 
@@ -124,7 +124,7 @@ Handing the memory over is the largest single gain in their Table 2 (R-1 on PubM
 r"""
 They added one part after another to **HRED**, a hierarchical recurrent model with the same encoder and decoder and no memory.
 
-**Place your bets.** Do these claims hold in models that a laptop can train? Choose *holds*, *fails* or *cannot tell*. The last means that our data allow both the paper's effect and none. For bet 3 the paper has a picture; we count 0.05 or more, in a unit that comes below.
+**Place your bets.** Do these claims hold in models that a laptop can train? Choose *holds*, *fails* or *cannot tell*. The last means that our data allow both the paper's effect and none. Bet 3 counts from 0.05, in a unit that comes below.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -155,7 +155,7 @@ Markdown(
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-Now we pull a **lever**. It exchanges the memory at the moment when it is handed over, and changes nothing else. We measure how much less probable the right summary becomes, in **nats** a word. Losing 0.7 nats halves a word's probability. Losing 0.05 takes 5% off, and anything smaller does not count.
+Now we pull a **lever**. It exchanges the memory when it is handed over, and nothing else. We measure how much less probable the right summary becomes, in **nats** a word. Losing 0.7 nats halves a word's probability. Losing 0.05 takes 5% off, and anything smaller does not count.
 
 We pull the same lever on the shipped model of Figure 1, which has 4.4 million parameters and was trained on 31,077 biomedical articles. The right summaries are the abstracts of 50 others.
 """
@@ -200,7 +200,7 @@ one, of_toy, panels = cost("papers: one for all"), cost("toy: one for all"), lev
 Prediction(
     "We average the memories of other texts, slot by slot, and hand this one memory to every text. What does it cost the toy?",
     ["as much as zeros", "about half of that", "nothing"],
-    f"Nothing: {abs(of_toy.mean):.3f} nats in the toy and {text(one, 3)} in the shipped model. One memory serves all texts as well as their own."
+    f"Nothing: {abs(of_toy.mean):.3f} nats in the toy and {text(one, 3)} in the shipped model."
     " Whatever the decoder takes from the slots that it was handed, it is not about the text. So what is in the slots?",
     [figures.show(interval_panels, "One memory for all texts.", "mem2mem_costs", panels=panels, **axis)],
 )
@@ -219,7 +219,7 @@ Prediction(
     f"{of_toy.mean:.3f} in the toy and {shipped.mean:.2f} in the shipped model: nearly the same vectors for every text. How can heads choose different sentences and"
     " still collect the same vector? To choose, a head needs only a small difference between sentence vectors. Its slot gets the whole vector, and nearly all"
     f" of that is common to all sentences: two sentences of an article have a cosine of {cost('papers: two sentences of a text').mean:.2f}. So Figure 1 shows which"
-    " sentence is chosen and which slot is read. It does not show what a slot contains.",
+    " sentence is chosen and which slot is read, not what a slot contains.",
 )
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
@@ -272,7 +272,7 @@ We trained every row of Table 2 with three seeds on biomedical articles.
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-These models are small: 0.8 million parameters, 400 words read, 100 written (the authors: 14.7 million, 2,000, 200). So compare the gains, not the scores. With another text's memory six models of this size lose at most 0.02 nats a word.
+These models have 0.8 million parameters, read 400 words and write 100 (the authors': 14.7 million, 2,000, 200). So compare the gains, not the scores. With another text's memory six models of this size lose at most 0.02 nats a word.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -296,7 +296,7 @@ A memory that changes no word could still be a good extract.
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-We compare the sentences on which the shipped model's heads are strongest with the first ten sentences, as the paper does. R-1 favours an extract as long as the abstract. So there are also extracts of the same length: random sentences of what the model reads, those of LexRank, which needs no training, and the sentences at the heads' places in *another* article.
+We compare the sentences on which the shipped model's heads are strongest with the first ten sentences, as the paper does. R-1 favours extracts as long as the abstract, so all others have the heads' length: random sentences of what the model reads, those of LexRank, which needs no training, and those at the heads' places in *another* article.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -308,8 +308,7 @@ Prediction(
     f"On articles of its own corpus the heads are {lead.mean:.1f} points above the first ten sentences. How much of this lead do random sentences have?",
     ["none", "a third", "two thirds"],
     f"{chance.mean:.1f} points, {chance.mean / lead.mean:.0%} of it. The model reads the beginnings of several sections, and a random sample of these beats the first"
-    f" ten sentences. Choosing adds {text(more, 2)} points. The places of another article's heads add {places.mean:.1f}, so about half of the gain is place, not content. LexRank's"
-    f" extract of the same length has {series['its own corpus']['LexRank, whole article'][0]:.1f}, the heads' {series['its own corpus']['heads'][0]:.1f}.",
+    f" ten sentences. Choosing adds {text(more, 2)} points. The places of another article's heads add {places.mean:.1f}, so about half of the gain is place, not content.",
     [figures.show(interval_bars, caption, "mem2mem_extracts_at_equal_length", series=series, xlabel="R-1", width=5)],
 )
 
@@ -325,7 +324,7 @@ Markdown(evidence_table("mem2mem", *BETS))
 r"""
 See [all claims, and what the verdicts mean](../papers.md#mem2mem), and [the shipped model in your browser](../docs/live.md).
 
-One thing stays open. The shipped model reads about 22 sentences, which ten slots hardly compress. With hundreds of sentences a memory may be needed. The lever can be pulled there, too.
+One thing stays open. The shipped model reads about 22 sentences, which ten slots hardly compress. With hundreds of sentences a memory may be needed.
 
 ## What to take home
 
