@@ -1038,7 +1038,7 @@ progress()
 r"""
 # Where to go from here
 
-* Run the page with `variant="+decoder memory"` and look at the read attention. Which sentence about (8) to (10) explains it?
+* Run the page with `variant="+transfer"`, which trains a model without regularisers. How does Figure 1 change?
 * `python -m lib.train mem2mem --dataset arxiv --preset paper --output runs/arxiv` trains at the paper's size on a GPU; then run this page with `run` set to `runs/arxiv`. `python -m companion.studies.lever runs/arxiv --dataset arxiv --seeds --output lever.json` pulls the lever on it.
 * [`docs/papers/mem2mem.md`](../docs/papers/mem2mem.md) maps every equation to its function in `lib`. Next page: [Hierarchical transformers](hierarchical_transformer.ipynb).
 """
