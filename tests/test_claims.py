@@ -6,7 +6,7 @@ import pytest
 
 from companion.claims import records
 from companion.claims.records import Claim, Effect, Setting, claims_of, effect_of, verdict
-from companion.claims.text import claims_table, pictures
+from companion.claims.text import bets_table, claims_table, evidence_table, pictures
 from lib.papers import PAPERS
 from lib.system.errors import InputError
 from lib.system.files import project_root
@@ -93,3 +93,15 @@ def test_a_page_shows_the_claims_of_its_paper(paper):
     for file in pictures():
         if file.startswith(f"figures/claims/{paper}-"):
             assert f"../{file}" in claims_table(paper, up="../")
+
+
+def test_a_page_shows_some_claims_as_bets_and_what_became_of_them():
+    chosen = ("transfer", "heads-lead")
+    bets, evidence = bets_table("mem2mem", *chosen).splitlines(), evidence_table("mem2mem", *chosen).splitlines()
+    known = {claim.id: claim for claim in claims_of("mem2mem")}
+    for number, name in enumerate(chosen, start=1):
+        assert bets[1 + number].startswith(f"| {number} | {known[name].claim} | {known[name].published:+g} R-1")
+        assert f"../figures/claims/mem2mem-{name}.svg" in evidence[1 + number]
+        assert evidence[1 + number].endswith(f"| {verdict(known[name])} |")
+    with pytest.raises(InputError, match="transfers"):
+        bets_table("mem2mem", "transfers")

@@ -56,7 +56,7 @@ def test_a_picture_is_whole(name):
 def test_every_equation_of_the_page_is_in_its_picture(name):
     lit = set().union(*(equations for equations, _ in parts_of(name)))
     page = numbered(PAGES[name])
-    assert len(lit) > 8 and (lit == page or (name == "start_here" and lit <= page))
+    assert len(lit) > 8 and (page <= lit or (name == "start_here" and lit <= page))
     assert counted(show_model(name).alt) <= lit, "the picture in words has the equations of the picture"
 
 

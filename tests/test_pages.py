@@ -18,8 +18,9 @@ from companion.pages.frames import Frames
 from companion.pages.measured import summary_table
 from companion.pages.parameters import ParameterError, check_parameters, prepare_machine
 from companion.pages.runs import nll_by_text, run_facts, run_module, unseen_papers
-from companion.pages.shown import PageFigures, figures_folder
+from companion.pages.shown import PageFigures, Prediction, figures_folder
 from companion.pages.steps import Step, best_words, decoding_frames
+from companion.site.minutes import minutes_of
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.papers import open_run
@@ -107,6 +108,36 @@ def test_gradients_are_compared():
         checks.gradients({**found, "b": torch.ones(1)}, found, "(12)")
     with pytest.raises(CheckError, match="differ"):
         checks.gradients({"weight": torch.zeros(1, 2)}, found, "(12)")
+
+
+# -------------------------------------------------------------------------------------------- predictions, minutes
+
+
+def test_the_answer_of_a_prediction_is_folded_with_what_shows_it():
+    asked = Prediction("Is 1 < 2?", ["no & never", "yes"], "It is: <1>.", [Frames(["<b>1</b>"], 1)])
+    before, folded = asked._repr_html_().split("<details>")
+    assert "Is 1 &lt; 2?" in before and before.count("<li>") == 2 and "no &amp; never" in before
+    assert "It is: &lt;1&gt;." in folded and "<b>1</b>" in folded
+    assert repr(asked).splitlines() == ["Predict. Is 1 < 2?", "  ○ no & never", "  ○ yes"]
+
+
+def test_the_minutes_of_a_page_follow_the_rule():
+    def markdown(text):
+        return {"cell_type": "markdown", "source": text}
+
+    def code(text, *outputs, tags=()):
+        return {"cell_type": "code", "source": text, "metadata": {"tags": list(tags)}, "outputs": list(outputs)}
+
+    picture = {"data": {"text/html": f'<figure><img src="base64,{"a " * 99}"></figure> ' + "word " * 100}}
+    cells = [
+        markdown("word " * 200 + "<details><summary>Symbols</summary>" + "a " * 500 + "</details>"),
+        code("x = 1\n" * 60, picture, {"text": "<b>Predict.</b>"}, tags=["remove-input"]),
+        markdown("# 1. Build it\n$$a$$\n| a | b |\n|---|---|\n| c | d |\n"), code("x = 1\n" * 12 + "\n# why\n"),
+        markdown("# 2. Exercises\nDo it. (easy, core, 15 minutes; 2 points)"), code("x = 1\n" * 60),
+    ]  # fmt: skip
+    found = minutes_of({"cells": cells})
+    assert found["reading"] == pytest.approx(1 + 1 + 100 / 200 + 1 / 2, abs=0.05)
+    assert found["building"] == pytest.approx(1 / 2 + 1 + 2, abs=0.05) and found["exercises"] == 15
 
 
 # ---------------------------------------------------------------------------------------------------------- figures
