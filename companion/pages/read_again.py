@@ -1,0 +1,98 @@
+"""What the Read-Again page shows of a model that copies, and how it compares its equations with the library."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from companion.pages.checks import Checks, gradients
+from companion.pages.frames import Frames
+from companion.pages.steps import Step, best_words, decoding_frames
+from companion.tasks.short_news import WRITTEN, dispatches, reader
+from lib.data.batch import EncodedDocument, make_batch
+from lib.data.vocabulary import BOS, EOS, UNK
+from lib.layers.recurrent import gru_scan
+from lib.models.read_again import ENCODERS, ReadAgain
+
+EQUATIONS = {"gru": "(1)-(3)", "lstm": "(7)", "read-again gru": "(4)-(6)", "read-again lstm": "(8)"}
+
+
+@torch.no_grad()
+def copying_frames(model: ReadAgain, document: EncodedDocument, ids: Sequence[int], words: Sequence[str]) -> Frames:
+    """Make a frame for each word that a model writes. It has the text twice: as dark as each word is attended to, and
+    as dark as it is copied.
+
+    ids: what is written; words: one for each id, at the end those of the document that the vocabulary lacks.
+    """
+    attended, generated, copied = writing_weights(model, document, ids)
+    text, steps = [words[i] for i in document.source], []
+    for word, *weights in zip(ids, attended, generated, copied):
+        attends, generates, copies = weights
+        best = {
+            "attends to": best_words(attends, text),
+            f"copies ({copies.sum():.2f})": best_words(copies, text),
+            f"generates ({generates.sum():.2f})": best_words(generates, words),
+        }
+        steps.append(Step(words[word], [*attends.tolist(), *copies.tolist()], best))
+    return decoding_frames([text, text], steps, ["attends to:", "copies:"])
+
+
+@torch.no_grad()
+def writing_weights(model: ReadAgain, document: EncodedDocument, ids: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
+    """Compute, for each word that is written, the attention to the words of the text [T, n], and the probabilities of
+    generating each word of Y [T, Y] and of copying from each place [T, n]."""
+    state = model.eval().encode(make_batch([document], model.config.vocab_size))
+    output, _ = model.decode(torch.tensor([[BOS, *ids[:-1]]]), state)
+    both = torch.cat([model.generate(output.features), output.copy], -1)[0].softmax(-1)
+    generated, copied = both.split([model.config.vocab_size, len(document.source)], 1)
+    return output.attention[0], generated, copied
+
+
+def embeddings(model: ReadAgain, document: EncodedDocument) -> Tensor:
+    """Return the embeddings of a document's words, as the encoder reads them: [n, e]."""
+    return model.source_embedding(make_batch([document], model.config.vocab_size).source[0])
+
+
+def gates(x: Tensor, h: Tensor, gru: nn.GRU) -> tuple[Tensor, Tensor]:
+    """Compute z, as the paper has it, and h-tilde of PyTorch's GRU, for a word [..., e] and a state [..., d]."""
+    xr, xz, xn = nn.functional.linear(x, gru.weight_ih_l0, gru.bias_ih_l0).chunk(3, -1)
+    hr, hz, hn = nn.functional.linear(h, gru.weight_hh_l0, gru.bias_hh_l0).chunk(3, -1)
+    return 1 - torch.sigmoid(xz + hz), torch.tanh(xn + torch.sigmoid(xr + hr) * hn)
+
+
+def check_step(checks: Checks, step: Callable[..., Tensor]) -> None:
+    """Compare a step of (6), worked by hand, with the library: the state is 1, z is 0.6, h-tilde is 0."""
+    projected = torch.tensor([[0, np.log(0.4 / 0.6), 0]])  # PyTorch's z is 0.4
+    one, nothing = torch.ones(1, 1).double(), torch.zeros(3, 1).double()
+    for alpha, by_hand in ((0.5, 0.7), (-0.5, 1.3)):
+        _, last = gru_scan(projected, alpha * one, one, nothing, nothing[:, 0], [1])
+        for value in (last, step(one, 0.6 * one, 0 * one, alpha * one)):
+            checks.close(by_hand * one, value, "(4), (6)", "a step by hand")
+
+
+def ragged() -> list[EncodedDocument]:
+    """Texts of different lengths, with names that neither side knows, in the last one in a single sentence."""
+    short = EncodedDocument.of("short", [7, 4, 7], [3], [7, UNK, EOS], ["okapi"])
+    return [*dispatches(2, 5), replace(short, source_ids=np.array([UNK, 4, UNK], np.int32))]
+
+
+def check_states(checks: Checks, read: Callable[[EncodedDocument, ReadAgain], tuple[Tensor, Tensor]]) -> None:
+    """Compare the states of words, in models with random weights, with those of a padded batch."""
+    for name in ENCODERS:
+        model = reader(1, name).double()
+        states = model.encode(make_batch(ragged(), len(WRITTEN))).words
+        for document, ours in zip(ragged(), states):
+            found = read(document, model)[0]
+            checks.close(found, ours[: len(found)], EQUATIONS.get(name, "(9)-(11)"), f"states of words, {name}")
+
+
+def check_losses(checks: Checks, loss: Callable[[EncodedDocument, ReadAgain], Tensor]) -> None:
+    """Compare the mean loss of texts, and all gradients, with those of a padded batch."""
+    for name in ENCODERS:
+        model = reader(1, name).double()
+        naive = torch.stack([loss(document, model) for document in ragged()]).mean()
+        ours = model.loss(make_batch(ragged(), len(WRITTEN)))["loss"]
+        checks.close(naive, ours, "(1)-(18)", f"loss, {name}")
+        checks.gradients(gradients(model, naive), gradients(model, ours), "(1)-(18)")
