@@ -15,7 +15,8 @@ PARTS = ("reading", "building", "exercises")
 FOLDED = re.compile(r"<details><summary>(?:<b>)?(?:Symbols|Hint|Solution).*?</details>", re.DOTALL)
 EQUATION = re.compile(r"\$\$.*?\$\$", re.DOTALL)
 TABLE = re.compile(r"(?:^\|.*\n?)+", re.MULTILINE)
-PICTURE = re.compile(r"<figure|<table|<svg|<iframe|class=\"frame\"(?! style)|!\[")
+FRAMES = re.compile(r'<div id="frames-.*</div>', re.DOTALL)  # one picture
+PICTURE = re.compile(r"<figure|<table|<svg|<iframe|!\[")
 STATED = re.compile(r"(\d+) minutes[^)]*\)")
 
 
@@ -28,7 +29,7 @@ def minutes_of(page: dict) -> Counter:
     for cell in page["cells"]:
         text = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
-            heading = re.match(r"# \d+\. (.*)", text)
+            heading = re.search(r"^# \d+\. (.*)", text, re.MULTILINE)
             part = part if not heading else "exercises" if heading[1] == "Exercises" else "building"
             _read(text, part, found)
             continue
@@ -43,6 +44,7 @@ def minutes_of(page: dict) -> Counter:
 
 def _read(text: str, part: str, found: Counter) -> None:
     """Count a text or an output."""
+    text = FRAMES.sub("<svg", text)
     text = re.sub(r"<style>.*?</style>|base64,[^\"]*", "", FOLDED.sub("", text), flags=re.DOTALL)
     stated = sum(map(int, STATED.findall(text)))
     words = len(re.sub(r"<[^>]*>", " ", EQUATION.sub("", TABLE.sub("", text))).split())
