@@ -130,6 +130,24 @@ def test_solutions_earn_every_point_and_stubs_none(of_page, capsys):
         assert page.grade(answer.number, solution) == points
 
 
+def test_a_readers_functions_make_a_model_once_all_are_right(of_page, capsys):
+    page, cells, answers = of_page
+    called = [source(cell).rstrip(") \n") for cell in cells if source(cell).startswith("own_model(")]
+    if not called:
+        pytest.skip("this page has no model of the reader's")
+    names = names_of(cells)
+    for answer in answers:
+        exec(answer.stub, names)
+        page.check(answer.number, names[answer.function])
+    assert eval(f"{called[0]}, steps=2)", names) is None
+    assert f"needs {answers[0].function}, " in capsys.readouterr().out
+    for answer in answers:
+        exec(answer.solution, names)
+        page.check(answer.number, names[answer.function])
+    shown = eval(f"{called[0]}, steps=2)", names)
+    assert shown._repr_html_() and "Your model" in capsys.readouterr().out
+
+
 def another(value):
     """Another answer of the same form."""
     if isinstance(value, str):

@@ -1,40 +1,141 @@
 """Exercises of the page that all others stand on."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from companion.exercises.exercise import Case, Exercises, logit, slope
+from companion.pages.frames import Frames
+from companion.pages.steps import decoding_frames, pointer_steps
+from companion.tasks.stories import CONFIG, SUMMARY, TEXT, VOCABULARY, learned, story_of, unseen_stories
 from companion.tasks.synthetic import planted_sentences
 from companion.tasks.task import learn
-from lib.data.batch import EncodedDocument, make_batch
-from lib.data.vocabulary import EOS
+from lib.data.batch import Batch, in_vocabulary, make_batch
+from lib.data.vocabulary import BOS, PAD
+from lib.decoding.search import DecodeConfig, beam_search
 from lib.evaluation.bootstrap import paired_bootstrap
+from lib.layers.attention import Attention
+from lib.layers.pointer import PointerOutput
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
+from lib.models.summarizer import DecoderState, per_document
 
-VOCABULARY = 12  # ids from 12 on are of words that it does not have
+_P = partial(torch.tensor, dtype=torch.float64)
 PAGE = Exercises()
 check, grade, progress = PAGE.check, PAGE.grade, PAGE.progress
 
 
-@PAGE.cases(1, points=2)
-def generated_or_copied() -> Iterator[Case]:
-    torch.manual_seed(0)
-    model = Seq2Seq(Seq2SeqConfig(VOCABULARY, embedding=4, hidden=6, bottleneck=4)).double().requires_grad_(False)
-    for source, steps in (([4, 5, 12, 6, 12, 13], 3), ([12, 13, 7], 2), ([6, 6, 6, 12, 12], 1)):
-        document = EncodedDocument.of("", source, [len(source)], [6, 12, EOS], ["zebra", "ibex"])
-        batch = make_batch([document], VOCABULARY)
-        output, state = model.decode(batch.target_input[:, :steps], model.encode(batch))
-        generating = replace(output, switch=torch.full_like(output.switch, 1e9))
-        P_g = model.distribution(generating, state, extra=2)[0, :VOCABULARY]
-        z, alpha = output.switch[0, -1].sigmoid(), output.copy[0, -1]
-        P = model.distribution(output, state, extra=2)[0]
-        yield Case(f"a text of {source}", (z, P_g, alpha, torch.tensor(source), VOCABULARY + 2), P)
+# ------------------------------------------------------------------------------------------------ the reader's model
 
+
+@cache
+def _of_two_texts() -> tuple[Batch, PointerOutput, Seq2Seq]:
+    """A batch of two stories of different lengths, what a model with random weights says of it, and the model."""
+    torch.manual_seed(0)
+    model = _Own(replace(CONFIG, embedding=8, hidden=12)).double().requires_grad_(False)
+    batch = make_batch([story_of(TEXT[1:], SUMMARY), story_of(TEXT, SUMMARY)], len(VOCABULARY))
+    return batch, model.decode(batch.target_input, model.encode(batch))[0], model
+
+
+class _Own(Seq2Seq):
+    """A pointer-generator without coverage, of the library's layers and a reader's functions; without these, of the
+    library's."""
+
+    functions: Sequence[Callable] = ()
+
+    def __init__(self, config: Seq2SeqConfig):
+        super().__init__(config)
+        self.word_attention = Attention(config.hidden, config.hidden, config.hidden)
+
+    def _attend(self, query: Tensor, state: DecoderState) -> tuple:
+        layer, of_documents = self.word_attention, per_document(query, len(state.words)).flatten(1, 2)
+        queries = layer.project_queries(of_documents)  # [B, K * T, A]
+        if self.functions:
+            alpha = self.functions[0](queries, state.word_keys, layer.v.weight[0], state.word_mask)
+        else:
+            alpha = layer(queries, state.word_keys, state.word_mask)
+        alpha, context = (x.reshape(*query.shape[:2], -1) for x in (alpha, alpha @ state.words))
+        return alpha, None, alpha, context, state.coverage
+
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        if not self.functions:
+            return super().loss(batch)
+        _, copy_words, mix, loss_of = self.functions
+        output = self.decode(batch.target_input, self.encode(batch))[0]
+        P_g = self.pointer.vocabulary(output.features).softmax(-1)
+        size = P_g.shape[-1] + max(map(len, batch.unknown))
+        P = mix(output.switch.sigmoid(), P_g, copy_words(output.copy, batch.source_extended, size))
+        return {"loss": loss_of(P, batch.target, batch.target_mask)}
+
+
+@PAGE.cases(1, points=2)
+def attend() -> Iterator[Case]:
+    batch, output, model = _of_two_texts()
+    layer, state = model.word_attention, model.encode(batch)
+    hidden, _ = model.decoder(model.embedding(in_vocabulary(batch.target_input, len(VOCABULARY))), state.hidden[None])
+    queries = layer.project_queries(hidden)
+    for b, what in enumerate(("a text with padding", "a text without")):
+        given = queries[b : b + 1], state.word_keys[b : b + 1], layer.v.weight[0], state.word_mask[b : b + 1]
+        yield Case(what, given, output.copy[b : b + 1])
+
+
+@PAGE.cases(2, points=2)
+def copy_words() -> Iterator[Case]:
+    batch, output, _ = _of_two_texts()
+    size = len(VOCABULARY) + 2
+    for b in (1, 0):
+        alpha, extended = output.copy[b : b + 1], batch.source_extended[b : b + 1]
+        yield Case(f"text {b + 1}", (alpha, extended, size), alpha @ F.one_hot(extended, size).double())
+
+
+MIXED = {
+    "two steps": (_P([[0.25, 1.0]]), _P([[[0.5, 0.5]] * 2]), _P([[[0.2, 0.0, 0.8]] * 2])),
+    "one step": (_P([[0.5]]), _P([[[0.9, 0.1]]]), _P([[[0.0, 0.0, 0.7, 0.3]]])),
+}
+
+
+@PAGE.exercise(3, points=1, cases=MIXED)
+def mix(p: Tensor, P_g: Tensor, P_c: Tensor) -> Tensor:
+    rows = [
+        p[0, t] * F.pad(P_g[0, t], (0, P_c.shape[2] - P_g.shape[2])) + (1 - p[0, t]) * P_c[0, t]
+        for t in range(p.shape[1])
+    ]
+    return torch.stack(rows)[None]
+
+
+@PAGE.cases(4, points=1)
+def loss_of() -> Iterator[Case]:
+    P = torch.rand(2, 3, 5, generator=torch.Generator().manual_seed(0)).double().softmax(-1)
+    target, mask = torch.tensor([[1, 4, 2], [3, 0, 0]]), torch.tensor([[True] * 3, [True, False, False]])
+    whole, short = -P[0, [0, 1, 2], target[0]].log().mean(), -P[1, 0, 3].log()
+    yield Case("a short and a long summary", (P, target, mask), (whole + short) / 2)
+    yield Case("the short one", (P[1:], target[1:], mask[1:]), short)
+
+
+def own_model(*functions: Callable, steps: int = 300) -> Frames | None:
+    """Train a model of a reader's four functions on the page's stories, and show how it writes the summary of the
+    page's text. Prints what is missing where a function is not right yet."""
+    if missing := PAGE.unfinished(1, 2, 3, 4):
+        print(f"Your model needs {', '.join(missing)}: write them, and run their checks")
+        return None
+    model = learned(0, type("Own", (_Own,), {"functions": functions}), steps=steps)
+    batch, unseen = make_batch([story_of(TEXT, SUMMARY)], len(VOCABULARY)), unseen_stories()
+    config = DecodeConfig(beam=4, min_length=1, max_length=10, forbidden=(PAD, BOS))
+    written = beam_search(model, make_batch(unseen, len(VOCABULARY)), config)
+    right = sum(best.ids == d.target[:-1].tolist() for (best, *_), d in zip(written, unseen))
+    print(f"Your model writes {right} of {len(unseen)} new summaries right to the last word.")
+    with torch.no_grad():
+        output, _ = model.decode(batch.target_input, model.encode(batch))
+    words = [*VOCABULARY.words, *batch.unknown[0]]
+    steps_of = pointer_steps(model.pointer, output, batch.target[0].tolist(), words, ("generate", "copy", "both"))
+    return decoding_frames([sentence.split() for sentence in TEXT], steps_of)
+
+
+# -------------------------------------------------------------------------------------------------------- exercises
 
 Chain = Mapping[str, Mapping[str, float]]  # by the word before, "" at the beginning
 END = {"[EOS]": 1.0}
@@ -63,7 +164,7 @@ BEAMS = (  # the size of the beam, the most symbols, and the best summary that s
 )
 
 
-@PAGE.cases(2, points=2, shown=len(BEAMS))
+@PAGE.cases(5, points=2, shown=len(BEAMS))
 def best_of_beam() -> Iterator[Case]:
     for number, (chain, K, most, best) in enumerate(BEAMS, start=1):
 
@@ -73,19 +174,19 @@ def best_of_beam() -> Iterator[Case]:
         yield Case(f"model {number}, a beam of {K}", (next_words, K, most), best.split())
 
 
-@PAGE.exercise(3, points=3, shown=2, cases=[(7, 5), (3, 5), (20, 4), (1, 6), (9, 9)])
+@PAGE.exercise(6, points=3, shown=2, cases=[(7, 5), (3, 5), (20, 4), (1, 6), (9, 9)])
 def extremes_of_coverage_loss(T: int, N: int) -> list[float]:
     everywhere = torch.full((T, N), 1 / N)
     in_turn = torch.eye(N)[torch.arange(T) % N]  # each word once before any word twice
     return [torch.minimum(alphas, alphas.cumsum(0) - alphas).sum().item() for alphas in (everywhere, in_turn)]
 
 
-@PAGE.exercise(4, points=3, cases=[(0.3, 0.8, 0.2), (0.5, 0.0, 0.4), (0.9, 0.3, 0.3), (0.01, 0.5, 0.001)])
+@PAGE.exercise(7, points=3, cases=[(0.3, 0.8, 0.2), (0.5, 0.0, 0.4), (0.9, 0.3, 0.3), (0.01, 0.5, 0.001)])
 def push_on_the_switch(p: float, P_g: float, P_c: float) -> Tensor:
     return slope(lambda q: (q.sigmoid() * P_g + (1 - q.sigmoid()) * P_c).log(), logit(p))
 
 
-@PAGE.prediction(5, points=3)
+@PAGE.prediction(8, points=3)
 def shown_by_intervals() -> dict[str, bool]:
     random = np.random.default_rng(0)
     first = random.normal(40, 8, 60)
@@ -99,7 +200,7 @@ def shown_by_intervals() -> dict[str, bool]:
     return real
 
 
-@PAGE.prediction(6, points=3)
+@PAGE.prediction(9, points=3)
 @cache
 def smaller_loss_and_better_summary() -> dict[str, str]:
     """Of summaries whose words the vocabulary lacks: the loss, and the mean probability of their first words by their

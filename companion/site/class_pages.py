@@ -76,7 +76,8 @@ def _marked(cells: list[dict], name: str) -> Iterator[dict]:
             code = f"{call}, shown=True)\n### BEGIN HIDDEN TESTS\n{call})\n### END HIDDEN TESTS"
             yield _graded(cell, code, f"{name}-{number}-check", grade=True, points=known[number].points)
         elif text != "progress()":
-            yield _graded(cell, text.replace("import check, progress", "import grade"), f"{name}-setup", grade=True)
+            text = text.replace("import check, ", "import grade, ").replace(", progress", "")
+            yield _graded(cell, text, f"{name}-setup", grade=True)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from companion.command import run_command
 from lib.system.files import project_root, read_json
 
 PARTS = ("reading", "building", "exercises")
+EXERCISES = ("Your own model", "Exercises")
 FOLDED = re.compile(r"<details><summary>(?:<b>)?(?:Symbols|Hint|Solution).*?</details>", re.DOTALL)
 EQUATION = re.compile(r"\$\$.*?\$\$", re.DOTALL)
 TABLE = re.compile(r"(?:^\|.*\n?)+", re.MULTILINE)
@@ -23,14 +24,14 @@ STATED = re.compile(r"(\d+) minutes[^)]*\)")
 def minutes_of(page: dict) -> Counter:
     """Compute the minutes of an executed page by `PARTS`, and its visible "words".
 
-    The reading path ends at the first heading with a number, the building path at the exercises.
+    The reading path ends at the first heading with a number, the building path at the model of one's own.
     """
     found, part = Counter(), "reading"
     for cell in page["cells"]:
         text = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
             heading = re.search(r"^# \d+\. (.*)", text, re.MULTILINE)
-            part = part if not heading else "exercises" if heading[1] == "Exercises" else "building"
+            part = part if not heading else "exercises" if heading[1] in EXERCISES else "building"
             _read(text, part, found)
             continue
         if not {"remove-input", "hide-input", "parameters"} & set(cell["metadata"].get("tags", ())):
