@@ -79,14 +79,13 @@ def joint_distribution(g: Tensor, k: Tensor, source: Tensor, unknown: int) -> Te
     return F.pad(P[:, : g.shape[1]], (0, unknown)).index_add(1, source, P[:, g.shape[1] :])
 
 
-def own_model(
-    importance: Callable, update: Callable, embed: Callable, joint: Callable, steps: int = STEPS
-) -> Frames | None:
-    """Train a model whose new parts are computed by the reader's functions, and the library's. Print how many
+def own_model(*functions: Callable, steps: int = STEPS) -> Frames | None:
+    """Train a model whose new parts are computed by a reader's four functions, and the library's. Print how many
     headlines are right, and return the steps of one; nothing where a function is not right yet."""
     if missing := PAGE.unfinished(1, 2, 3, 4):
         print(f"Your model needs {', '.join(missing)}: fill them in and run their checks.")
         return None
+    importance, update, embed, joint = functions
 
     class Own(ReadAgain):
         def _importance(self, first: Tensor, text: Tensor, embedded: Tensor) -> Tensor:
@@ -116,7 +115,7 @@ def own_model(
 
     own, unseen, six = reader(0, "read-again gru", Own), dispatches(200, 10**7), short_news.dispatch(*SIX[0])
     own.second_read.forward = second_read
-    for name, model in (("your model", own), ("the library's", reader(0, "read-again gru"))):
+    for name, model in (("Your model", own), ("The library's", reader(0, "read-again gru"))):
         learn(model, dispatch_batches(0, range(steps)), RATE)
         print(f"{name}: {short_news.share_right(model, unseen):.0%} of 200 unseen headlines are right")
     (words,) = greedy_words(own, [six], max_length=6, min_length=1)
