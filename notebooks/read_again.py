@@ -85,12 +85,15 @@ def headline(document):
     return beam_search(summarizer, batch, trained.decode)[0][0].ids
 
 
-# %% [markdown] slideshow={"slide_type": "notes"}
+# %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 ## How does a new name get into a headline?
 
-A model writes headlines for the dispatches of a news agency. A company that was founded yesterday is in no vocabulary, and yet its name belongs into the headline.
+A model writes headlines for the dispatches of a news agency. A company that was founded yesterday is in no vocabulary, and yet its name belongs in the headline.
+"""
 
+# %% [markdown] slideshow={"slide_type": "notes"}
+r"""
 Read-Again rests on two ideas. The first is about reading. When a recurrent encoder reads a word, its state depends on that word and on those before it. People read a text, and then read it again, knowing what it is about. So does Read-Again: the first read ends in a vector of the whole text, which steers a **second read**.
 
 The other idea is about writing. The decoder chooses from two lists at once: the words of a small vocabulary, and the places of the text. To choose a place is to **copy** its word. If rare words can be copied, a small vocabulary is enough, and it is fast.
@@ -123,9 +126,15 @@ They trained on millions of pairs of a sentence and a headline (Gigaword). This 
 | LSTM, reads two sentences again | | | 27.96 |
 
 A second read adds 0.4 to 0.5 points, copying 2.1 to 2.4. With copying, 15,000 words do nearly as well as 69,000, in a third of the time.
+"""
 
+# %% [markdown] slideshow={"slide_type": "notes"}
+r"""
 Gigaword is not free. We trained the same rows on the 13,898 dispatches, with three seeds, and tested them on 1,106 later ones. The vocabularies have 2,500 words instead of 15,000, and 9,873 instead of 69,000. So compare gains, not scores.
+"""
 
+# %% [markdown] slideshow={"slide_type": "slide"}
+r"""
 **Place your bets.** Do these claims hold in models that a laptop can train? Choose *holds*, *fails* or *cannot tell*. The last means that the data allow both the paper's effect and none.
 """
 
@@ -137,7 +146,12 @@ Markdown(bets_table("read_again", *BETS))
 r"""
 ## Which weights find the name?
 
-We start where the answer is known. A toy dispatch has an offer and the answer of a board. The decoder knows three words: *to*, *buy* and *rejects*. So it must copy every name, and half of the names are unknown to the encoder as well.
+We start where the answer is known: with a toy that must copy every name.
+"""
+
+# %% [markdown] slideshow={"slide_type": "notes"}
+r"""
+A toy dispatch has an offer and the answer of a board. The decoder knows three words: *to*, *buy* and *rejects*. Half of the names are unknown to the encoder as well.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -151,7 +165,7 @@ copying_frames(toys[0], toy, [*ids, EOS], [*WRITTEN.words, *toy.unknown])
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-This toy, a GRU that reads again with hidden size 12, writes every one of 500 unseen headlines correctly after 150 batches.
+The toy is a GRU that reads again, with hidden size 12. After 150 batches, and with each of three seeds, it writes all of 500 unseen headlines correctly.
 
 To learn what a part does, we change it. We make one set of weights equal for all words, and leave the other as it is. Then we measure how much less probable the right headline becomes, in **nats** a word. Losing 0.7 nats halves a word's probability. We count a loss below 0.05 as no effect.
 """
@@ -166,7 +180,10 @@ station("weights", figures, {"toy": losses})
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 So **attention is not what is copied.** The copy scores find the name, and in the shipped model attention hardly counts.
+"""
 
+# %% [markdown] slideshow={"slide_type": "slide"}
+r"""
 ## What is copying worth?
 
 In the paper copying adds 2.4 points of R-1 to a GRU. Vocabulary matters, too: without copying, the largest is 13.4 points better than the smallest.
@@ -177,13 +194,21 @@ station("copying", figures)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-A gain that is ten times the paper's measures something else. From 13,898 headlines a decoder does not learn to *generate* names, whatever its vocabulary. Without copying every model stays below 15 points, and the first eight words of the text have 29.
+A gain that is more than ten times the paper's measures something else. From 13,898 headlines a decoder does not learn to *generate* names, whatever its vocabulary. Without copying every model stays below 15 points, and the first eight words of the text have 29.
 
 Much of the gain is knowing which words to choose from. A control copies nothing, but writes only words of its text and 2,000 frequent ones. Its recall is 30 points. Models that choose from all words have 6 to 10, Read-Again 41.
+"""
 
+# %% [markdown] slideshow={"slide_type": "slide"}
+r"""
 ## What does the decoder read after a name?
 
-The decoder reads what it has written, as embeddings. *Kestrel* has none. Other models put one symbol, [UNK], in the place of all such words. Read-Again makes an embedding $\mathbf p_i$ from the encoder's state there, that is, from the word's **context**.
+The decoder reads what it has written, as embeddings. *Kestrel* has none.
+"""
+
+# %% [markdown] slideshow={"slide_type": "notes"}
+r"""
+Other models put one symbol, [UNK], in the place of all such words. Read-Again makes an embedding $\mathbf p_i$ from the encoder's state there, that is, from the word's **context**.
 
 The authors give an example. The $\mathbf p$ of *headmaster* should be close to the embedding of *teacher*, because the decoder goes on in the same way. We test this with words that have an embedding. We hide one: the encoder reads [UNK] where it occurs. Then we compare the next words after $\mathbf p_i$ with those after the word's own embedding. A divergence of 0 means that they are the same.
 """
@@ -194,10 +219,18 @@ station("context", figures)
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 So $\mathbf p_i$ carries a little of its word. With [UNK] fed back instead, the references lose only 0.014 nats a word, and the toy learns its task as well. Perhaps two duties are too many: $\mathbf p_i$ is also the key by which its place is copied.
+"""
 
+# %% [markdown] slideshow={"slide_type": "slide"}
+r"""
 ## What can a second read do?
 
-The usual remedy for reading in one direction is a **bidirectional** encoder. One GRU reads forwards, one backwards, and their states are placed side by side. A map shows by how much the state of word $i$ moves when word $j$ changes. We compare three encoders with random weights on nine words: once, bidirectional, and again.
+The usual remedy for reading in one direction is a **bidirectional** encoder. One GRU reads forwards, one backwards, and their states are placed side by side.
+"""
+
+# %% [markdown] slideshow={"slide_type": "notes"}
+r"""
+A map shows by how much the state of word $i$ moves when word $j$ changes. We compare three encoders with random weights on nine words: once, bidirectional, and again.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -221,10 +254,18 @@ station("maps", figures, {"": together}, drawn)
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 This is the authors' argument. In a bidirectional encoder of one layer the two halves never meet. So a word before and a word after cannot act together inside a state. In a second read they meet.
+"""
 
+# %% [markdown] slideshow={"slide_type": "slide"}
+r"""
 ### Does it help where it should?
 
-Here is a task made for it: `2 b1 d3 a0 c2 3`. The numbers give $2+3=5$, which is 1 modulo 4 and stands for kind *b* (*a* is 0). The headline is the text's word of this kind, `b1`. Whoever reads once knows the kind only when the words are over. The decoder gets nothing but the encoder's **last state**.
+Here is a task made for it: `2 b1 d3 a0 c2 3`. The numbers give $2+3=5$, which is 1 modulo 4 and stands for kind *b* (*a* is 0). The headline is the text's word of this kind, `b1`.
+"""
+
+# %% [markdown] slideshow={"slide_type": "notes"}
+r"""
+An encoder that reads once knows the kind only when the words are over. The decoder gets nothing but the encoder's **last state**.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -235,7 +276,10 @@ r"""
 (In a trial run, after which we chose this setting, reading again had 100 and bidirectional 84.)
 
 A second read helps where everything must pass through one state. So does a bidirectional encoder. A decoder that can use all states needs neither.
+"""
 
+# %% [markdown] slideshow={"slide_type": "slide"}
+r"""
 ### Does it help with headlines?
 
 Five pairs of models differ only in whether they read once or again: the paper's two, and three more. A sixth row compares reading again with a bidirectional encoder.
@@ -248,11 +292,19 @@ station("again", figures)
 r"""
 One gain in five tries is weak evidence, and both of its models score less than half of what the first eight words do.
 
-Does the shipped model ignore its second read, then? No. If this read gets zeros instead of the text's vector, the references lose 0.34 nats a word. The model **depends** on it. But we found no difference to a model that was trained to read once.
+Does the shipped model ignore its second read, then? No. If this read gets zeros instead of the text's vector, the references lose 0.34 nats a word. The model **depends** on it. But we found no difference from models that were trained to read once.
+"""
 
+# %% [markdown] slideshow={"slide_type": "slide"}
+r"""
 ## Which words does the second read take in?
 
-In a GRU the first read steers the second by **importance** $\alpha$. At 0 a word is passed over, at 1 it is read in full. The authors draw it as [shades](../docs/papers/read_again.md#figure-4), articles light and names dark. But a shade is a mean. Each word has 128 values here, one for each dimension of the state, and in six dispatches all means lie between 0.59 and 0.70.
+In a GRU the first read steers the second by **importance** $\alpha$. At 0 a word is passed over, at 1 it is read in full.
+"""
+
+# %% [markdown] slideshow={"slide_type": "notes"}
+r"""
+The authors draw it as [shades](../docs/papers/read_again.md#figure-4), in which articles are light. But a shade is a mean. Each word has 128 values here, one for each dimension of the state, and in six dispatches all means lie between 0.59 and 0.70.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -277,16 +329,22 @@ r"""
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 Markdown(evidence_table("read_again", *BETS))
 
-# %% [markdown] slideshow={"slide_type": "slide"}
+# %% [markdown] slideshow={"slide_type": "notes"}
 r"""
 [papers.md](../papers.md) explains the verdicts and has all claims. We did not try Gigaword or the paper's sizes.
+"""
 
+# %% [markdown] slideshow={"slide_type": "slide"}
+r"""
 ## What to take home
 
 * **Attention and copying are two things.** Before you read a map of weights, ask what the model does with them.
 * **A part can be used and not be needed.** Changing a trained model shows that it depends on a part. What the part is worth, only training without it shows.
 * **A mean can hide what it is a mean of.** Importance looks alike for all words until its dimensions are counted one by one.
+"""
 
+# %% [markdown] slideshow={"slide_type": "notes"}
+r"""
 **You can stop here.** The [building path](#build) derives the equations, and ends with a Read-Again of your own.
 """
 
@@ -394,7 +452,9 @@ def eq06_step(h, z, new, alpha_i):
 h2 = eq04_second_read(x, alpha, model.second_read.gru)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-shown.check_step(checks, eq06_step)
+one = torch.ones(2).double()
+by_hand = eq06_step(one, 0.6 * one, 0 * one, torch.tensor([0.5, -0.5]).double())
+checks.close(torch.tensor([7, 13]).double() / 10, by_hand, "(6)", "by hand")
 step_3 = eq06_step(h2[1], *gates(x[2], h2[1], model.second_read.gru), alpha[2])
 checks.close(h2[2], step_3, "(4), (6)", "the two forms are one")
 checks.line(

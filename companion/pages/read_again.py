@@ -22,7 +22,6 @@ from companion.tasks.short_news import WRITTEN, dispatches, reader
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.vocabulary import BOS, EOS, UNK
 from lib.decoding.search import DecodeConfig, beam_search
-from lib.layers.recurrent import gru_scan
 from lib.models.read_again import ENCODERS, ReadAgain, ReadAgainConfig
 
 EQUATIONS = {"gru": "(1)-(3)", "lstm": "(7)", "read-again gru": "(4)-(6)", "read-again lstm": "(8)"}
@@ -99,16 +98,6 @@ def seconds_a_headline(size: int, copy: bool, repeats: int = 5) -> list[float]:
         beam_search(model, batch, DecodeConfig(beam=10, min_length=8, max_length=8))
         taken.append(time.perf_counter() - started)
     return sorted(taken)
-
-
-def check_step(checks: Checks, step: Callable[..., Tensor]) -> None:
-    """Compare a step of (6), worked by hand, with the library: the state is 1, z is 0.6, h-tilde is 0."""
-    projected = torch.tensor([[0, np.log(0.4 / 0.6), 0]])  # PyTorch's z is 0.4
-    one, nothing = torch.ones(1, 1).double(), torch.zeros(3, 1).double()
-    for alpha, by_hand in ((0.5, 0.7), (-0.5, 1.3)):
-        _, last = gru_scan(projected, alpha * one, one, nothing, nothing[:, 0], [1])
-        for value in (last, step(one, 0.6 * one, 0 * one, alpha * one)):
-            checks.close(by_hand * one, value, "(4), (6)", "a step by hand")
 
 
 def ragged() -> list[EncodedDocument]:
