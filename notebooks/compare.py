@@ -8,20 +8,13 @@
 
 # %% [markdown]
 r"""
-# The models, on the same documents
+# What makes a summary score, and what makes it true?
 
-The four papers were published with different corpora, scorers and budgets. Here their models read and summarize the same 30 papers, and one scorer compares them with each other and with systems that learn nothing:
+*25 minutes, no code. You need ROUGE and intervals ([Start here](start_here.ipynb)).*
 
-| part | | minutes |
-|---|---|---|
-| 1 | The runs that the project ships, and how each prepares the same paper | 3 |
-| 2 | ROUGE, repetition, copying and time; and what summaries say that their papers do not | 8 |
-| 3 | Which differences are real: a paired bootstrap | 4 |
-| 4 | Three papers with every model's summary | 6 |
-| 5 | What to take home of the whole project; a form to let people judge | 4 |
+The four papers were published with different corpora, scorers and budgets. Here their models summarize the same 30 papers. One scorer compares them with each other, and with systems that learn nothing. Which of the papers' ideas shows in a score? And does a higher score mean that less of a summary is false?
 
-Each model is explained on its own page, and section 7 of [Start here](start_here.ipynb) explains intervals. With the parameters as they are, the page opens the shipped runs (`trained`), takes one to two minutes on two CPU cores and needs no network.
-With a `dataset` the shipped runs summarize that corpus's test documents: which model writes best on your papers? `run` adds a run of your own. With a `preset` the page first trains every model, each in a process of its own; `preset="demo"` takes two minutes and shows what training costs, not what the models can do.
+The page opens the shipped runs, takes one to two minutes on two CPU cores, and needs no network. With a `dataset` the same runs summarize your test documents; `run` adds a run of your own. With a `preset` the page first trains every model: `preset="demo"` takes two minutes and shows what training costs, not what the models can do.
 """
 
 # %% tags=["parameters"]
@@ -61,6 +54,7 @@ from companion.pages.runs import run_module, unseen_papers
 from companion.pages.shown import (
     PageFigures,
     Passages,
+    Prediction,
     clip,
     figures_folder,
     show_tables,
@@ -88,9 +82,9 @@ show_tables()
 
 # %% [markdown]
 r"""
-# 1. What each model reads of one document
+## What does each model read?
 
-Each model keeps the preprocessing of its own paper, so each paper's model reads a different part of the text (the two hierarchical transformers read the same).
+Each model keeps the preprocessing of its own paper, so it reads its own part of a text. (The two hierarchical transformers read the same.)
 """
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
@@ -153,17 +147,14 @@ pd.DataFrame.from_dict(read, orient="index").T
 
 # %% [markdown]
 r"""
-*training* is what the run took: of the shipped runs, hours on one core (*HT + copying*: on two). *Only to be copied* are words of the text that are not in the vocabulary: the model can write them only by copying. A vocabulary of pieces, parts of words, leaves no such words. Read-Again has learned from news and writes headlines of seven words, so it is in part 4 and not in the
-tables of scores: a score against an abstract says nothing about a headline ([its page](read_again.ipynb) compares it on its own task).
+*Training* is what the run took: hours on one core for the shipped runs (two cores for *HT + copying*). Words that are *only to be copied* are in no vocabulary. A vocabulary of pieces, parts of words, leaves no such words. Read-Again has learned from news and writes headlines of seven words. So it joins us only where summaries are read, and not in the tables of scores.
 
-# 2. Scores, and two ways of writing
+## What is the way of writing worth?
 
-Every summary is cut to at most the same number of words (column *words*: some end earlier) and scored by ROUGE $F_1$ in percent, with 95% bootstrap intervals over documents. **R-Lsum** is the summary-level R-L. *repeated* is the share of a summary's trigrams (three words or marks in a row) that it has said before, *copied* the share of its 5-grams that stand in the paper, and *a summary* the time of beam search for one document.
-
-Lead, LexRank and the oracle read the whole paper. The oracle sees the reference and shows about how far one can get by choosing sentences. Each model decodes by plain beam search, as its paper does, and again with trigram blocking: no three words (or pieces) in a row are written twice.
+Every summary is cut to the same number of words and scored by ROUGE, with 95% intervals over documents. Each model writes twice with the same weights: by plain beam search, as in its paper, and with trigram blocking, which writes no three words in a row twice. Lead, LexRank and the oracle choose sentences of the whole paper. The oracle sees the reference, so it shows about how far choosing can go.
 """
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 longest = 200
 if trains:
     longest = max(trained.decode.max_length for trained, _ in runs.values())
@@ -188,15 +179,6 @@ options = next(iter(runs.values()))[0].options  # cuts texts into words, for all
 parts = score_systems(systems, texts, options, longest)
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
-about_sample(r"""
-<details><summary>Predict: the same weights write once by plain beam search and once with trigram blocking. How many points of R-1 lie between the two?</summary>
-
-6 to 14, as many as between most of these models.
-
-</details>
-""")
-
-# %% jupyter={"source_hidden": true} tags=["remove-input"]
 # a headline is not compared with abstracts
 scored = {name: part for name, part in parts.items() if part["words"] >= longest / 10}
 rows = {}
@@ -204,7 +186,20 @@ for name, part in scored.items():
     taken = f"{milliseconds[name]:.0f} ms" if name in milliseconds else ""
     rows[name] = {**summary_row(part, seed), "a summary": taken}
 comparison = pd.DataFrame.from_dict(rows, orient="index")
-comparison.drop(columns="R-2")
+rouge_1 = {name: [r[0] for r in part["rouge"]] for name, part in scored.items()}
+plain, ruled = (f", {how}" for how in DECODINGS)
+gains = {
+    name: np.mean(rouge_1[name + ruled]) - np.mean(rouge_1[name + plain])
+    for name in runs
+    if name + plain in rouge_1 and name + ruled in rouge_1
+}
+told = ", ".join(f"{gain:+.0f} ({name})" for name, gain in gains.items())
+Prediction(
+    "The same weights write by plain beam search and with trigram blocking. How many points of R-1 lie between the two?",
+    ["none, since the weights are the same", "about 2", "5 and more"],
+    f"Trigram blocking changes R-1 by: {told}. Compare that with the differences between the models.",
+    [comparison.drop(columns="R-2")],
+)
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 caption = f"The models on the same {len(texts)} documents of {Path(corpus.name).name}, every summary cut to {longest} words"
@@ -219,7 +214,6 @@ write_json(
     {**table, "columns": list(comparison), "lines": lines},
 )
 render()  # docs/reproduce.md shows the committed one
-rouge_1 = {name: [r[0] for r in part["rouge"]] for name, part in scored.items()}
 series = {how: {} for how in ("chosen from the text", *DECODINGS)}
 for name, values in rouge_1.items():
     how = next((how for how in DECODINGS if name.endswith(how)), "chosen from the text")
@@ -232,21 +226,21 @@ figures.show(
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 about_sample(r"""
-**What to see in Figure 1.** None of the models has learned from these papers. With trigram blocking Mem2Mem is not told apart from LexRank (part 3), and both are far above Lead. The windowed model is seven points below Mem2Mem, although on the corpus that both have learned from it is only a point below (48.2 and 49.1 R-1): in these papers it seldom reads the conclusion, and not where it expects it
-([its page](windowed.ipynb) changes the order of sections). The hierarchical transformer has learned from as many papers, but it is eight and a half points below Lead: nothing in it copies, and it takes little from the text. With copying, which is ours and not the paper's (*HT + copying*), it is not told apart from Lead here, and eight points above Lead on the corpus that it has learned from.
+None of the models has learned from these papers. With trigram blocking Mem2Mem is about as good as LexRank, and far above Lead. The hierarchical transformer is far below Lead, because nothing in it can copy. With copying, which is our addition (*HT + copying*), it reaches Lead here, and is eight points above Lead on the corpus that it has learned from.
 
-Why is *repeated* 3% for the hierarchical transformer, although trigram blocking allows no trigram twice? It writes pieces, and blocking is of pieces, while the column counts words and marks. `2)` is one piece, but a number and a bracket. No trigram of its pieces is there twice; of 6,442 trigrams of words and marks 213 are, 193 of them in three of the 30 summaries, which go on in lists such as *2) 2) 3)*.
+(*Repeated* is not 0 for the hierarchical transformer, although no trigram is written twice. Blocking counts its pieces, the column counts words.)
 """)
 
 # %% [markdown]
 r"""
-ROUGE does not say whether a summary keeps to its paper. The second table shows what of the same summaries is **not in the text**, in percent: numbers (1,635 is 1635; `<dig>`, which stands for a number in the corpus that these models have learned from and is shown as [number] below, is none), names (words that the papers write with a capital inside of sentences), and pairs of neighbouring words. Only spelling is compared, so a number that the paper has for something else is not seen ([more](../docs/reproduce.md#what-is-not-in-the-text)).
+## Does a higher score mean that less is false?
+
+ROUGE counts words, so it does not say whether a summary keeps to its paper. The next table does, in part. It shows what of the summaries is **not in the text**, in percent: numbers, names (words that the papers write with a capital inside of sentences), and pairs of neighbouring words. Only spelling is compared: a number that the paper has for something else is not noticed ([more](../docs/reproduce.md#what-is-not-in-the-text)).
 """
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 abstracts = {"References": [document.summary for document in texts]}
 with_abstracts = {**scored, **score_systems(abstracts, texts, options, longest)}
-plain, ruled = (f", {how}" for how in DECODINGS)
 shown = [name for name in with_abstracts if name.endswith(ruled)] + list(abstracts)
 support = {
     name.removesuffix(ruled): support_row(with_abstracts[name]) for name in shown
@@ -256,19 +250,26 @@ columns = [
     "names not in the text",
     "word pairs not in the text",
 ]
-pd.DataFrame.from_dict(support, orient="index")[columns]
+Prediction(
+    "Do the models with the higher scores write fewer numbers that are not in the text?",
+    ["yes", "no: it depends on how a model writes numbers"],
+    "Compare the first column with the scores above. A model that copies numbers whole writes few that the text lacks; "
+    "one that spells them in pieces can make up a number and have the same score.",
+    [pd.DataFrame.from_dict(support, orient="index")[columns]],
+)
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 about_sample(r"""
-**What to see.** By ROUGE the windowed model and *HT + copying* are not told apart (R-1 38.5 and 39.0). By their numbers they are: every number that the windowed model writes stands in its paper, but 16.9% [11.4, 22.8] of those of *HT + copying* do not. It spells numbers in pieces, and the windowed model copies them whole. The abstracts have 6.8% [2.1, 12.7], such as numbers of tables (on 99 papers 15.6%, as many as *HT + copying* with 15.2%: [more](../docs/reproduce.md#what-is-not-in-the-text)).
-Mem2Mem writes no number of its own on these 30 papers either (on 99: 0.9%), which does not make the numbers right: in its summary of the first paper of part 4 (further on than is shown there) it gives the age of the participants as 60 to 83 degrees (*60–83°C*). Without copying, 28% [9, 60] of the names and 64% [60, 68] of the word pairs that the hierarchical transformer writes are not in the paper.
+The windowed model and *HT + copying* have about the same R-1. But every number that the windowed model writes stands in its paper, and nearly a fifth of those of *HT + copying* do not. (The authors' abstracts have such numbers, too, for instance from tables.)
+
+A number that stands in the paper is not right for that. In its summary of the first paper below, further on than is shown, Mem2Mem gives the age of the participants as 60 to 83 degrees (*60–83°C*).
 """)
 
 # %% [markdown]
 r"""
-# 3. Which differences are real?
+## Which differences are real?
 
-The intervals of two systems may overlap although one system is better on nearly every document, because both scores depend on how hard the documents are. The paired bootstrap draws the same documents for both systems and looks at the difference (Koehn 2004). The table shows R-1, row minus column; the models decode with trigram blocking. A star means that the 95% interval of the difference excludes 0; of fewer than ten papers none can be had.
+The intervals of two systems may overlap although one is better on nearly every document: what makes a document hard is hard for both. The paired bootstrap draws the same documents for both (Koehn 2004). The matrix shows R-1, row minus column; the models write with trigram blocking. A star means that the 95% interval of the difference excludes 0.
 """
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
@@ -284,13 +285,21 @@ cells = {
     for pair, found in pairs.items()
 }
 numbered = {name: f"{n} {name}" for n, name in enumerate(compared, start=1)}
-pd.DataFrame(
+matrix = pd.DataFrame(
     {
         numbered[b].split()[0]: {
             numbered[a]: cells.get((a, b), "") for a in list(compared)[1:]
         }
         for b in list(compared)[:-1]
     }
+)
+without = [f"{a} - {b}: {x.text(1)}" for (a, b), x in pairs.items() if not x.is_real]
+Prediction(
+    f"There are {len(pairs)} pairs of systems. How many differences have no star?",
+    ["none", "a few", "most"],
+    f"{len(without)} of {len(pairs)}. {'; '.join(without)}. A missing star does not mean that two systems are equal, only that "
+    f"{len(texts)} documents do not tell them apart. And if there were no difference at all, one pair in twenty would have a star by luck.",
+    [matrix],
 )
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
@@ -300,25 +309,13 @@ by_score = sorted(models, key=lambda name: np.mean(rouge_1[name]), reverse=True)
 others = [*by_score[1:], *list(compared.values())[:2]]
 compare_means(scored, by_score[0], others, seed)
 
-# %% jupyter={"source_hidden": true} tags=["remove-input"]
-without = {
-    f"{a} - {b}": found.text(1) for (a, b), found in pairs.items() if not found.is_real
-}
-pd.DataFrame({"difference, R-1": without})
-
-# %% jupyter={"source_hidden": true} tags=["remove-input"]
-about_sample(r"""
-**What to see.** Below the matrix stand the four of 21 differences that have no star. A missing star does not mean that two systems are equal, only that 30 papers do not tell them apart: a difference of two points or less is hard to see on so few. And if there were no difference at all, about one of 21 would have a star by luck.
-""")
-
 # %% [markdown]
 r"""
-There is one seed for each model, so a star says that these two *runs* differ on documents like these. To know whether the two *models* differ, one needs several runs of each. For the rows of one paper,
-`snakemake -c2 mem2mem_table2` makes three runs of each row and draws seeds as well as documents. With `preset` and `seed` this page trains other runs of all four.
+There is one seed for each model, so a star says that these two *runs* differ. Whether two *models* differ needs several runs of each, as the tables of the papers have them.
 
-# 4. Three documents, every model
+## What do they write?
 
-Below are the first words of the summaries. Title, reference and Lead are the authors' own words.
+Below are the first words of every summary of three papers. Title, reference and Lead are the authors' own words.
 """
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
@@ -346,20 +343,20 @@ all_summaries(quotable[min(2, len(quotable) - 1)])
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 about_sample(r"""
-**What to see.** Mem2Mem's sentences are about the paper and use its words, but they often say of one thing what the paper says of another. The hierarchical transformer writes the frame of an abstract (*the aim of this study was to*) around things that are not in the paper. With copying, it takes whole clauses from the paper and joins them wrongly. The windowed model begins like the paper's introduction,
+Mem2Mem's sentences are about the paper and use its words, but they often say of one thing what the paper says of another. The hierarchical transformer writes the frame of an abstract (*the aim of this study was to*) around things that are not in the paper. With copying, it takes whole clauses from the paper and joins them wrongly. The windowed model begins like the paper's introduction,
 or goes straight to its methods. Read-Again, made for news dispatches of 1987, turns the paper into a dispatch.
 """)
 
 # %% [markdown]
 r"""
-# 5. What to take home
+## What to take home
 """
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 about_sample(r"""
-* **How a model writes is worth 6 to 14 points of R-1.** The same weights, plain beam search and trigram blocking: 39.1 and 45.5 (Mem2Mem), 29.5 and 38.5 (windowed), 15.5 and 28.7 (hierarchical), 24.8 and 39.0 (with copying).
-* **Copying is worth as much or more**: 10 points for the hierarchical transformer (28.7 and 39.0), and 27 to 30 for Read-Again's headlines, where 13,898 dispatches are too few to learn names without it. Neither decides whether what is said is true.
-* **The papers' other ideas are worth a point or two of ROUGE at these sizes, or none that we could find**, less than 30 papers can show. The tables of each paper, on more documents, have:
+* **How a model writes is worth 6 to 14 points of R-1**, more than most differences between the models.
+* **Copying is worth as much**: 10 points for the hierarchical transformer, 27 to 30 for Read-Again's headlines, where 13,898 dispatches are too few to learn names without it. It does not decide whether what is said is true.
+* **The papers' other ideas are worth a point or two at these sizes, or none that we could find.** Thirty papers cannot show that. The tables of each paper, on more documents, have:
 
 | idea | R-1 [95%], plain beam search | measured on |
 |---|---|---|
@@ -368,11 +365,13 @@ about_sample(r"""
 | a memory | +0.4 [-0.3, +1.1] | 200 papers, three seeds |
 | global layers over paragraphs | +0.4 [-0.5, +1.3] | short texts of 200 papers, three seeds |
 
-What each idea contributes is tested on synthetic tasks, too, on the papers' own pages; not every idea is needed even there. And what a model has learned does not always carry over: on its own corpus the windowed model has 48.2, here 38.5.
+What a model has learned does not always carry over: on its own corpus the windowed model has 48.2 R-1, here 38.5.
 """)
 
 # %% [markdown]
 r"""
+**You can stop here.** The papers' pages test each idea by itself, and [`papers.md`](../papers.md) has all claims.
+
 **Let people judge.** The next cell writes the summaries of every system as lines of JSON. One command draws documents and writes a blinded form for a browser, another one reads the filled form and gives the scores and the agreement of the raters (`python -m companion.human --help`):
 """
 
@@ -387,9 +386,9 @@ print("python -m companion.human scores runs/rating")
 
 # %% [markdown]
 r"""
-# Where to go from here
+## Where to go from here
 
 * Run the page with `preset="demo"`. Which columns of the table change, and which of them say something about the papers?
 * `papermill notebooks/compare.ipynb out.ipynb -p dataset my/folder` compares the shipped models on your own documents.
-* `snakemake -n` lists every table and figure of the four papers; [`papers.md`](../papers.md) says what they show.
+* `snakemake -n` lists every table and figure of the four papers.
 """
