@@ -109,7 +109,7 @@ copying_frames(summarizer, example, ids, its_words) if copies else None
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
-**A headline, word by word.** The darker a word, the larger its weight. At step 1 the decoder attends most to *raised*, and copies *kestrel*, a company that was invented for this page. In brackets: how probable it is to copy, and to generate. The model has learned from 13,898 dispatches of Reuters, in seven minutes on one core.
+**A headline, word by word.** The darker a word, the larger its weight. At step 1 the decoder attends most to *raised*, and copies *kestrel*, a company that was invented for this page. In brackets: the probability of copying, and of generating. The model has learned from 13,898 dispatches of Reuters, in seven minutes on one core.
 """)
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -135,7 +135,7 @@ Gigaword is not free. We trained the same rows on the 13,898 dispatches, with th
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
-**Place your bets.** Do these claims hold in models that a laptop can train? Choose *holds*, *fails* or *cannot tell*. The last means that the data allow both the paper's effect and none.
+**Place your bets.** Do these claims hold in models that a laptop can train? Choose *holds*, *fails* or *cannot tell* (the data allow both the paper's effect and none).
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -196,7 +196,7 @@ station("copying", figures)
 r"""
 A gain that is more than ten times the paper's measures something else. From 13,898 headlines a decoder does not learn to *generate* names, whatever its vocabulary. Without copying every model stays below 15 points, and the first eight words of the text have 29.
 
-Much of the gain is knowing which words to choose from. A control copies nothing, but writes only words of its text and 2,000 frequent ones. Its recall is 30 points. Models that choose from all words have 6 to 10, Read-Again 41.
+Much of the gain is knowing which words to choose from. A control generates, but only words of its text and 2,000 frequent ones. Its recall is 30 points. Models that choose from all words have 6 to 10, Read-Again 41.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
