@@ -114,7 +114,7 @@ def own_model(*functions: Callable, steps: int = STEPS) -> Frames | None:
         return torch.stack(states[1:], 1)
 
     own, unseen, six = reader(0, "read-again gru", Own), dispatches(200, 10**7), short_news.dispatch(*SIX[0])
-    own.second_read.forward = second_read
+    own.second_read.forward = second_read  # type: ignore[method-assign]
     for name, model in (("Your model", own), ("The library's", reader(0, "read-again gru"))):
         learn(model, dispatch_batches(0, range(steps)), RATE)
         print(f"{name}: {short_news.share_right(model, unseen):.0%} of 200 unseen headlines are right")

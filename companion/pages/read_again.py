@@ -2,7 +2,7 @@
 
 import time
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ EQUATIONS = {"gru": "(1)-(3)", "lstm": "(7)", "read-again gru": "(4)-(6)", "read
 
 
 def station(
-    name: str, figures: PageFigures, more: Mapping[str, Mapping[str, Effect]] | None = None, drawn: Any = None
+    name: str, figures: PageFigures, more: dict[str, dict[str, Effect]] | None = None, drawn: Any = None
 ) -> Prediction | Markdown:
     """Show a station of `read_again.toml`, which says how.
 
@@ -65,7 +65,7 @@ def copying_frames(model: ReadAgain, document: EncodedDocument, ids: Sequence[in
     state = model.eval().encode(make_batch([document], model.config.vocab_size))
     output, _ = model.decode(torch.tensor([[BOS, *ids[:-1]]]), state)
     both = torch.cat([model.generate(output.features), output.copy], -1)[0].softmax(-1)
-    text, steps = [words[i] for i in document.source], []
+    text, steps = [words[i] for i in document.source.tolist()], []
     for word, attends, P in zip(ids, output.attention[0], both):
         generates, copies = P.split([model.config.vocab_size, len(text)])
         best = {
@@ -82,7 +82,7 @@ def embeddings(model: ReadAgain, document: EncodedDocument) -> Tensor:
     return model.source_embedding(make_batch([document], model.config.vocab_size).source[0])
 
 
-def gates(x: Tensor, h: Tensor, gru: nn.GRU) -> tuple[Tensor, Tensor]:
+def gates(x: Tensor, h: Tensor, gru: Any) -> tuple[Tensor, Tensor]:
     """Compute z, as the paper has it, and h-tilde of PyTorch's GRU, for a word [..., e] and a state [..., d]."""
     xr, xz, xn = nn.functional.linear(x, gru.weight_ih_l0, gru.bias_ih_l0).chunk(3, -1)
     hr, hz, hn = nn.functional.linear(h, gru.weight_hh_l0, gru.bias_hh_l0).chunk(3, -1)

@@ -15,6 +15,8 @@ from lib.data.vocabulary import EOS
 from lib.evaluation.interventions import source_embedding
 from lib.models.read_again import Encoder, ReadAgain, ReadAgainConfig
 
+jacobian: Any = torch.autograd.functional.jacobian
+
 
 def encoder_states(model: Any, document: EncodedDocument, embeddings: Tensor) -> Tensor:
     """The encoder's states of the words [N, d] of a document whose words have these embeddings [N, e]."""
@@ -39,8 +41,7 @@ def embeddings_of(model: Any, document: EncodedDocument) -> Tensor:
 def reach(model: Any, document: EncodedDocument) -> Tensor:
     """Sizes of the derivatives of each word's state in each word's embedding: [N states, N words]."""
     words = embeddings_of(model, document)
-    jacobian = torch.autograd.functional.jacobian(lambda x: encoder_states(model, document, x), words)
-    return jacobian.norm(dim=(1, 3))
+    return jacobian(lambda x: encoder_states(model, document, x), words).norm(dim=(1, 3))
 
 
 def interaction(model: Any, document: EncodedDocument, state: int, first: int, second: int) -> float:
@@ -54,10 +55,9 @@ def interaction(model: Any, document: EncodedDocument, state: int, first: int, s
     def slope(row: Tensor) -> Tensor:
         """The derivatives in the first word, with this embedding of the second."""
         x = words.index_put((torch.tensor(second),), row)
-        jacobian = torch.autograd.functional.jacobian
         return jacobian(lambda x: encoder_states(model, document, x)[state], x, create_graph=True)[:, first]
 
-    return torch.autograd.functional.jacobian(slope, words[second]).abs().max().item()
+    return jacobian(slope, words[second]).abs().max().item()
 
 
 def compare_encoders(encoders: Mapping[str, Encoder]) -> tuple[dict[str, Tensor], dict[str, float]]:
