@@ -64,27 +64,6 @@ def lever_table() -> pd.DataFrame:
     return pd.DataFrame.from_dict(cells, orient="index")
 
 
-def lost_table(runs: Mapping[str, str], changes: Mapping[str, str]) -> pd.DataFrame:
-    """What references lose in shipped models that are changed (`lib.intervene`): nats a piece or word, with an
-    interval over documents. Nothing where a model has no such change.
-
-    Args:
-        runs: the NAME of figures/interventions_NAME.json by the name of its column.
-        changes: as `lib.intervene` names them, by the names of their rows.
-    """
-    columns = {}
-    for column, name in runs.items():
-        path = project_root() / "figures" / f"interventions_{name}.json"
-        measured = {row["change"]: row for row in read_numbers(path, "interventions", ("changes",))["changes"]}
-        columns[column] = {row: _loss(measured[change]) for row, change in changes.items() if change in measured}
-    return pd.DataFrame(columns, index=list(changes)).fillna("")
-
-
-def _loss(row: Mapping[str, float]) -> str:
-    mean, low, high = (f"{-row[key]:.3f}".replace("-0.000", "0.000") for key in ("difference", "high", "low"))
-    return f"{mean} [{low}, {high}]"
-
-
 def of_papers(part: str) -> dict[str, dict]:
     """A part of what `companion.studies.windows` measured on papers."""
     return read_numbers(project_root() / "figures" / "windowed_papers.json", "how papers are read", [part])[part]

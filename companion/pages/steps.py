@@ -106,7 +106,7 @@ def _written(name: str, words: Sequence[str], t: int) -> str:
 
 def _shaded(text: Sequence[Sequence[str]], names: Sequence[str], step: Step) -> str:
     """The lines of the text, each after its name."""
-    looks = iter([_look(weight, j, step.view) for j, weight in enumerate(step.attention)])
+    looks = iter([shade(weight, j, step.view) for j, weight in enumerate(step.attention)])
     lines = []
     for name, line in zip_longest(names, text, fillvalue=""):
         # neighbours that look the same are one piece
@@ -117,7 +117,7 @@ def _shaded(text: Sequence[Sequence[str]], names: Sequence[str], step: Step) -> 
     return f'<div style="line-height: 1.8">{"<br>".join(lines)}</div>'
 
 
-def _look(weight: float, place: int, view: tuple[int, int] | None) -> str:
+def shade(weight: float, place: int = 0, view: tuple[int, int] | None = None) -> str:
     """The style of a word."""
     if view and not view[0] <= place < view[1]:
         return f"color: {GREY}"
@@ -138,7 +138,7 @@ def _distributions(step: Step) -> str:
         for name, best in step.best.items()
     }
     if step.switch is not None:
-        generates = f"{_bar(step.switch)} generates with {step.switch:.2f}"
+        generates = f"{share_bar(step.switch)} generates with {step.switch:.2f}"
         cells["switch"] = f'<td colspan="3" style="{CELL}">{generates}</td>'
     rows = (f'<tr style="{WHITE}"><td style="{CELL}">{escape(name)}</td>{row}</tr>' for name, row in cells.items())
     return f'<table style="{PAPER}">{"".join(rows)}</table>' if cells else ""
@@ -148,13 +148,13 @@ def _slots(slots: Sequence[tuple[float, float]]) -> str:
     """Boxes as dark as what is left of a slot; below, how much it is read."""
     boxes = "".join(
         f'<td style="{CELL}; background: rgba({BLUE}, {left:.2f}); color: {_ink(left)}">'
-        f"slot {k + 1}: {left:.2f} left<br>{_bar(read, '4rem')} read {read:.2f}</td>"
+        f"slot {k + 1}: {left:.2f} left<br>{share_bar(read, '4rem')} read {read:.2f}</td>"
         for k, (left, read) in enumerate(slots)
     )
     return f'<table style="{PAPER}"><tr style="{WHITE}">{boxes}</tr></table>' if slots else ""
 
 
-def _bar(share: float, width: str = "8rem") -> str:
+def share_bar(share: float, width: str = "8rem", colour: str = ORANGE) -> str:
     """A bar of which a share is filled."""
-    filled = f'<span style="display: block; height: 100%; width: {share:.0%}; background: {ORANGE}"></span>'
+    filled = f'<span style="display: block; height: 100%; width: {share:.0%}; background: {colour}"></span>'
     return f'<span style="display: inline-block; height: 0.7em; width: {width}; background: #ddd">{filled}</span>'

@@ -1,23 +1,25 @@
-"""What the hierarchical transformer's page shows of its synthetic tasks: a decoder's steps, tables of the numbers of
-`companion.solve`, and graphs over paragraphs that are sorted by their town."""
+"""What the hierarchical transformer's page shows of its synthetic tasks: a decoder's steps, a head of a global layer,
+learning curves, and tables of the numbers of `companion.solve`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import torch
+from IPython.display import HTML
 
 from companion.pages.frames import Frames
-from companion.pages.measured import task_table
-from companion.pages.steps import Step, best_words, decoding_frames
+from companion.pages.measured import task_results, task_table
+from companion.pages.steps import BLUE, CELL, PAPER, WHITE, Step, best_words, decoding_frames, shade, share_bar
 from companion.tasks import towns
 from companion.tasks.towns import TownCluster
 from lib.data.vocabulary import BOS, EOS
 from lib.models.hierarchical_transformer import HierarchicalTransformer
+from lib.system.files import project_root, read_numbers
 
 
 def towns_table() -> pd.DataFrame:
     """Facts right in the task `towns` on the way, whole summaries, and wrong facts by their kind."""
-    columns = {f"facts right, {steps:,} steps": f"right after {steps}" for steps in (500, 1000, 2000)}
+    columns = {f"facts right, {steps:,} steps": f"right after {steps}" for steps in (500, 1000, 2000, 3000)}
     columns |= {"whole summaries": "whole", **{f"wrong: {kind}": kind for kind in towns.KINDS[1:]}}
     return task_table("towns", columns, by_seed=True)
 
@@ -53,36 +55,77 @@ def town_writing(
     return [*words, towns.TOWN_PIECES.words[EOS]], probabilities, model.attention_weights(tokens, state)["units"][0]
 
 
-def town_frames(models: Mapping[str, HierarchicalTransformer], cluster: TownCluster) -> Frames:
-    """What the first of two models does before each piece: paragraphs as dark as they are attended to, the best
-    pieces of both models, and beside its summary the other's. At first the river is seen."""
-    (name, model), (other_name, other) = models.items()
-    words, probabilities, paragraphs = town_writing(model, cluster)
-    others, other_probabilities, _ = town_writing(other, cluster)
-    distributions = {f"P, {name}": probabilities, f"P, {other_name}": other_probabilities}
+def town_frames(
+    models: Mapping[str, HierarchicalTransformer],
+    cluster: TownCluster,
+    places: Sequence[int] = towns.FACT_PLACES,
+) -> Frames:
+    """Show what two models do before they write each fact: paragraphs as dark as the first model attends to them, how
+    much each model attends to either town, the most probable pieces of both, and their summaries so far."""
+    written = {name: town_writing(model, cluster) for name, model in models.items()}
+    (words, _, paragraphs), (others, *_) = written.values()
     text = [[cluster.title], *(paragraph.text.split() for paragraph in cluster.paragraphs)]
     names = ["title", *(f"{n} {paragraph.town}:" for n, paragraph in enumerate(cluster.paragraphs, 1))]
     steps = []
     for t, (word, weights) in enumerate(zip(words, paragraphs.tolist())):
-        best = {label: best_words(P[t], towns.TOWN_PIECES.words) for label, P in distributions.items() if t < len(P)}
+        best = {f"{name} writes": best_words(P[t], towns.TOWN_PIECES.words) for name, (_, P, _) in written.items()
+                if t < len(P)}  # fmt: skip
+        best |= {f"{name} attends to": attended_towns(a[t], cluster) for name, (_, _, a) in written.items()
+                 if t < len(a)}  # fmt: skip
         steps.append(Step(word, [weight for line, weight in zip(text, weights) for _ in line], best))
-    return decoding_frames(text, steps, names, {other_name: others}, first=1 + towns.FACT_PLACES[1])
+    frames = decoding_frames(text, steps, names, {list(models)[1]: others}).frames
+    return Frames([frames[t] for t in places if t < len(frames)], first=min(2, len(places)))
 
 
-def town_graphs(model: HierarchicalTransformer, cluster: TownCluster) -> list[dict]:
-    """Panels for `companion.pages.figures.word_maps`: the graph of same towns, and the head whose attention between
-    paragraphs is nearest to it, rows sorted by town behind the title."""
-    given = torch.from_numpy(towns.same_town(cluster))
-    given = given / given.sum(1, keepdim=True)
-    with torch.no_grad():
-        between = torch.cat(model.encode(towns.batch_of([cluster])).between)  # [layers, heads, P, P]
-    gaps = (between[:, :, 1:, 1:] - given[1:, 1:]).abs().sum((2, 3))
-    layer, head = divmod(int(gaps.argmin()), between.shape[1])
-    about = [cluster.title, *(p.town for p in cluster.paragraphs)]
-    order = sorted(range(len(about)), key=lambda i: (i > 0, about[i] != cluster.title))
-    names = ["title", *(about[i] for i in order[1:])]
-    panels = {"given: the same town": given, f"learned: layer {layer + 1}, head {head + 1}": between[layer, head]}
-    return [
-        {"title": title, "values": weights[order][:, order], "rows": names, "columns": names}
-        for title, weights in panels.items()
-    ]
+def attended_towns(weights: torch.Tensor, cluster: TownCluster) -> list[tuple[str, float]]:
+    """Sum the attention to the title and each paragraph [1 + m] over the paragraphs about each town."""
+    own = torch.tensor([paragraph.town == cluster.title for paragraph in cluster.paragraphs])
+    about = {cluster.title: own, next(name for name in cluster.truth if name != cluster.title): ~own}
+    return [(town, float(weights[1:][rows].sum())) for town, rows in about.items()]
+
+
+@torch.no_grad()
+def layer_picture(
+    model: HierarchicalTransformer, cluster: TownCluster, layer: int, head: int, rows: Sequence[int]
+) -> HTML:
+    """Show a head of a global layer on some rows of a cluster: words as dark as they are pooled, and how much a row
+    attends to the title, to the title's town and to the other."""
+    state = model.encode(towns.batch_of([cluster]))
+    text = [[cluster.title, "[end]"], *(paragraph.text.split() for paragraph in cluster.paragraphs)]
+    pooled = state.pooling[layer][0, :, head].split([len(line) for line in text])
+    names = ["title", *(f"{n} {paragraph.town}" for n, paragraph in enumerate(cluster.paragraphs, 1))]
+    html = "".join(f"<th style='{CELL}'>{title}</th>" for title in ("", "1. pool", "2. attend", "3. broadcast"))
+    for i in rows:
+        words = [f'<span style="{shade(weight)}">{word}</span>' for word, weight in zip(text[i], pooled[i].tolist())]
+        weights = state.between[layer][0, head, i]
+        shares = [("title", float(weights[0])), *attended_towns(weights, cluster)]
+        bars = [f"{share_bar(share, '3rem', f'rgb({BLUE})')} {share:.2f}&nbsp;{to}" for to, share in shares]
+        last = f"the same vector for its {len(words)} words"
+        cells = "".join(f"<td style='{CELL}; vertical-align: top; min-width: 6rem'>{part}</td>"
+                        for part in (names[i], " ".join(words), "<br>".join(bars), last))  # fmt: skip
+        html += f'<tr style="{WHITE}">{cells}</tr>'
+    return HTML(f'<div style="overflow-x: auto"><table style="{PAPER}; line-height: 1.6">{html}</table></div>')
+
+
+def curves_panel() -> dict:
+    """Make a panel of `companion.pages.figures.lines`: percent of facts right over training steps, a line a seed."""
+    looks = {"HT": "C0o-", "without global layers, trained longer": "C2s--", "flat, trained longer": "C4^:"}
+    results, series, styles = task_results("towns"), {}, {}
+    for row, look in looks.items():
+        steps = sorted(int(name[12:]) for name in results[row] if name.startswith("right after "))
+        for n, seed in enumerate(results[row]["seed"]):
+            name = f"_{row}, seed {seed}" if n else row.partition(",")[0]  # with "_" it is not in the legend
+            series[name] = [[0, *steps], [0, *(100 * results[row][f"right after {step}"][n] for step in steps)]]
+            styles[name] = look
+    axes = {"xlabel": "training steps", "ylabel": "% of facts right", "zero": True}
+    return {"series": series, "styles": styles, **axes}
+
+
+def marks_table() -> pd.DataFrame:
+    """Tabulate what the second global layer adds to paragraphs about each town (`companion.studies.town_marks`)."""
+    numbers = read_numbers(project_root() / "figures" / "town_marks.json", "marks of towns", ("effects",))
+    texts = {row["change"]: "{mean:.1f} [{low:.1f}, {high:.1f}]".format(**row) for row in numbers["effects"]}
+    columns = {"its length": "layer 2: length", "% of facts lost without it": "layer 2: left out"}
+    cells = {town: {column: texts[f"{name}, {town}"] for column, name in columns.items()}
+             for town in ("the title's town", "the other town")}  # fmt: skip
+    return pd.DataFrame.from_dict(cells, orient="index").rename("paragraphs about {}".format)

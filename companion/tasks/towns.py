@@ -187,11 +187,13 @@ class TownsRow:
 
 
 _NO_GLOBAL = {"local_layers": 4, "global_layers": 0}
-ROWS = {
+ROWS = {  # the stored results of those "trained longer" were made on an H100 in float32, all others on a CPU
     "HT": TownsRow(),
     "without global layers": TownsRow(_NO_GLOBAL),
+    "without global layers, trained longer": TownsRow(_NO_GLOBAL, steps=3 * STEPS),
     "without local layers": TownsRow({"local_layers": 0, "global_layers": 4}),
     "flat": TownsRow(_NO_GLOBAL, {"flat": True}),
+    "flat, trained longer": TownsRow(_NO_GLOBAL, {"flat": True}, steps=3 * STEPS),
     "flat, separators": TownsRow(_NO_GLOBAL, {"flat": True, "separator": True}),
     "one pooling head": TownsRow({"pooling_heads": 1}, steps=2 * STEPS),
     "graph of towns": TownsRow(reads={"graph": True}),
