@@ -65,7 +65,8 @@ def copying_frames(model: ReadAgain, document: EncodedDocument, ids: Sequence[in
     state = model.eval().encode(make_batch([document], model.config.vocab_size))
     output, _ = model.decode(torch.tensor([[BOS, *ids[:-1]]]), state)
     both = torch.cat([model.generate(output.features), output.copy], -1)[0].softmax(-1)
-    text, steps = [words[i] for i in document.source.tolist()], []
+    text = [words[int(i)] for i in document.source]
+    steps = []
     for word, attends, P in zip(ids, output.attention[0], both):
         generates, copies = P.split([model.config.vocab_size, len(text)])
         best = {
