@@ -210,7 +210,7 @@ The decoder reads what it has written, as embeddings. *Kestrel* has none.
 r"""
 Other models put one symbol, [UNK], in the place of all such words. Read-Again makes an embedding $\mathbf p_i$ from the encoder's state there, that is, from the word's **context**.
 
-The authors give an example. The $\mathbf p$ of *headmaster* should be close to the embedding of *teacher*, because the decoder goes on in the same way. We test this with words that have an embedding. We hide one: the encoder reads [UNK] where it occurs. Then we compare the next words after $\mathbf p_i$ with those after the word's own embedding. A divergence of 0 means that they are the same.
+The authors give an example. The $\mathbf p$ of *headmaster* is probably close to the embedding of *teacher*, because the decoder goes on in the same way. We test this with words that have an embedding. We hide one: the encoder reads [UNK] where it occurs. Then we compare the next words after $\mathbf p_i$ with those after the word's own embedding. A divergence of 0 means that they are the same.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
