@@ -1069,5 +1069,5 @@ r"""
 * `python -m lib.train read_again --dataset gigaword:gigaword_folder --preset paper --output runs/gigaword` trains at the paper's size on a GPU.
 * DUC 2004 (a folder with `input.txt` and `task1_ref0.txt` to `task1_ref3.txt`) is read as a test set, and
   `lib.evaluation.rouge.limited_recall` is its measure: recall of the first 75 bytes against all four references.
-* [`docs/papers/read_again.md`](../docs/papers/read_again.md) maps every equation to its function in `lib`; [Baselines](baselines.ipynb) has the equations of ABS, RAS and words-lvt.
+* [`docs/papers/read_again.md`](../docs/papers/read_again.md) maps every equation to its function in `lib`; [Baselines](baselines.ipynb) shows ABS, RAS and words-lvt.
 """

@@ -10,9 +10,11 @@ import pytest
 
 from companion.pages.measured import over_seeds, task_results
 from companion.pages.towns import cuts_table, hops_table, towns_table
-from companion.studies import retrain
+from companion.studies import retrain, slides
 from companion.tasks.memory import COMP_WEIGHTS, GRID, LOSSES, READ_WEIGHTS
 from companion.tasks.windows import LEFT_OUT
+from lib.decoding.search import DECODINGS
+from lib.evaluation.bootstrap import interval as of_documents
 from lib.evaluation.bootstrap import paired_bootstrap
 from lib.system.files import project_root
 
@@ -138,14 +140,20 @@ def windowed_lines():
     papers, table = numbers("windowed_papers"), task_results("windows")
     lost = losses("windowed")
     orders = [papers["orders"][name] for name in ("conclusion first", "conclusion last")]
-    for row in (*papers["chunks"].values(), *orders):
+    for row in orders:
         yield row["difference"].partition("]")[0]
     first, last = (np.array(papers["orders"][f"conclusion {place}"]["values"]) for place in ("first", "last"))
     yield str(paired_bootstrap(first, last)).partition(", p")[0]
     effects = {effect["name"]: effect for effect in numbers("windowed_slides_pmc")["effects"]}
     for name in ("by half - the paper's search", "first window - the paper's search", "equal chunks - by half"):
         yield points(effects[f"{name}, trigram blocking"])
+    yield from (points(effects[f"equal chunks - the paper's search, {decoding}"]) for decoding in DECODINGS)
     yield points(effects["equal chunks - by half, plain beam search"])
+    for name in (slides.PAPERS, slides.MEDIAN, slides.DRAWN, f"{slides.PAPERS}, greedy", f"{slides.MEDIAN}, greedy"):
+        plain, blocked = (numbers("windowed_slides_pmc")[f"{name}, {decoding}"] for decoding in DECODINGS)
+        words = np.array(plain["by window"], dtype=float).T
+        shares = (of_documents(100 * part, weights=words.sum(0)) for part in words)
+        yield line(name, *map(str, shares), plain["R-1"], blocked["R-1"])
     own = {effect["name"]: effect for effect in numbers("windowed_slides")["effects"]}
     median = "by the median - the paper's search, plain beam search"
     for name in (
@@ -156,13 +164,12 @@ def windowed_lines():
         yield points(own[name])
     for name, row in numbers("windowed_links")["shares"].items():
         yield line(*name.split(", "), row["right"], row["last"])
-    cells = ("facts of 6", "first fact", "texts with symbols", "first look, facts", "first look, largest")
+    cells = ("facts of 6", "first fact", "texts with symbols")
     for part in LEFT_OUT:
         yield line(part, *(over_seeds(table[f"windows without {part}"][cell]) for cell in cells))
     for windows, size in {2: "36), 50", 6: "100), 50", 12: "196), 50", 300: "4,804), 5"}.items():
         shares = (over_seeds(table[mode][f"facts of {windows}"]) for mode in ("standard", "windows", "streamed"))
         yield line(f"{windows} ({size}", *shares)
-    yield f"{np.mean(table['facts anywhere, windows']['facts of 4']):.0%} of the facts of 4 windows"
     yield interval(lost["no copying"], 2, " nats")
     yield interval(lost["last section first"], 2)
     for row in numbers("attention_windowed")["changes"]:
@@ -209,14 +216,6 @@ def mem2mem_page():
     yield f"{lost['never written'][0]:.1f} nats a word"
 
 
-def windowed_page():
-    papers, lost = numbers("windowed_papers"), losses("windowed")
-    yield papers["slides"]["slide 1"]["windows"]
-    mean = {name: np.mean(row["values"]) for name, row in papers["orders"].items()}
-    yield f"from {mean['as they are']:.1f} to {mean['conclusion first']:.1f}"
-    yield interval(lost["no copying"], 2, " nats")
-
-
 def hierarchical_page():
     yield f"If it may not copy, it loses {losses('hierarchical_transformer_copying')['no copying'][0]:.2f}"
 
@@ -233,7 +232,6 @@ def read_again_page():
 
 TEXTS = {
     page("mem2mem"): mem2mem_page,
-    page("windowed"): windowed_page,
     page("hierarchical_transformer"): hierarchical_page,
     page("read_again"): read_again_page,
     MEM2MEM: mem2mem_lines,
@@ -310,12 +308,6 @@ def test_a_conclusion_is_read_and_should_be_last():
 def test_windows_slide_without_a_fault_at_any_length():
     row = task_results("windows")["windows"]
     assert all(set(row[f"facts of {n}"]) == {1.0} for n in (2, 6, 12, 300))
-
-
-def test_an_overlap_is_enough_for_chunks():
-    table = task_results("windows")
-    overlapping, chunks = table["facts anywhere, overlapping chunks"], table["facts anywhere, chunks"]
-    assert set(overlapping["facts of 12"]) == {1.0} and max(chunks["facts of 12"]) < 0.85
 
 
 def test_global_layers_make_towns_learnable_soon_and_not_only_they():

@@ -11,7 +11,7 @@ from lib.layers.attentive_lstm import attentive_lstm
 from lib.layers.dropout import Dropout
 from lib.models.headline_baselines import ABS, ABSConfig
 from lib.models.read_again import ENCODERS, ReadAgain, ReadAgainConfig
-from tests.conftest import RAGGED, VOCAB, batch_of, document, double, without_kernels
+from tests.conftest import RAGGED, VOCAB, batch_of, document, double, same_gradients, without_kernels
 
 SIZES = {"source_vocab_size": 20, "embedding": 5, "hidden": 4, "dropout": 0.0, "sentences": 3}
 
@@ -52,18 +52,24 @@ def test_an_unknown_word_is_embedded_by_its_first_place():
 
 
 def test_abs_by_the_equations():
-    """Rush et al.: the last words, the attention, the smoothed source, for one step."""
+    """Rush et al.: the last words, the attention, the smoothed source, word by word."""
     model = double(ABS, ABSConfig(VOCAB, source_vocab_size=20, embedding=3, hidden=4, context=3, smoothing=1))
     batch = batch_of(RAGGED[0])
     output, _ = model.decode(batch.target_input, model.encode(batch))
-    context = torch.tensor([BOS, UNK, 4])  # the three words before the third
-    h = torch.tanh(model.hidden(model.target_embedding(context).flatten()))
+    read = [BOS, BOS, *(word if word < VOCAB else UNK for word in batch.target_input[0].tolist())]
     x = model.source_embedding(batch.source[0])
-    p = torch.softmax(x @ model.attention(model.attending(context).flatten()), 0)
     smoothed = torch.stack([x[max(0, i - 1) : i + 2].mean(0) for i in range(len(x))])
-    scores = model.vocabulary(h) + model.from_encoder(p @ smoothed)
-    assert torch.allclose(model.scores(output.features)[0, 2], scores, rtol=0, atol=1e-12)
-    assert torch.allclose(output.attention[0, 2], p, rtol=0, atol=1e-12)
+    scores, attention = [], []
+    for t in range(len(read) - 2):
+        context = torch.tensor(read[t : t + 3])
+        h = torch.tanh(model.hidden(model.target_embedding(context).flatten()))
+        attention.append(torch.softmax(x @ model.attention(model.attending(context).flatten()), 0))
+        scores.append(model.vocabulary(h) + model.from_encoder(attention[-1] @ smoothed))
+    ours, expected = model.scores(output.features)[0], torch.stack(scores)
+    assert torch.allclose(ours, expected, rtol=0, atol=1e-12)
+    assert torch.allclose(output.attention[0], torch.stack(attention), rtol=0, atol=1e-12)
+    weights = torch.randn_like(expected)
+    same_gradients(model, (weights * ours).sum(), (weights * expected).sum())
 
 
 @pytest.mark.parametrize("encoder", ENCODERS)

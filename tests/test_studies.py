@@ -12,7 +12,7 @@ import torch
 from scipy.stats import spearmanr
 
 from companion.studies import importance, marking, ranking, repetition, retrain, slides, town_marks, windows
-from companion.studies.windows import MEASURES, SentenceLists, copied_from, rank_of
+from companion.studies.windows import SentenceLists, by_tfidf, copied_from
 from companion.studies.word_dependence import embeddings_of, encoder_states, interaction, reach
 from companion.tasks.towns import batch_of, open_towns, unseen_towns
 from lib.data.batch import EncodedDocument
@@ -31,27 +31,24 @@ from tests.test_interventions import transformer
 WINDOWED = str(trained_folder("windowed"))
 
 
-def test_papers_are_read_in_every_part_once(tmp_path, capsys):
+def test_papers_are_read_in_every_order_once(tmp_path, capsys):
     output = tmp_path / "papers.json"
-    options = "--dataset pmc-sample --documents 2 --vectors-of pmc-sample --output"
-    arguments = [WINDOWED, *options.split(), str(output)]
-    about = {"run": WINDOWED, "corpus": "pmc-sample", "documents": 2, "orders": {"not": "measured again"}}
-    output.write_text(json.dumps(about), encoding="utf-8")
+    arguments = [WINDOWED, "--dataset", "pmc-sample", "--documents", "2", "--output", str(output)]
     windows.main(arguments)
     held = json.loads(output.read_text("utf-8"))
-    assert held["orders"] == about["orders"] and set(windows.PARTS) < set(held)
-    assert set(held["chunks"]) == {"windows", *windows.CHUNKS}
-    assert all(len(row["values"]) == 2 for row in held["chunks"].values())
-    slides = held["slides"]
-    assert [sum(jumps) for jumps in slides["slides"]] == slides["windows moved on by"]
-    assert all(moved < count for moved, count in zip(slides["windows moved on by"], slides["windows"]))
-    assert {*held["links"]} >= {"word counts", "tf-idf", "first paper", "sums, embeddings of the run"}
+    assert {*held["orders"]} == {"as they are", *windows.ORDERS}
+    assert all(len(row["values"]) == 2 for row in held["orders"].values())
+    windows.main(arguments)
+    assert json.loads(output.read_text("utf-8")) == held
     with pytest.raises(SystemExit, match=r"papers\.json is of documents 2, not 3: name another file"):
         windows.main([*arguments, "--documents", "3"])
 
 
 def test_searches_that_decide_first_are_compared_with_the_papers(tmp_path, capsys):
-    output, systems = tmp_path / "slides.json", ["the paper's search, greedy", "by half, greedy", "first window"]
+    output, systems = (
+        tmp_path / "slides.json",
+        ["the paper's search, greedy", "by half, greedy", "drawn", "first window"],
+    )
     options = [WINDOWED, "--dataset", "pmc-sample", "--documents", "2", "--output", str(output), "--systems"]
     slides.main([*options, "the paper's search"])
     slides.main([*options, *systems])
@@ -62,7 +59,7 @@ def test_searches_that_decide_first_are_compared_with_the_papers(tmp_path, capsy
     assert half["values"] == pytest.approx(np.subtract(second["values"], first["values"]), abs=1e-3)
     assert half["mean"] == pytest.approx(np.mean(half["values"]), abs=1e-3)
     assert first["by window"] != second["by window"] and [len(row) for row in second["by window"]] == [3, 3]
-    assert "first window - the paper's search, plain beam search" in effects
+    assert {f"{name} - the paper's search, plain beam search" for name in ("first window", "drawn")} < set(effects)
     shown = held["example"]["the paper's search"]
     assert all(shown["slide"][place] > shown["word"][place] for place in shown["slides"]), (
         "it beats every single word"
@@ -122,38 +119,12 @@ def test_a_copied_sentence_has_one_source():
     assert copied_from([1, 2, 0, 3, 4, 5, 6], source) is None, "a run has no gap"
 
 
-@pytest.fixture
-def sentences():
-    """A reference sentence that was copied from the short sentence 1; sentence 0 is long and of common words."""
+@pytest.mark.parametrize("similarities", [SentenceLists.similarities, by_tfidf])
+def test_a_copy_is_most_similar_where_vectors_distinguish_words(similarities):
+    """Sentence 1 was copied; sentence 0 is long and of common words."""
     source = [[6, 7, 6, 7, 8, 6, 7, 9, 6, 7], [10, 6, 11, 7, 12], [6, 7, 6, 13]]
-    return SentenceLists([np.array([10, 6, 11, 7, 12])], [np.array(s) for s in source])
-
-
-@pytest.mark.parametrize("name", MEASURES)
-def test_a_copy_is_most_similar_where_vectors_distinguish_words(sentences, name):
-    similar = MEASURES[name](sentences, np.eye(20))
-    assert similar.shape == (1, 3) and rank_of(similar[0], 1) == 1
-    row = windows.ranks(MEASURES[name], [sentences] * 12, np.eye(20))
-    assert row["sentences"] == row["papers"] == 12 and row["first"] == "100.00"
-
-
-def test_what_similarities_correct(sentences):
-    common = np.eye(20) + 100.0  # what all words have in common
-    assert MEASURES["sums"](sentences, common).min() > 0.99 > 0.5 > MEASURES["sums, centred"](sentences, common).min()
-    words = SentenceLists([np.array([6, 6, 6, 8])], [np.array([6, 6, 6, 7]), np.array([6, 8])])
-    assert MEASURES["sums"](words, np.eye(9))[0].argmax() == 0
-    assert MEASURES["sums, by rarity"](words, np.eye(9))[0] == pytest.approx([0, 1]), "every sentence has word 6"
-
-
-def test_ranks_and_their_differences():
-    """Of five sentences of 1 to 5 words, the second is most similar to each of four that were copied."""
-    assert [rank_of(np.array([0.2, 0.9, 0.2]), place) for place in range(3)] == [2, 1, 3]
-    text = type("Text", (), {"source": [[0] * n for n in range(1, 6)], "copies": [(0, 1), (1, 0), (2, 3), (3, 4)]})
-    row = windows.ranks(lambda *_: np.array([[4, 5, 3, 2, 1]] * 4), [text] * 10, np.eye(1))
-    assert row["by paper"] == [[1, 2, 4]] * 10
-    right, wrong = ({"by paper": [[hits, 0, 0, 2]] * 12} for hits in (2, 1))
-    rows = windows.with_differences({"a": right, "b": wrong})
-    assert [row["difference"] for row in rows.values()] == ["", "-50.00 [-50.00, -50.00], p < 0.01"]
+    lists = SentenceLists([np.array([10, 6, 11, 7, 12])], [np.array(s) for s in source])
+    assert similarities(lists, np.eye(20)).argmax(1).tolist() == [1]
 
 
 # ---------------------------------------------------------------------------------------- models that learn on
@@ -206,7 +177,7 @@ def test_training_on_goes_on_where_it_stopped(tmp_path, capsys):
 
 
 REFUSED = {
-    "this run has no windows": (windows, [str(trained_folder("mem2mem")), "--vectors-of", "pmc-sample"]),
+    "this run has no windows": (windows, [str(trained_folder("mem2mem")), "--dataset", "pmc-sample"]),
     "did you mean 'layers cut'": (retrain, [SHIPPED, "layers ct"]),
     "did you mean 'graph'": (retrain, [SHIPPED, "grph=similarity"]),
     "'sections backwards' changes no part": (retrain, [SHIPPED, "sections backwards"]),

@@ -13,7 +13,7 @@ import companion.solve
 from companion.pages.measured import task_results
 from companion.studies.slots import slots_after, slots_left
 from companion.tasks import hops, memory, named, read_twice, short_news, tasks, towns, windows
-from companion.tasks.synthetic import FACT, planted_sentences
+from companion.tasks.synthetic import planted_sentences
 from companion.tasks.task import Task, by_row, learn
 from lib.data.batch import make_batch, rows_of
 from lib.data.vocabulary import EOS, PARAGRAPH_END, SLIDE
@@ -58,7 +58,7 @@ def test_rows_and_seeds_are_trained_once(trained, tmp_path, capsys):
 SMOKE = [
     ("hops", "1, given"), ("memory", "memory alone, both, plain gate"), ("memory", "all ways, 0.1, 1, plain gate"),
     ("named", "HT"), ("read_twice", "twice, last state"), ("short_news", "twice, GRU, [UNK] fed back"),
-    ("towns", "without global layers"), ("windows", "standard"), ("windows", "facts anywhere, chunks"),
+    ("towns", "without global layers"), ("windows", "standard"),
     ("windows", "windows without window"),
 ]  # fmt: skip
 
@@ -132,28 +132,9 @@ def test_what_is_left_of_a_slot_is_the_product_of_the_gates():
 # ----------------------------------------------------------------------------------------------------- windows
 
 
-def test_a_fact_is_whole_in_its_window_and_not_in_its_chunk():
-    random, cut = np.random.default_rng(0), 0
-    for _ in range(50):
-        text = windows.fact_text(random, 5)
-        for number, (start, fact) in enumerate(zip(text.starts, text.facts)):
-            begin = number * windows.STRIDE
-            assert begin <= start and start + windows.WORDS < begin + windows.WINDOW
-            assert text.source[start : start + 5].tolist() == [FACT, *fact]
-            cut += start // windows.WINDOW != (start + windows.WORDS) // windows.WINDOW
-    assert 0.15 < cut / 250 < 0.25, "a fifth lies across the end of a chunk"
-
-
-def test_summaries_of_windows_and_of_chunks():
+def test_facts_are_right_in_their_places():
     facts = [[13, 14, 15, 16], [26, 27, 28, 29]]
-    text = windows.FactText(np.arange(7, 43, dtype=np.int32), [5, 18], facts)
-    targets = {name: [part.target.tolist() for part in read(text)] for name, read in windows.READINGS.items()}
-    assert targets == {
-        "windows": [[*facts[0], SLIDE, *facts[1], EOS]],
-        "chunks": [[*facts[0], EOS], [EOS]],
-        "overlapping chunks": [[*facts[0], EOS], [*facts[1], EOS]],
-    }
-    assert windows.facts_in_place(targets["windows"][0][:-1]) == facts
+    assert windows.facts_in_place([*facts[0], SLIDE, *facts[1]]) == facts
     assert windows.facts_in_place([*facts[0], *facts[1]], symbols=False) == facts
     assert windows.share_in_place([[facts[0]], [facts[1], facts[0]]], [facts, facts]) == 0.25
 

@@ -205,7 +205,8 @@ def attention_maps(
 @described_by(describe_lines)
 def lines(panels: list[dict], width: float = 5.0) -> Figure:
     """Lines side by side; each panel is {"series": {name: [x, y]}, "xlabel", "ylabel"} and perhaps "title", "xscale",
-    "yscale", "styles": {name: matplotlib's format}, "marks" and "ticks" of x, "zero": whether y begins there, and
+    "yscale", "styles": {name: matplotlib's format}, "marks" and "ticks" of x, "legend": its place, "zero": whether y
+    begins there, and
     "spread": {name: [low, high]}, what repeated measurements gave at each x. A name is in the first
     panel that has it."""
     figure, axes = plt.subplots(1, len(panels), figsize=(width * len(panels), 3.1), squeeze=False)
@@ -224,7 +225,7 @@ def lines(panels: list[dict], width: float = 5.0) -> Figure:
         if "ticks" in panel:
             ax.set_xticks(panel["ticks"])
         if panel is panels[0] or not panel["series"].keys() <= panels[0]["series"].keys():
-            ax.legend(frameon=False)
+            ax.legend(frameon=False, **panel.get("legend", {}))
     return figure
 
 

@@ -1,5 +1,5 @@
 """Tables of a page: of what commands measured and the project keeps in `figures` (small models on synthetic tasks
-over several seeds, the windowed run on papers), and of systems' summaries."""
+over several seeds), and of systems' summaries."""
 
 from collections.abc import Mapping, Sequence
 
@@ -62,19 +62,6 @@ def lever_table() -> pd.DataFrame:
         if label != "papers" and "words" not in name and "sentences" not in name:
             cells.setdefault(label, {})[name] = "{mean:.3f} [{low:.3f}, {high:.3f}]".format(**effect)
     return pd.DataFrame.from_dict(cells, orient="index")
-
-
-def of_papers(part: str) -> dict[str, dict]:
-    """A part of what `companion.studies.windows` measured on papers."""
-    return read_numbers(project_root() / "figures" / "windowed_papers.json", "how papers are read", [part])[part]
-
-
-def papers_table(part: str, columns: Sequence[str]) -> pd.DataFrame:
-    """Those rows of `of_papers` that have the columns."""
-    rows = {name: row for name, row in of_papers(part).items() if isinstance(row, dict) and {*columns} <= {*row}}
-    return pd.DataFrame.from_dict(
-        {name: {column: row[column] for column in columns} for name, row in rows.items()}, orient="index"
-    )
 
 
 def summary_row(part: dict, seed: int) -> dict[str, str]:

@@ -63,7 +63,7 @@ def _marked(cells: list[dict], name: str) -> Iterator[dict]:
     the progress of a reader are left out."""
     known = import_module(f"companion.exercises.{name}").PAGE.known
     answers = {answer.function: answer for answer in answers_of(cells)}
-    for cell in cells:
+    for number_of_cell, cell in enumerate(cells):
         text = _text(cell)
         if cell["cell_type"] == "markdown":
             if not text.startswith("<details>"):
@@ -77,7 +77,7 @@ def _marked(cells: list[dict], name: str) -> Iterator[dict]:
             yield _graded(cell, code, f"{name}-{number}-check", grade=True, points=known[number].points)
         elif text != "progress()":
             text = text.replace("import check, ", "import grade, ").replace(", progress", "")
-            yield _graded(cell, text, f"{name}-setup", grade=True)
+            yield _graded(cell, text, f"{name}-setup-{number_of_cell}", grade=True)
 
 
 @dataclass(frozen=True)

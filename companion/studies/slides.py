@@ -3,13 +3,13 @@
     python -m companion.studies.slides trained/windowed --dataset pmc-sample --output figures/windowed_slides_pmc.json
 
 Every system is scored with plain beam search and with trigram blocking: the paper's search, where the slide symbol
-competes with single words; three rules of `DecodeConfig.slide`; the same greedily; chunks, each summarized
-separately; and only the first window. Summaries are cut to 200 words. A system that --output already holds is not
-measured again.
+competes with single words; three rules of `DecodeConfig.slide`; the same greedily; symbols drawn with the model's own
+probability; chunks, each summarized separately; and only the first window. Summaries are cut to 200 words. A system
+that --output already holds is not measured again.
 
 by window: words written in the first window, in those between, and in the last, of each document. example: P of the
 slide symbol and of the most probable word at each step of the first document, in the paper's search and by the
-median.
+median. first step: these two before the first word of each document.
 """
 
 from argparse import Namespace
@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from companion.stored import difference_row, open_store
-from companion.studies.windows import CHUNKS, CUT, chunks_of, open_papers, papers_parser, window_counts
+from companion.studies.windows import CUT, chunks_of, equal_chunks, open_papers, papers_parser, window_counts
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.documents import Document
 from lib.data.vocabulary import BOS, EOS, SLIDE
@@ -35,13 +35,13 @@ from lib.evaluation.scores import score_systems
 from lib.system.command_line import plain_errors
 from lib.system.errors import one_of
 
-PAPERS, MEDIAN = "the paper's search", "by the median"
+PAPERS, MEDIAN, DRAWN = "the paper's search", "by the median", "drawn"
 SEARCHES = {PAPERS: "as a word", MEDIAN: "median", "by half": "half", "by a coin": "coin"}
 TEXTS: dict[str, Callable[[EncodedDocument, int], list[EncodedDocument]]] = {
-    "equal chunks": CHUNKS["equal chunks"],
+    "equal chunks": equal_chunks,
     "first window": lambda document, _: chunks_of(document, [400])[:1],
 }
-SYSTEMS = [*SEARCHES, *TEXTS, *(f"{search}, greedy" for search in SEARCHES)]
+SYSTEMS = [*SEARCHES, DRAWN, *TEXTS, *(f"{search}, greedy" for search in SEARCHES)]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -62,6 +62,7 @@ def _measure(args: Namespace) -> None:
             system = partial(_system, of_decoding, one_of(name, SYSTEMS, "system"), encoded, documents)
             print(f"{name}, {decoding}: {store.part(f'{name}, {decoding}', system)['R-1']}", flush=True)
     store.part("example", lambda: example(run, encoded[0]))
+    store.part("first step", lambda: first_step(run, encoded))
     store.numbers.pop("effects", None)
     store.part("effects", lambda: effects(store.numbers))
 
@@ -72,9 +73,7 @@ def _system(run: Run, name: str, encoded: Sequence[EncodedDocument], documents: 
     if name in TEXTS:
         summaries, words = _by_parts(run, [TEXTS[name](*pair) for pair in zip(encoded, counts)]), []
     else:
-        search, _, greedy = name.partition(", ")
-        rule = replace(run.decode, slide=SEARCHES[search], beam=1 if greedy else run.decode.beam)
-        found = [hypothesis.ids for hypothesis in search_split(run.model, encoded, run.vocabulary, rule)]
+        found = write_with(run, name, encoded)
         words = [words_by_window(*pair) for pair in zip(found, counts)]
         summaries = [_sentences(run, *pair) for pair in zip(found, encoded)]
     part = score_systems({name: summaries}, documents, run.options, CUT)[name]
@@ -87,6 +86,14 @@ def _system(run: Run, name: str, encoded: Sequence[EncodedDocument], documents: 
         "by window": words,
         "values": scores[:, 0].tolist(),
     }
+
+
+def write_with(run: Run, name: str, encoded: Sequence[EncodedDocument]) -> list[list[int]]:
+    """Write summaries with a search of `SYSTEMS`, by the run's other settings of decoding."""
+    search, _, greedy = name.partition(", ")
+    how = {"sample": len(run.vocabulary)} if name == DRAWN else {"slide": SEARCHES[search]}
+    rule = replace(run.decode, beam=1 if greedy else run.decode.beam, **how)
+    return [hypothesis.ids for hypothesis in search_split(run.model, encoded, run.vocabulary, rule)]
 
 
 def words_by_window(ids: Sequence[int], count: int) -> list[int]:
@@ -111,6 +118,17 @@ def _by_parts(run: Run, texts: Sequence[Sequence[EncodedDocument]]) -> list[list
 
 def _sentences(run: Run, ids: Sequence[int], document: EncodedDocument) -> list[str]:
     return run.vocabulary.sentences([i for i in ids if i != SLIDE], document.unknown)
+
+
+@torch.no_grad()
+def first_step(run: Run, documents: Sequence[EncodedDocument]) -> dict[str, list[float]]:
+    """Compute P of the slide symbol and of the most probable word before the first word of each document."""
+    batch = make_batch(documents, len(run.vocabulary))
+    output, state = run.model.decode(torch.full((len(batch), 1), BOS), run.model.encode(batch))
+    p = run.model.distribution(output, state, max(map(len, batch.unknown)))
+    slide = p[:, SLIDE].tolist()
+    p[:, SLIDE] = 0
+    return {"slide": [round(x, 4) for x in slide], "word": [round(x, 4) for x in p.amax(1).tolist()]}
 
 
 @torch.no_grad()

@@ -1,9 +1,8 @@
-"""Facts in a long text: read through windows that slide, by attention to everything, or in chunks that are summarized
-one by one and put together."""
+"""Facts in a long text: read through windows that slide, or by attention to everything."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from typing import Literal
 from unittest.mock import patch
@@ -11,10 +10,10 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
-from companion.tasks.synthetic import FACT, planted_facts
+from companion.tasks.synthetic import planted_facts
 from companion.tasks.task import Task, learn
-from lib.data.batch import Batch, EncodedDocument, make_batch
-from lib.data.vocabulary import EOS, SLIDE
+from lib.data.batch import EncodedDocument, make_batch
+from lib.data.vocabulary import SLIDE
 from lib.decoding.search import DecodeConfig, beam_search
 from lib.evaluation.interventions import configured, hooks
 from lib.models.windowed import Windowed, WindowedConfig, count_windows
@@ -57,12 +56,12 @@ def share_in_place(texts: Sequence[Facts], true: Sequence[Facts]) -> float:
 # ------------------------------------------------------------------------------------- longer texts than in training
 
 
-def learn_facts(mode: str, seed: int) -> Windowed:
+def learn_facts(mode: str, seed: int, steps: int = 200) -> Windowed:
     """Train a model on new texts of two to six windows at every step: "standard" attends to everything and has three
     times the steps, "windows" encodes the whole text, "streamed" each window when it is entered."""
     standard = mode == "standard"
     model = small_model(seed, "stream" if mode == "streamed" else "whole", None if standard else WINDOW)
-    made = (planted_facts(BATCH, 1000 * (seed + 1) + i, 2 + i % 5) for i in range(600 if standard else 200))
+    made = (planted_facts(BATCH, 1000 * (seed + 1) + i, 2 + i % 5) for i in range(3 * steps if standard else steps))
     batches = (make_batch(list(map(_unmarked, docs)) if standard else docs, VOCABULARY) for docs in made)
     return learn(model, batches, RATE)
 
@@ -115,121 +114,22 @@ _trained = cache(partial(learn_facts, "windows"))  # every part is taken from th
 
 def _without(part: str, seed: int) -> dict[str, float]:
     """Without one of its parts: facts that a trained model with windows writes in their places, texts whose first
-    fact it writes, texts in which it writes a symbol; of the attention at the first step the weight of all first
-    words of facts, and the largest weight."""
+    fact it writes, texts in which it writes a symbol."""
     model, documents = _trained(seed), planted_facts(50, 1, 6)
     with LEFT_OUT[part](model):
-        texts, first = written_for(model, documents, 36), first_look(model, documents)
+        texts = written_for(model, documents, 36)
     true = [facts_in_place(d.target[:-1]) for d in documents]
     return {
         "facts of 6": share_in_place(list(map(facts_in_place, texts)), true),
         "first fact": float(np.mean([ids[:WORDS] == facts[0] for ids, facts in zip(texts, true)])),
         "texts with symbols": float(np.mean([SLIDE in ids for ids in texts])),
-        **first,
     }
-
-
-@torch.no_grad()
-def first_look(model: Windowed, documents: Sequence[EncodedDocument]) -> dict[str, float]:
-    batch = make_batch(documents, VOCABULARY)  # texts of one length
-    output, _ = model.decode(batch.target_input[:, :1], model.encode(batch))
-    weights, begins = output.copy[:, 0], (batch.source == FACT).roll(1, 1).gather(1, output.places)
-    return {
-        "first look, facts": weights.where(begins, 0.0).sum(1).mean().item(),
-        "first look, largest": weights.amax(1).mean().item(),
-    }
-
-
-# ------------------------------------------------------------------------------------------- chunks against windows
-
-
-@dataclass(frozen=True)
-class FactText:
-    source: np.ndarray  # [words]
-    starts: list[int]  # the place of each FACT, in order
-    facts: Facts
-
-
-def fact_text(random: np.random.Generator, windows: int) -> FactText:
-    """Draw a text with a fact for each window, which may begin at any word that the next window does not have."""
-    source = random.integers(FACT + 1, VOCABULARY, WINDOW + (windows - 1) * STRIDE)
-    starts, facts = [], random.integers(FACT + 1, VOCABULARY, (windows, WORDS)).tolist()
-    for begin, fact in zip(range(0, windows * STRIDE, STRIDE), facts):
-        free = starts[-1] + WORDS + 1 if starts else 0  # no fact lies inside the one before
-        start = max(free, begin + int(random.integers(STRIDE)))
-        source[start : start + WORDS + 1] = [FACT, *fact]
-        starts.append(start)
-    return FactText(source.astype(np.int32), starts, facts)
-
-
-def in_windows(text: FactText) -> list[EncodedDocument]:
-    """The whole text, with a symbol between the facts of its summary."""
-    target = [word for fact in text.facts for word in (SLIDE, *fact)][1:]
-    return [EncodedDocument.of("", text.source, [len(text.source)], [*target, EOS])]
-
-
-def in_chunks(text: FactText, stride: int) -> list[EncodedDocument]:
-    """Chunks as long as a window, each `stride` words after the one before; the summary of a chunk has the facts that
-    begin before the next one and are whole in it."""
-    chunks = []
-    for begin in range(0, stride * count_windows(len(text.source), WINDOW, stride), stride):
-        chunk = text.source[begin : begin + WINDOW]
-        target = []
-        for start, fact in zip(text.starts, text.facts):
-            if begin <= start < begin + stride and start + WORDS < begin + len(chunk):
-                target += fact
-        chunks.append(EncodedDocument.of("", chunk, [len(chunk)], [*target, EOS]))
-    return chunks
-
-
-READINGS: dict[str, Callable[[FactText], list[EncodedDocument]]] = {
-    "windows": in_windows,
-    "chunks": partial(in_chunks, stride=WINDOW),
-    "overlapping chunks": partial(in_chunks, stride=STRIDE),
-}
-
-
-def _texts(seed: int, count: int, windows: int) -> list[FactText]:
-    random = np.random.default_rng(seed)
-    return [fact_text(random, windows) for _ in range(count)]
-
-
-def _learned(reading: str, seed: int) -> Windowed:
-    def batches() -> Iterator[Batch]:
-        for i in range(STEPS):
-            texts = _texts(1000 * (seed + 1) + i, BATCH, 2 + i % 5)
-            yield make_batch([part for text in texts for part in READINGS[reading](text)], VOCABULARY)
-
-    return learn(small_model(seed, window=WINDOW if reading == "windows" else None), batches(), RATE)
-
-
-def _read(reading: str, seed: int) -> dict[str, float]:
-    """Of new texts of 4 and of 12 windows: the share of the facts that are written; of what is written, the share
-    that was written before."""
-    model, measures = _learned(reading, seed), {}
-    for windows in (4, 12):
-        texts = _texts(1, 100, windows)
-        parts = [READINGS[reading](text) for text in texts]
-        words = iter(written_for(model, [part for of_text in parts for part in of_text], 6 * windows))
-        facts, repeated, written = 0, 0, 0
-        for text, of_text in zip(texts, parts):
-            ours = [tuple(f) for _ in of_text for f in facts_in_place(next(words), reading == "windows") if f]
-            true = set(map(tuple, text.facts))
-            facts += len(set(ours) & true)
-            repeated += len(ours) - len(set(ours))
-            written += len(ours)
-        measures |= {
-            f"facts of {windows}": facts / sum(len(text.facts) for text in texts),
-            f"twice of {windows}": repeated / max(1, written),
-        }
-    return measures
 
 
 TASK = Task(
-    "facts of a long text: windows that slide, attention to everything, chunks put together",
+    "facts of a long text: windows that slide, attention to everything",
     {
         **{mode: partial(_by_length, mode) for mode in ("standard", "windows", "streamed")},
-        **{f"facts anywhere, {reading}": partial(_read, reading) for reading in READINGS},
         **{f"windows without {part}": partial(_without, part) for part in LEFT_OUT},
     },
 )
