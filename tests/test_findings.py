@@ -211,9 +211,12 @@ def read_again_lines():
 
 
 def mem2mem_page():
-    lost = losses("mem2mem")
-    yield from (f"{lost[change][0]:.3f}" for change in ("another memory", "one memory for all", "memory erased"))
-    yield f"{lost['never written'][0]:.1f} nats a word"
+    reads = np.array(numbers("mem2mem_real_memory")["panels"][1]["weights"])[[0, 2, 6]].sum(0)
+    yield f"get {reads[0]:.0%} of the reads, and at the last word {reads[-1]:.0%}"
+    written, plain = (memory(f"all ways, both, {gate}")["nll"].mean() for gate in ("never written", "plain gate"))
+    most = max(row["another memory"][0] for row in numbers("mem2mem_gates")["rows"])
+    yield f"six models of this size lose at most {most:.2f} nats a word"
+    yield f"({written:.2f} nats a word instead of {plain:.2f}, means of five seeds)"
 
 
 def hierarchical_page():

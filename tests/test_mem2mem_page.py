@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from companion.pages.mem2mem import paper_weights, planted_steps, planted_words
+from companion.pages.mem2mem import memory_weights, planted_steps, planted_words
 from companion.tasks.task import greedy_words
 from lib.data.batch import make_batch
 from lib.data.vocabulary import BOS, EOS, PAD, UNK
@@ -41,12 +41,9 @@ def test_steps_of_a_model_that_writes():
 
 def test_the_papers_symbols_are_the_weights_of_the_model():
     model = small_model(Mem2Mem)
-    weights = paper_weights(model)
-    assert weights["W_z1"].tolist() == model.write_hidden.weight[:6].tolist()
-    assert weights["W_u3"].tolist() == model.write_memory.weight[6:].tolist()
-    single = [w for w in weights.values() if not isinstance(w, tuple)] + [
-        w for t in ("psi", "beta") for w in weights[t]
-    ]
-    encoders = ("embedding", "sentence_encoder", "document_encoder", "bridge", "decoder")
-    rest = sum(p.numel() for name, p in model.named_parameters() if not name.startswith(encoders))
-    assert sum(w.numel() for w in single) == rest, "each weight once"
+    weights = memory_weights(model)
+    assert weights["gate"][0].tolist() == model.write_hidden.weight[:6].tolist()
+    assert weights["update"][2].tolist() == model.write_memory.weight[6:].tolist()
+    around = ("embedding", "sentence_", "document_", "bridge", "decoder", "word_", "pointer", "read_output")
+    rest = sum(p.numel() for name, p in model.named_parameters() if not name.startswith(around))
+    assert sum(w.numel() for part in weights.values() for w in part) == rest, "each weight once"

@@ -1,50 +1,106 @@
 """Exercises of the page on Mem2Mem."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from functools import cache
-from math import atanh
+from collections.abc import Iterator
+from functools import cache, partial
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from companion.exercises.exercise import Case, Exercises, logit
+from companion.exercises.exercise import Case, Exercises, Function
+from companion.pages.frames import Frames
+from companion.pages.measured import over_seeds, task_results
+from companion.pages.mem2mem import HandWritten, memory_weights, planted_steps
+from companion.tasks.memory import MemoryAlone, learn_planted, memory_scores, unseen_documents
 from companion.tasks.synthetic import planted_sentences
 from companion.tasks.task import learn
 from lib.data.batch import make_batch
-from lib.evaluation.interventions import changes_of, log_probs
-from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, compression_loss
+from lib.evaluation.interventions import MEMORY, NOTHING, log_probs
+from lib.models import mem2mem
+from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 
 VOCABULARY = 20
+TEXTS = 5, 3  # sentences
 PAGE = Exercises()
 check, grade, progress = PAGE.check, PAGE.grade, PAGE.progress
 
 
-def small_mem2mem(width: int = 8, **changes) -> Mem2Mem:
-    """With random weights."""
-    torch.manual_seed(0)
-    sizes = {"embedding": width, "hidden": width, "bottleneck": 8, "slots": 3}
-    return Mem2Mem(Mem2MemConfig(VOCABULARY, **{**sizes, "compression": width, **changes}))
-
-
 @cache
 def _of_two_texts() -> tuple:
-    """A model whose attention is not uniform, texts of five and of three sentences, their encoding and the decoder's
-    output."""
-    model = small_mem2mem().double().requires_grad_(False)
-    for weight in model.parameters():
+    """A model whose attention is not uniform, a batch of two texts, their encoding, the decoder's output, its GRU's
+    states, and what is read before the first word."""
+    torch.manual_seed(0)
+    model = Mem2Mem(Mem2MemConfig(VOCABULARY, embedding=8, hidden=8, bottleneck=8, slots=3, compression=8)).double()
+    for weight in model.requires_grad_(False).parameters():
         torch.nn.init.normal_(weight, std=0.7)
-    texts = [planted_sentences(1, 0, sentences, 4, 1, VOCABULARY)[0] for sentences in (5, 3)]
+    texts = [planted_sentences(1, 0, sentences, 4, 1, VOCABULARY)[0] for sentences in TEXTS]
     batch = make_batch(texts, VOCABULARY)
     state = model.encode(batch)
-    return model, batch, state, model.decode(batch.target_input, state)[0]
+    hidden, _ = model.decoder(model.embedding(batch.target_input), state.hidden[None])
+    output, _ = model.decode(batch.target_input, state)
+    return model, batch, state, output, hidden, model.condition(hidden[:, :1], state)[2].read
 
 
 @PAGE.cases(1, points=2)
+def compress() -> Iterator[Case]:
+    model, _, state, *_ = _of_two_texts()
+    for b, count in enumerate(TEXTS):
+        given = state.sentences[b, :count], *memory_weights(model)["heads"]
+        answer = torch.cat([state.write_attention[b, :, :count], state.memory[b]], 1)
+        yield Case(f"{count} sentences", given, answer, of=partial(torch.cat, dim=1))
+
+
+@PAGE.cases(2, points=2)
+def read() -> Iterator[Case]:
+    model, _, state, output, hidden, reads = _of_two_texts()
+    for b, count in enumerate(TEXTS):
+        given = hidden[b, 0], state.memory[b], *memory_weights(model)["read"]
+        yield Case(f"{count} sentences", given, torch.cat([output.read[b, 0], reads[b]]), of=torch.cat)
+
+
+@PAGE.cases(3, points=3)
+def write() -> Iterator[Case]:
+    model, _, state, _, hidden, reads = _of_two_texts()
+    weights = memory_weights(model)
+    for b, after in enumerate(model.write(state.memory, reads, model.write_hidden(hidden[:, 1]))):
+        given = hidden[b, 1], reads[b], state.memory[b], weights["gate"], weights["update"]
+        yield Case(f"{TEXTS[b]} sentences", given, after)
+
+
+@PAGE.cases(4, points=1)
+def compression_loss() -> Iterator[Case]:
+    attention = _of_two_texts()[2].write_attention
+    for b, loss in enumerate(mem2mem.compression_loss(attention)):
+        yield Case(f"{TEXTS[b]} sentences", (attention[b],), loss)
+
+
+@PAGE.cases(5, points=1)
+def read_loss() -> Iterator[Case]:
+    model, _, state, output, *_ = _of_two_texts()
+    for b, distances in enumerate(model._read_distance(output, state)):
+        given = output.read[b], state.encoder_memory[b], output.sentences[b], state.sentences[b]
+        yield Case(f"{TEXTS[b]} sentences", given, distances.mean())
+
+
+def own_model(*functions: Function, steps: int = 250) -> Frames | None:
+    """Put a learner's five functions into a model, train it on the toy task, pull the lever, and show its steps."""
+    if left := PAGE.unfinished(1, 2, 3, 4, 5):
+        print(f"Your model still needs {', '.join(left)}.")
+        return None
+    model = learn_planted(partial(HandWritten, functions), "both", "plain gate", 3, steps)
+    texts = unseen_documents()
+    scores, own = memory_scores(model, texts), log_probs(model, texts)
+    by_lib = over_seeds(task_results("memory")["all ways, both, plain gate"]["words right"])
+    print(f"Your model: {scores['words right']:.2f} of the words are right (the library's, five seeds: {by_lib}).")
+    print(f"Its heads find {scores['recall']:.2f} of the marked sentences. Nats a word that it loses with")
+    for name in ("another memory", "memory erased", "one memory for all"):
+        print(f"  {name}: {(own - log_probs(model, texts, MEMORY[name])).mean():.2f}")
+    return planted_steps(model, texts[0])
+
+
+@PAGE.cases(6, points=2)
 def reads_of_memory() -> Iterator[Case]:
-    model, batch, state, _ = _of_two_texts()
-    hidden, _ = model.decoder(model.embedding(batch.target_input), state.hidden[None])
+    model, _, state, _, hidden, _ = _of_two_texts()
 
     def read(h: Tensor, M: Tensor) -> Tensor:
         return model.read(model.read_attention.project_queries(h[None, None]), M[None])[1][0, 0]
@@ -57,62 +113,9 @@ def reads_of_memory() -> Iterator[Case]:
         yield Case(f"{steps} steps", (state.memory[b], hidden[b, :steps], read, gate_and_update), torch.stack(reads))
 
 
-@PAGE.exercise(2, points=3, cases=[[[1, 1, 3, 3, 3]], [[4, 0, 2]], [[0] * 6], [[7]], [[5, 2, 5, 2]]])
+@PAGE.exercise(7, points=2, cases=[[[1, 1, 3, 3, 3]], [[4, 0, 2]], [[0] * 6], [[7]], [[5, 2, 5, 2]]])
 def loss_of_sharp_heads(on: list[int]) -> Tensor:
-    return compression_loss(F.one_hot(torch.tensor(on), 8).double()[None])[0]
-
-
-SLOTS = [(3, 0.5, 2.0, 0.4), (10, 0.9, -1.0, 0.7), (1, 0.2, 0.5, -0.5), (0, 0.3, 0.8, 0.1)]
-
-
-@PAGE.exercise(3, points=3, cases=SLOTS)
-@torch.no_grad()
-def slot_after(k: int, z: float, M: float, u: float) -> Tensor:
-    """A number of a slot after k words, by a model whose gates are at z and whose updates are u, whatever is read."""
-    model = small_mem2mem(gate_bias=logit(z)).double()
-    for layer in (model.write_hidden, model.write_read, model.write_memory):
-        layer.weight.zero_()
-    model.write_hidden.bias[8:] = atanh(u)
-    memory, nothing = torch.full((1, 3, 8), M).double(), torch.zeros(1, 8).double()
-    for _ in range(k):
-        memory = model.write(memory, nothing, model.write_hidden(nothing))
-    return memory[0, 0, 0]
-
-
-def _learned(steps: int, sentences: int, planted: int, learning_rate: float, comp: float, read: float) -> Mem2Mem:
-    """After some steps on new texts."""
-    model = small_mem2mem(24, lambda_comp=comp, lambda_read=read)
-    texts = (planted_sentences(16, step, sentences, 4, planted, VOCABULARY) for step in range(steps))
-    learn(model, (make_batch(of_step, VOCABULARY) for of_step in texts), learning_rate)
-    return model.requires_grad_(False)
-
-
-@PAGE.prediction(4, points=3)
-@cache
-def with_heavy_regulariser() -> dict[str, str]:
-    """The mean weight of a head on its strongest sentence, and the loss of the words, after 30 steps."""
-    neither, comp, read = (_learned(30, 6, 2, 5e-3, *weights) for weights in ((0.0, 0.0), (1.0, 0.0), (0.0, 3.0)))
-    batch = make_batch(planted_sentences(16, 30, 6, 4, 2, VOCABULARY), VOCABULARY)
-
-    def weight(model: Mem2Mem) -> float:
-        state = model.encode(batch)
-        return model.compress(state.sentences, state.sentence_mask)[0].max(2).values.mean().item()
-
-    heavier, worse = weight(comp) > weight(neither), read.loss(batch)["nll"] > neither.loss(batch)["nll"]
-    return {"the weight": "larger" if heavier else "smaller", "the words": "larger" if worse else "smaller"}
-
-
-@PAGE.prediction(5, points=3)
-@cache
-def more_than_half_a_nat() -> dict[str, list[int]]:
-    model, texts = _learned(60, 4, 1, 1e-2, 0.01, 0.1), planted_sentences(64, 60, 4, 4, 1, VOCABULARY)
-    firsts = [replace(text, target=text.target[:1]) for text in texts]
-
-    def lost(name: str) -> list[int]:
-        change = changes_of(model)[name]
-        return [int((log_probs(model, t) - log_probs(model, t, change)).mean() > 0.5) for t in (firsts, texts)]
-
-    return {name: lost(name) for name in ("another memory", "never written", "no copying")}
+    return mem2mem.compression_loss(F.one_hot(torch.tensor(on), 8).double()[None])[0]
 
 
 MEMORIES = {
@@ -123,14 +126,57 @@ MEMORIES = {
 }
 
 
-@PAGE.prediction(6, points=3)
-def same_probabilities() -> dict[str, bool]:
-    model, batch, state, output = _of_two_texts()
-    own = model.log_prob(output, batch.target, state)
+def _log_p(memory: Tensor) -> Tensor:
+    """Of a word of each reference of `_of_two_texts`, when these memories [2, r, d] are handed over: [2]."""
+    model, batch, state, *_ = _of_two_texts()
+    other = state.replace(memory=memory)
+    return model.log_prob(model.decode(batch.target_input, other)[0], batch.target, other).mean(1)
 
-    def same(change: Callable[[Tensor], Tensor]) -> bool:
-        other = state.replace(memory=change(state.memory))
-        changed = model.log_prob(model.decode(batch.target_input, other)[0], batch.target, other)
-        return torch.allclose(own, changed, rtol=0, atol=1e-9)
 
-    return {what: same(change) for what, change in MEMORIES.items()}
+@PAGE.cases(8, points=3)
+def same_probabilities() -> Iterator[Case]:
+    memory = _of_two_texts()[2].memory
+    own, others = _log_p(memory), [_log_p(change(memory)) for change in MEMORIES.values()]
+    yield Case("all four", (), [torch.allclose(own, other, rtol=0, atol=1e-9) for other in others])
+
+
+@PAGE.cases(9, points=2)
+def cost_of_one_memory() -> Iterator[Case]:
+    own = _of_two_texts()[2].memory
+    for count in (3, 1, 5):
+        others = torch.randn(count, *own.shape[1:], generator=torch.Generator().manual_seed(count)).double()
+        one = others.sum(0) / count
+        yield Case(f"{count} others", (own, others, _log_p), (_log_p(own) - _log_p(torch.stack([one, one]))).mean())
+
+
+class _Gated(MemoryAlone):
+    """A memory as the only path, with a gate of the reader's."""
+
+    gate: Function
+    _fast_scan = MemoryAlone._scan  # kernels have the paper's gate
+
+    def gate_and_update(self, memory: Tensor, read: Tensor, from_hidden: Tensor) -> tuple[Tensor, Tensor]:
+        z, u = (self.write_memory(memory) + (from_hidden + self.write_read(read))[:, None]).chunk(2, -1)
+        return self.gate(z), u.tanh()
+
+
+def _cost_with(gate: Function) -> float:
+    """Train a memory as the only path with a gate. Returns what another text's memory costs, in nats a word."""
+    torch.manual_seed(0)
+    sizes = {"embedding": 24, "hidden": 24, "bottleneck": 16, "slots": 3, "compression": 24}
+    model = _Gated(Mem2MemConfig(VOCABULARY, lambda_comp=0.01, lambda_read=0.1, **sizes))
+    model.gate = gate
+    texts = [planted_sentences(16, step, 6, 4, 3, VOCABULARY) for step in range(151)]
+    learn(model, (make_batch(some, VOCABULARY) for some in texts[:150]), 1e-2)
+    own, another = (log_probs(model, texts[150], change) for change in (NOTHING, MEMORY["another memory"]))
+    return float((own - another).mean())
+
+
+@PAGE.cases(10, points=3)
+def better_gate() -> Iterator[Case]:
+    def is_gate(gate: Function) -> list[bool]:
+        kept = gate(torch.linspace(-3, 3, 7))
+        return [bool(kept.min() >= 0 and kept.max() <= 1), bool((kept.diff() > 0).all())]
+
+    yield Case("between 0 and 1, and growing", (), [1, 1], of=is_gate)
+    yield Case("another text's memory costs half a nat", (), 1, of=lambda gate: _cost_with(gate) > 0.5)

@@ -146,7 +146,7 @@ def describe_maximum_attention(places: Sequence[int], windows: Sequence[int], wo
     )
 
 
-def describe_interval_bars(series: Mapping[str, Mapping[str, Sequence[float]]], xlabel: str) -> str:
+def describe_interval_bars(series: Mapping[str, Mapping[str, Sequence[float]]], xlabel: str, **_: Any) -> str:
     bars = [
         f"{label}, {name} {mean:.1f} [{low:.1f}, {high:.1f}]"
         for label, rows in series.items()
@@ -327,25 +327,114 @@ def maximum_attention(
 
 
 @described_by(describe_interval_bars)
-def interval_bars(series: dict[str, dict[str, list[float]]], xlabel: str) -> Figure:
+def interval_bars(
+    series: dict[str, dict[str, list[float]]], xlabel: str, width: float = 8, zero: bool = False
+) -> Figure:
     """Means with their intervals, {series: {row: [mean, low, high]}}: a colour for each series, the first row on top,
-    and beside each other in a row what several series have there."""
+    and beside each other in a row what several series have there. The series "paper" has diamonds.
+
+    zero: whether there is a line at 0.
+    """
     rows = list(dict.fromkeys(name for named in series.values() for name in named))
-    figure, ax = plt.subplots(figsize=(8, 1.1 + 0.42 * len(rows)))
+    figure, ax = plt.subplots(figsize=(width, 1.1 + 0.42 * len(rows)))
+    _draw_intervals(ax, series, rows)
+    ax.set(xlabel=xlabel)
+    if zero:
+        ax.axvline(0, color="0.6", linewidth=1)
+    ax.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1), ncols=len(series))
+    return figure
+
+
+def _draw_intervals(ax: Any, series: Mapping[str, Mapping[str, Sequence[float]]], rows: Sequence[str]) -> None:
     having = {name: [label for label, named in series.items() if name in named] for name in rows}
     for label, named in series.items():
         means, low, high = np.array(list(named.values())).T
         beside = [having[name].index(label) - (len(having[name]) - 1) / 2 for name in named]
         places = [rows.index(name) + 0.3 * offset for name, offset in zip(named, beside)]
-        ax.errorbar(means, places, xerr=[means - low, high - means], fmt="o", markersize=5, capsize=3, label=label)
-    ax.set(xlabel=xlabel, yticks=range(len(rows)), ylim=(len(rows) - 0.5, -0.5))
+        marker = "D" if label == "paper" else "o"
+        ax.errorbar(means, places, xerr=[means - low, high - means], fmt=marker, markersize=5, capsize=3, label=label)
+    ax.set(yticks=range(len(rows)), ylim=(len(rows) - 0.5, -0.5))
     ax.set_yticklabels(rows)
     ax.grid(axis="x", color="0.9")
-    ax.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1), ncols=len(series))
+
+
+def describe_interval_panels(panels: Sequence[dict], xlabel: str, **_: Any) -> str:
+    return " ".join(describe_interval_bars(panel["series"], f"{panel['title']}, {xlabel}") for panel in panels)
+
+
+@described_by(describe_interval_panels)
+def interval_panels(panels: list[dict], xlabel: str, small: float) -> Figure:
+    """`interval_bars` below each other, each {"title", "series", "top"} on an axis of its own from 0 to "top".
+
+    small: a grey band goes up to this value; what is smaller does not count.
+    """
+    rows = [list(dict.fromkeys(name for named in p["series"].values() for name in named)) for p in panels]
+    heights = [0.75 + 0.3 * len(names) for names in rows]
+    figure, axes = plt.subplots(len(panels), 1, figsize=(4.3, sum(heights)), height_ratios=heights)
+    for ax, panel, names in zip(axes, panels, rows):
+        _draw_intervals(ax, panel["series"], names)
+        ax.axvspan(0, small, color="0.85")
+        ax.set(title=panel["title"], xlim=(-0.03 * panel["top"], panel["top"]))
+        if len(panel["series"]) > 1:
+            ax.legend(frameon=False, loc="upper right")
+    axes[-1].set(xlabel=xlabel)
     return figure
 
 
 CHOSEN, PALE = "#cfe3f2", "#909090"  # the fill of what is chosen; the lines and letters of what is not
+
+
+def describe_memory_path(panels: Sequence[dict], sentences: Sequence[str], summary: Sequence[str]) -> str:
+    heads, reads = (np.asarray(panel["weights"]) for panel in panels)
+    slots = (
+        f"slot {k + 1} holds sentence {j + 1} ({sentences[j]}), with {reads[k, 0]:.0%} of the reads at the first word"
+        f" and {reads[k, -1]:.0%} at the last"
+        for k, j in enumerate(heads.argmax(1).tolist())
+    )
+    return f"{len(sentences)} sentences, {len(heads)} slots, a summary ({' ... '.join(summary)}): {'; '.join(slots)}."
+
+
+@described_by(describe_memory_path)
+def memory_path(panels: list[dict], sentences: list[str], summary: list[str]) -> Figure:
+    """Sentences of an article, the slots that hold them, and how much each slot is read at the first and at the last
+    word of a summary.
+
+    panels: {"weights"} of write attention [r, L] and of read attention [r, T].
+    summary: how it begins, and how it ends.
+    """
+    heads, reads = (np.asarray(panel["weights"]) for panel in panels)
+    rows = [np.flatnonzero(heads.argmax(1) == j).tolist() for j in range(len(sentences))]
+    lines = sum(len(slots) or 0.7 for slots in rows)
+    figure, ax = plt.subplots(figsize=(4.2, 0.21 * (lines + 8)), layout="none")
+    figure.subplots_adjust(0, 0, 1, 1)
+    small: Any = {"fontsize": SIZE - 2, "va": "center"}
+    y = 0.0
+    for j, slots in enumerate(rows):
+        ax.text(
+            0, y, f"{j + 1}  {sentences[j]}" if slots else f"{j + 1}", color="black" if slots else "0.55", **small
+        )
+        if not slots:
+            ax.plot([4, 44], [y, y], color="0.88", linewidth=4)
+        for place, k in enumerate(slots or [-1]):
+            if k >= 0:
+                arrow = {"arrowstyle": "->", "color": "tab:blue"}
+                ax.annotate("", (54, y), (47, y - place), arrowprops=arrow)
+                box = {"facecolor": CHOSEN, "edgecolor": "none", "pad": 1.5}
+                ax.text(60, y, f"slot {k + 1}", ha="center", bbox=box, **small)
+                for share, colour, up in ((reads[k, 0], "tab:blue", -0.22), (reads[k, -1], "tab:orange", 0.22)):
+                    ax.barh(y + up, 50 * share, left=68, height=0.4, color=colour)
+                    ax.text(69 + 50 * share, y + up, f"{share:.0%}", fontsize=SIZE - 4, va="center", color=colour)
+            y += 1 if slots else 0.7
+    for x, title in ((0, "the article"), (53, "memory"), (68, "read: first, last word")):
+        ax.text(x, -1.3, title, weight="bold", **small)
+    ax.plot([2, 2], [y - 0.3, y + 1.3], color="0.4", linestyle="--", linewidth=1)
+    ax.text(4, y + 0.4, "attention to all words, copying", color="0.4", **small)
+    ax.text(0, y + 1.9, "the summary", weight="bold", **small)
+    ax.text(0, y + 3.0, f"{summary[0]} ...", color="tab:blue", **small)
+    ax.text(0, y + 4.0, f"... {summary[1]}", color="tab:orange", **small)
+    ax.set(xlim=(-1, 100), ylim=(y + 4.8, -2.2))
+    ax.axis("off")
+    return figure
 
 
 @described_by(describe_beam_tree)

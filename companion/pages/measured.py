@@ -51,19 +51,6 @@ def over_seeds(values: Sequence[float]) -> str:
     return mean if low == high else f"{mean} [{low}, {high}]"
 
 
-def lever_table() -> pd.DataFrame:
-    """Tabulate what memories cost in synthetic models (`companion.studies.lever`), and cosines between them."""
-    effects = read_numbers(project_root() / "figures" / "mem2mem_lever.json", "costs of memories", ("effects",))[
-        "effects"
-    ]
-    cells: dict[str, dict[str, str]] = {}
-    for effect in effects:
-        label, _, name = effect["name"].partition(": ")
-        if label != "papers" and "words" not in name and "sentences" not in name:
-            cells.setdefault(label, {})[name] = "{mean:.3f} [{low:.3f}, {high:.3f}]".format(**effect)
-    return pd.DataFrame.from_dict(cells, orient="index")
-
-
 def summary_row(part: dict, seed: int) -> dict[str, str]:
     """A system's row of a table, of its part of `score_systems`: ROUGE with intervals, mean words, the share of
     trigrams said before, and of 5-grams copied."""

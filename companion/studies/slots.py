@@ -2,11 +2,8 @@
 measures it of a run."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor
 
@@ -48,17 +45,6 @@ def slots_left(model: Mem2Mem, batch: Batch, count: int) -> Tensor:
     return torch.stack([left.mean(-1) for _, left in _written(model, batch, count - 1)], 1)
 
 
-def usual_places(model: Any, encoder: TextEncoder, documents: Sequence[Document]) -> pd.DataFrame:
-    """Where the sentence of each memory head stands in its section most often, in how many of the documents it stands
-    there, and in how many if no sentence is cut off. Nothing for a model without such heads."""
-    if not isinstance(model, Mem2Mem) or not model.extracts:
-        return pd.DataFrame()
-    readings = encoder, replace(encoder, options=replace(encoder.options, whole_sentences=True))
-    as_read, whole = (np.stack([head_places(model, document, reads) for document in documents]) for reads in readings)
-    rows = {f"slot {k + 1}": _usual_place(as_read[:, :, k], whole[:, :, k]) for k in range(as_read.shape[2])}
-    return pd.DataFrame.from_dict(rows, orient="index")
-
-
 @torch.no_grad()
 def head_places(model: Mem2Mem, document: Document, encoder: TextEncoder) -> np.ndarray:
     """Of the sentence on which each head is strongest: its section, its place from the section's beginning, and from
@@ -71,20 +57,6 @@ def head_places(model: Mem2Mem, document: Document, encoder: TextEncoder) -> np.
     section = np.searchsorted(ends, best, side="right")
     starts = np.concatenate([[0], ends])[section]
     return np.stack([section + 1, best - starts + 1, ends[section] - best])
-
-
-def _usual_place(as_read: np.ndarray, whole: np.ndarray) -> dict[str, str | float]:
-    """One head, of [papers, 3] each."""
-    counts = [pd.Series(as_read[:, way]).value_counts() for way in (1, 2)]
-    way = 1 if counts[0].iloc[0] >= counts[1].iloc[0] else 2
-    place = int(counts[way - 1].index[0])
-    sections = pd.Series(as_read[:, 0]).value_counts(normalize=True).sort_index()
-    return {
-        "sentence of its section": f"{place} from the {('beginning', 'end')[way - 1]}",
-        "of section": ", ".join(f"{number} ({share:.0%})" for number, share in sections.items()),
-        "papers": counts[way - 1].iloc[0] / len(as_read),
-        "nothing cut off": float((whole[:, way] == place).mean()),
-    }
 
 
 def _written(model: Mem2Mem, batch: Batch, last: int, first: Tensor | None = None) -> Iterator[tuple[Tensor, Tensor]]:

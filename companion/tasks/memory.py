@@ -1,9 +1,10 @@
 """When a memory matters: planted sentences, with all paths from the text to the summary open, and with the memory as
 the only one."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 import torch
@@ -54,18 +55,20 @@ class MemoryAlone(Mem2Mem):
         return *weights, torch.zeros_like(context), coverage
 
 
-STEPS = {Mem2Mem: 250, MemoryAlone: 600}
+STEPS: dict[Any, int] = {Mem2Mem: 250, MemoryAlone: 600}
 
 
-def learn_planted(kind: type[Mem2Mem], losses: str, gate: str, seed: int) -> Mem2Mem:
-    """Train a small model of a kind with weights of `GRID`."""
+def learn_planted(
+    kind: Callable[[Mem2MemConfig], Mem2Mem], losses: str, gate: str, seed: int, steps: int = 0
+) -> Mem2Mem:
+    """Train a small model of a kind with weights of `GRID`, for as many steps as `STEPS` has, or for `steps`."""
     torch.manual_seed(seed)
     comp, read = GRID[losses]
     config = Mem2MemConfig(
         VOCABULARY, embedding=64, hidden=64, bottleneck=32, slots=4, compression=64, lambda_comp=comp,
         lambda_read=read, **GATES[gate],
     )  # fmt: skip
-    texts = (planted_sentences(16, 1000 + step, vocab_size=VOCABULARY) for step in range(STEPS[kind]))
+    texts = (planted_sentences(16, 1000 + step, vocab_size=VOCABULARY) for step in range(steps or STEPS[kind]))
     return learn(kind(config), (make_batch(of_step, VOCABULARY) for of_step in texts), learning_rate=4e-3)
 
 
