@@ -51,7 +51,8 @@ def station(
             for named, rows in series.items()
             if named
         }
-        drawn = figures.show(interval_bars, stored["caption"], series=bars, xlabel=stored["xlabel"])
+        axis = {"xlabel": stored["xlabel"], "zero": stored.get("zero", False)}
+        drawn = figures.show(interval_bars, stored["caption"], series=bars, **axis)
     return Prediction(stored["question"], stored["choices"], answer, [drawn])
 
 
