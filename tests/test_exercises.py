@@ -188,3 +188,13 @@ def test_code_with_a_bug_earns_less_than_every_point(of_page, capsys):
             number = known[code[2]]
             for shown in (True, False):
                 assert page.grade(number, names[code[2]], shown) < page.known[number].points
+
+
+def test_a_readers_read_again_writes_what_the_librarys_does(capsys):
+    page = import_module("companion.exercises.read_again")
+    functions = [getattr(page, page.PAGE.known[number].name) for number in range(1, 5)]
+    for number, function in enumerate(functions, 1):
+        page.check(number, function)
+    page.own_model(*functions, steps=60)
+    yours, librarys = (line.partition(": ")[2] for line in capsys.readouterr().out.splitlines()[-2:])
+    assert yours == librarys > "1"

@@ -224,9 +224,13 @@ def hierarchical_page():
 
 
 def read_again_page():
-    solved = task_results("read_twice")
-    for row in ("once, last state", "bidirectional, last states", "twice, last state", "once, all states"):
-        yield percent(solved[row]["right"])
+    changes = {row["change"]: row["mean"] for row in numbers("copying_read_again_reuters")["changes"]}
+    yield f"lose {changes['text not told']:.2f} nats a word"
+    yield f"lose only {losses('read_again_reuters')['[UNK] fed back'][0]:.3f} nats a word"
+    rows = {row["label"]: row for row in numbers("read_again_table2_reuters")["rows"]}
+    order = "big-words-lvt2k-1sent", "RAS-LSTM", "ABS", "Read-Again LSTM + copy"
+    recall = [f"{rows[label]['scores']['R-1']['mean']:.0f}" for label in order]
+    yield "Its recall is {} points. Models that choose from all words have {} to {}, Read-Again {}.".format(*recall)
 
 
 TEXTS = {

@@ -367,16 +367,6 @@ def test_kept_scores_make_the_kept_table(name):
     assert make_table(numbers["table"], read_table_scores(KEPT_SCORES[name]), *given) == numbers
 
 
-def test_the_read_again_page_and_its_kept_table_3_have_the_same_numbers():
-    text = (project_root() / "notebooks" / "read_again.py").read_text(encoding="utf-8")
-    rows = kept_table("read_again_table3_reuters")["rows"]
-    r1 = {row["label"].removeprefix("Read-Again LSTM"): row["scores"]["R-1"]["mean"] for row in rows}
-    small, large = (f"{r1[f' + copy, {size}']:.1f}" for size in ("2K", "69K"))
-    assert f"no difference between 500 words and all ({small} and {large} R-1)" in text
-    without = [mean for label, mean in r1.items() if "copy" not in label]
-    assert f"more words do not help either ({min(without):.1f} to {max(without):.1f} R-1)" in text
-
-
 def test_the_papers_texts_name_every_table_and_figure():
     text = "".join(text for file, text in places._texts().items() if file.startswith("docs/papers/"))
     assert [name for name in (*TABLES, *SHOWN, *PAGE_RESULTS) if f"`{name}`" not in text] == []

@@ -1,59 +1,139 @@
-"""Exercises of the page on Read-Again."""
+"""Exercises of the page on Read-Again, and the reader's own model."""
 
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from operator import itemgetter
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torch.nn import functional as F
 
 from companion.exercises.exercise import Case, Exercises
-from companion.tasks.synthetic import planted_sentences
-from companion.tasks.task import learn
-from lib.data.batch import Batch, EncodedDocument, make_batch
-from lib.data.vocabulary import BOS, EOS
-from lib.models.read_again import ReadAgain, ReadAgainConfig
+from companion.pages.frames import Frames
+from companion.pages.read_again import copying_frames, gates
+from companion.studies.importance import EQUAL
+from companion.studies.word_dependence import embeddings_of, encoder_states
+from companion.tasks import short_news
+from companion.tasks.short_news import RATE, SIX, STEPS, WRITTEN, dispatch_batches, dispatches, reader
+from companion.tasks.task import greedy_words, learn
+from lib.data.batch import EncodedDocument, make_batch
+from lib.data.vocabulary import EOS, UNK
+from lib.models.read_again import ReadAgain, ReadAgainOutput
+from lib.models.summarizer import per_hypothesis
 
-KNOWN = 12  # words of both vocabularies; ids from here on are unknown words
 PAGE = Exercises()
 check, grade, progress = PAGE.check, PAGE.grade, PAGE.progress
+TEXT = [4, 7, 12, 5, 12, 6, 8]  # words from 7 on are names, which the decoder's vocabulary lacks
 
 
-def small_reader(seed: int = 0, **changes) -> ReadAgain:
-    """With random weights; both tables have 12 rows where nothing else is said."""
-    torch.manual_seed(seed)
-    sizes = {"vocab_size": KNOWN, "source_vocab_size": KNOWN, "embedding": 4, "hidden": 5, "dropout": 0.0}
-    return ReadAgain(ReadAgainConfig(**{**sizes, **changes})).requires_grad_(False)
+def _small_reader(encoder: str = "read-again gru") -> ReadAgain:
+    return reader(3, encoder).requires_grad_(False).eval()
 
 
-def _texts(*texts: list[int]) -> Batch:
-    return make_batch([EncodedDocument.of("", text, [len(text)], [EOS]) for text in texts], KNOWN)
+def _weights(model: ReadAgain) -> tuple[Tensor, ...]:
+    parts = model.importance_word, model.importance_text, model.importance_input
+    return *(part.weight for part in parts), model.importance_word.bias
 
 
-@PAGE.cases(1, points=2)
+def _numbers(*shape: int) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+# ------------------------------------------------------------------------------------------ the reader's own model
+
+SIZES = {"one text": (1, 5), "three texts": (3, 4)}
+READS = {
+    name: (_numbers(B, n, 12), _numbers(B, 12), 2 * _numbers(B, n, 12), *_weights(_small_reader()))
+    for name, (B, n) in SIZES.items()
+}
+STEPS_BY_HAND = {
+    "one number": tuple(torch.tensor([value]) for value in (1.0, 0.6, 0.0, 0.5)),
+    "two texts": (_numbers(2, 3), _numbers(2, 3).sigmoid(), _numbers(2, 3).tanh(), _numbers(3, 2).T.sigmoid()),
+}
+NAMES = {12: "a name at two places", 5: "in Y and in the text", 13: "in neither", 4: "in Y", 8: "a name"}
+SCORES = {f"words: {T}": (_numbers(T, 7), _numbers(T, 7).flip(1), torch.tensor(TEXT), 6) for T in (1, 3)}
+
+
+@PAGE.exercise(1, points=2, cases=READS)
+def importance_of_words(
+    first: Tensor, text: Tensor, x: Tensor, W_e: Tensor, U_e: Tensor, V_e: Tensor, b: Tensor
+) -> Tensor:
+    return torch.sigmoid(first @ W_e.T + b + (text @ U_e.T)[:, None] + x @ V_e.T)
+
+
+@PAGE.exercise(2, points=2, cases=STEPS_BY_HAND)
+def gated_update(h: Tensor, z: Tensor, new: Tensor, alpha: Tensor) -> Tensor:
+    return (1 - alpha * z) * h + alpha * z * new
+
+
+@PAGE.exercise(3, points=2, cases={what: (w, TEXT, _numbers(7, 4), _numbers(7, 4) + 9) for w, what in NAMES.items()})
+def embed_word(word: int, source: list[int], table: Tensor, p: Tensor) -> Tensor:
+    return table[word] if word < len(table) else p[source.index(word)] if word in source else table[UNK]
+
+
+@PAGE.exercise(4, points=3, cases=SCORES)
+def joint_distribution(g: Tensor, k: Tensor, source: Tensor, unknown: int) -> Tensor:
+    P = torch.cat([g, k], 1).softmax(1)
+    return F.pad(P[:, : g.shape[1]], (0, unknown)).index_add(1, source, P[:, g.shape[1] :])
+
+
+def own_model(*functions: Callable, steps: int = STEPS) -> Frames | None:
+    """Train a model whose new parts are computed by a reader's four functions, and the library's. Print how many
+    headlines are right, and return the steps of one; nothing where a function is not right yet."""
+    if missing := PAGE.unfinished(1, 2, 3, 4):
+        print(f"Your model needs {', '.join(missing)}: fill them in and run their checks.")
+        return None
+    importance, update, embed, joint = functions
+
+    class Own(ReadAgain):
+        def _importance(self, first: Tensor, text: Tensor, embedded: Tensor) -> Tensor:
+            return importance(first, text, embedded, *_weights(self))
+
+        def _embed(self, tokens: Tensor, source: Tensor, state: Any) -> Tensor:
+            table, p = self.target_embedding.weight, per_hypothesis(state.embedded, len(tokens))
+            rows = zip(tokens.tolist(), source.tolist(), p)
+            return torch.stack([torch.stack([embed(w, text, table, p) for w in words]) for words, text, p in rows])
+
+        def probabilities(self, output: ReadAgainOutput, extra: int) -> Tensor:
+            rows = zip(self.generate(output.features), output.copy, output.source)
+            return torch.stack([joint(g, k, text, extra) for g, k, text in rows])
+
+        def log_prob(self, output: ReadAgainOutput, target: Tensor, state: Any, places: Any = None) -> Tensor:
+            P = self.probabilities(output, int(output.source.max()) + 1 - self.config.vocab_size)
+            return P.gather(2, target[..., None]).squeeze(2).log()
+
+        def distribution(self, output: ReadAgainOutput, state: Any, extra: int) -> Tensor:
+            return self.probabilities(output, extra)[:, -1]
+
+    def second_read(inputs: Tensor, alpha: Tensor) -> Tensor:
+        states = [torch.zeros_like(alpha[:, 0])]
+        for x, alpha_i in zip(inputs.unbind(1), alpha.unbind(1)):
+            states.append(update(states[-1], *gates(x, states[-1], own.second_read.gru), alpha_i))
+        return torch.stack(states[1:], 1)
+
+    own, unseen, six = reader(0, "read-again gru", Own), dispatches(200, 10**7), short_news.dispatch(*SIX[0])
+    own.second_read.forward = second_read  # type: ignore[method-assign]
+    for name, model in (("Your model", own), ("The library's", reader(0, "read-again gru"))):
+        learn(model, dispatch_batches(0, range(steps)), RATE)
+        print(f"{name}: {short_news.share_right(model, unseen):.0%} of 200 unseen headlines are right")
+    (words,) = greedy_words(own, [six], max_length=6, min_length=1)
+    return copying_frames(own, six, [*words, EOS], [*WRITTEN.words, *six.unknown])
+
+
+# ----------------------------------------------------------------------------------------------------- exercises
+
+
+@PAGE.cases(5, points=2)
 def importance_in_a_batch() -> Iterator[Case]:
-    reader = small_reader(encoder="read-again gru")
-    parts = reader.importance_word, reader.importance_text, reader.importance_input
-    weights = *(part.weight for part in parts), reader.importance_word.bias
-    for texts in (([4, 7, 10, 5, 8, 6], [9, 4, 5]), ([5, 5, 8], [7, 11, 6, 4, 9, 5, 8], [6])):
-        batch, mask = _texts(*texts), _texts(*texts).source_mask
-        x, state = reader.source_embedding(batch.source), reader.encode(batch)
-        what = f"texts of {', '.join(str(len(text)) for text in texts)} words"
-        arguments = reader.first_read(x)[0], x, mask, *weights
-        yield Case(what, arguments, state.importance[mask], of=itemgetter(mask))  # type: ignore[index]
-
-
-@PAGE.cases(2, points=2, shown=2)
-def shared_softmax() -> Iterator[Case]:
-    reader, text = small_reader(), [4, 7, 12, 5, 12, 6, 7]
-    batch = _texts(text)
-    state = reader.encode(batch)
-    output, _ = reader.decode(torch.tensor([[BOS]]), state)
-    g, k = reader.generate(output.features)[0, 0], output.copy[0, 0]
-    names = {12: "not in Y, at two places", 5: "in Y, at one place", 8: "in Y alone", 7: "in Y, at two places"}
-    for word, what in names.items():
-        P = reader.log_prob(output, torch.tensor([[word]]), state).exp()
-        yield Case(f"word {word}, {what}", (word, g, k, text), P[0, 0])
+    model = _small_reader()
+    for lengths in ((12, 5), (5, 14, 1)):
+        batch = make_batch([EncodedDocument.of("", range(4, 4 + n), [n], [EOS]) for n in lengths], 20)
+        mask, x = batch.source_mask, model.source_embedding(batch.source)
+        arguments = model.first_read(x)[0], x, mask, *_weights(model)
+        expected = model.encode(batch).importance[mask]
+        yield Case(f"texts of {', '.join(map(str, lengths))} words", arguments, expected, of=itemgetter(mask))
 
 
 SHARES = {
@@ -63,7 +143,7 @@ SHARES = {
 }
 
 
-@PAGE.exercise(3, points=3, cases=SHARES)
+@PAGE.exercise(6, points=3, cases=SHARES)
 def share_of_each_word(alpha: Tensor, z: Tensor) -> Tensor:
     shares = torch.zeros(len(z))
     for i, candidate in enumerate(torch.eye(len(z))):
@@ -71,48 +151,27 @@ def share_of_each_word(alpha: Tensor, z: Tensor) -> Tensor:
     return shares
 
 
-@PAGE.prediction(4, points=3)
-def never_meet() -> dict[str, bool]:
-    """Whether words 3 and 8 of nine, both changed, change the state of word 5 by the sum of what each does."""
-    texts = torch.arange(9).repeat(4, 1) % 4 + 4
-    texts[:, 2], texts[:, 7] = torch.tensor([4, 9, 4, 9]), torch.tensor([6, 6, 11, 11])
-
-    def of_reader(encoder: str) -> Tensor:
-        return small_reader(encoder=encoder).double().encode(_texts(*texts.tolist())).words
-
-    def of_both_sides(layers: int) -> Tensor:
-        torch.manual_seed(0)
-        table = torch.randn(KNOWN, 4).double()
-        return nn.GRU(4, 5, layers, batch_first=True, bidirectional=True).double()(table[texts])[0]
-
-    states = {"one read": of_reader("gru"), "bidirectional": of_both_sides(1)}
-    states |= {"two bidirectional layers": of_both_sides(2), "read again": of_reader("read-again gru")}
-    changes = {name: (one[0] - one[1] - one[2] + one[3]) for name, of in states.items() for one in [of[:, 4]]}
-    return {name: bool(change.abs().max() <= 1e-12) for name, change in changes.items()}
+@PAGE.cases(7, points=3)
+def acting_together() -> Iterator[Case]:
+    text = EncodedDocument.of("", range(4, 13), [9], [EOS])
+    for encoder in ("read-again gru", "bidirectional gru", "gru"):
+        model = _small_reader(encoder).double()
+        x, states = embeddings_of(model, text), partial(encoder_states, model, text)
+        a, b = (0.5 * (torch.arange(9) == place)[:, None].expand_as(x) for place in (2, 7))
+        yield Case(encoder, (states, x, a, b), states(x + a + b) - states(x + a) - states(x + b) + states(x))
 
 
-@PAGE.prediction(5, points=3)
-def next_word_changes() -> dict[str, bool]:
-    text = _texts([4, 12, 7, 13, 6])
+@PAGE.cases(8, points=3)
+def equal_copying() -> Iterator[Case]:
+    model = learn(reader(0, "read-again gru"), dispatch_batches(0, range(40)), RATE).requires_grad_(False).eval()
+    for count in (1, 8):
+        batch = make_batch(dispatches(count, 2), len(WRITTEN))
+        state = model.encode(batch)
+        output, _ = model.decode(batch.target_input, state)
 
-    def changes(one: int, other: int, copy: bool = True) -> bool:
-        reader = small_reader(copy=copy)
-        fed = (reader.decode(torch.tensor([[BOS, word]]), reader.encode(text))[0] for word in (one, other))
-        first, second = (output.features[0, 1] for output in fed)
-        return not torch.allclose(first, second)
+        def loss(k: Tensor, output=output, batch=batch, state=state) -> Tensor:
+            return model.nll(replace(output, copy=k), batch, state)
 
-    found = {"both in the text": changes(12, 13), "neither in the text": changes(14, 15)}
-    return found | {"without copying": changes(12, 13, copy=False)}
-
-
-@PAGE.prediction(6, points=3)
-@cache
-def smaller_loss() -> dict[str, str]:
-    def loss(copy: bool, size: int) -> float:
-        sizes = {"embedding": 16, "hidden": 16, "copy": copy, "vocab_size": size, "source_vocab_size": size}
-        reader = small_reader(**sizes).requires_grad_()
-        *batches, last = (make_batch(planted_sentences(16, i, 4, 6, 1, 30), size) for i in range(31))
-        return learn(reader, iter(batches), 1e-2).loss(last)["loss"].item()
-
-    sizes = {"all words in Y": 30, "no word in Y": 6}
-    return {what: "copying" if loss(True, n) < loss(False, n) else "without" for what, n in sizes.items()}
+        with EQUAL["copying equal"].model(model):
+            expected = model.loss(batch)["loss"]
+        yield Case(f"loss of a trained model, texts: {count}", (output.copy, batch.source_mask), expected, loss)

@@ -9,24 +9,26 @@ compared after the mean of all words at the same place was subtracted. Then the 
 `lib.intervene`. A model whose second read has no importance has only the second part.
 
 Attention and copying: at each word of the references, the weights of the places of the text by which the decoder
-attends (13) and by which it copies (16).
+attends (13) and by which it copies (16), compared; then each of the two is made equal for all places.
 """
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
+from torch import Tensor
 
 import lib
 from companion.studies.hidden_words import as_read
 from lib.data.batch import EncodedDocument
 from lib.data.vocabulary import SPECIALS, UNK
 from lib.decoding.run import Run
-from lib.evaluation.interventions import batch_alone, changes_of, log_probs, rank_agreement
+from lib.evaluation.interventions import Change, batch_alone, changes_of, hooks, log_probs, rank_agreement
 from lib.intervene import mean_row, read, rows_parser, write_rows
-from lib.models.read_again import ReadAgain
+from lib.models.read_again import LOWEST, ReadAgain
 from lib.system.command_line import plain_errors
 
 BINS = np.linspace(0, 1, 11)
@@ -40,9 +42,29 @@ WHAT = {
     "unknown words": f"words that the encoder does not know, minus the {FREQUENT} most frequent, at the same places",
     "importance averaged": "nats a word that the references lose when all words of a text have its mean importance",
     "text not told": "nats a word that they lose when the second read gets zeros for the text's vector",
+    "attention equal": "nats a word that they lose when the decoder attends to all words of the text equally",
+    "copying equal": "nats a word that they lose when all places of the text share equally in what is copied",
     "largest word differs": "steps at which attention and copying prefer different words of the text, percent",
     "rank correlation": "of attention and copying over the places of the text, at a step",
     "with the next step": "rank correlation of attention with copying at the next step",
+}
+
+
+def _mean_state(state: Any, _: Any) -> Any:
+    words = state.mask[..., None]
+    mean = (state.words * words).sum(1, keepdim=True) / words.sum(1, keepdim=True)
+    return state.replace(words=mean.expand_as(state.words))
+
+
+def _mean_score(scores: Tensor) -> Tensor:
+    """Give all places of a text the same score; together they have the exponentials that they had."""
+    words = scores > LOWEST
+    return (scores.logsumexp(-1, keepdim=True) - words.sum(-1, keepdim=True).log()).where(words, scores)
+
+
+EQUAL = {  # weights of the words of a text that no longer differ
+    "attention equal": Change(WHAT["attention equal"], state=_mean_state),
+    "copying equal": Change(WHAT["copying equal"], model=hooks(_mean_score, "copy_scores")),
 }
 
 
@@ -78,9 +100,9 @@ def _of_run(model: ReadAgain, documents: Sequence[EncodedDocument]) -> dict[str,
         found["histogram"] = np.array([np.histogram(alpha, BINS)[0] / alpha.size for alpha in alphas])
         found |= {"below 0.1": 100 * found["histogram"][:, 0], "above 0.9": 100 * found["histogram"][:, -1]}
         found |= place_and_kind(alphas, documents)
-        own = log_probs(model, documents)
-        for name in ("importance averaged", "text not told"):
-            found[name] = own - log_probs(model, documents, changes_of(model)[name])
+    changes, own = changes_of(model) | EQUAL, log_probs(model, documents)
+    for name in filter(changes.get, WHAT):
+        found[name] = own - log_probs(model, documents, changes[name])
     both = np.array([attention_and_copying(model, document) for document in documents])
     return found | dict(zip(list(WHAT)[-3:], both.T))
 
