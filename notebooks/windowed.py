@@ -70,7 +70,7 @@ Leon Schüller limits what the decoder sees. An encoder reads the whole article,
 How does the model learn when to slide? No reference summary contains arrows, so the author computes them. Each sentence of the reference is **linked** to the most similar sentence of the article. Wherever the links move on to a later window, an arrow is put into the reference. We call this **marking**.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 trained = choice.open(output, progress=preset != "demo" or steps > 0)
 dynamic = trained.model.config.window and trained.model.config.windowing == "dynamic"
 reader = trained if dynamic else open_run(trained_folder("windowed"))  # of this path
