@@ -10,7 +10,7 @@
 r"""
 # What do the papers compare themselves with?
 
-*25 minutes, no code. You need attention, copying and ROUGE ([Start here](start_here.ipynb)).*
+*30 minutes, no code. You need attention, copying and ROUGE ([Start here](start_here.ipynb)).*
 
 "Our model gains two points." Over what? A gain is a difference between two systems, and most readers know only one of them. This page shows the other side: every system of other people in the tables of the four papers. Each gets one picture or table, its own idea as an equation, and a few sentences.
 

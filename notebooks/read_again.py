@@ -10,7 +10,7 @@
 r"""
 # Who copies, and what does a second read add?
 
-*Read-Again: Wenyuan Zeng, Wenjie Luo, Sanja Fidler and Raquel Urtasun, 2016, [arXiv:1611.03382](https://arxiv.org/abs/1611.03382). 25 minutes, no code. You need attention, copying and ROUGE ([Start here](start_here.ipynb)).*
+*Read-Again: Wenyuan Zeng, Wenjie Luo, Sanja Fidler and Raquel Urtasun, 2016, [arXiv:1611.03382](https://arxiv.org/abs/1611.03382). 30 minutes, no code. You need attention, copying and ROUGE ([Start here](start_here.ipynb)).*
 """
 
 # %% slideshow={"slide_type": "skip"} tags=["parameters"]

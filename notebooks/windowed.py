@@ -10,7 +10,7 @@
 r"""
 # Why does the window jump?
 
-*Windowed attention: Leon Schüller, master's thesis, 2019, known here as "the paper" from his report at inovex and his code (`lschuell/abs-summ-long-texts`); later Schüller, Wilhelm, Kreiling and Glavaš, 2020, [arXiv:2004.03324](https://arxiv.org/abs/2004.03324). 30 minutes, no code. You need attention, copying, beam search and ROUGE ([Start here](start_here.ipynb)).*
+*Leon Schüller: Abstractive Summarization for Long Texts, 2019, a report with its code (`lschuell/abs-summ-long-texts`); in 2020 an article of Schüller, Wilhelm, Kreiling and Glavaš, [arXiv:2004.03324](https://arxiv.org/abs/2004.03324). 30 minutes, no code. You need attention, copying, beam search and ROUGE ([Start here](start_here.ipynb)).*
 """
 
 # %% slideshow={"slide_type": "skip"} tags=["parameters"]

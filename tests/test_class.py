@@ -86,7 +86,7 @@ def test_a_students_version_holds_no_solution_and_no_hidden_test(course):
     left = "\n".join(map(source, given["cells"]))
     texts = [source(cell) for cell in whole["cells"]]
     secret = [block for text in texts for pattern in (SOLUTION, HIDDEN) for block in pattern.findall(text)]
-    assert len(secret) == 2 * left.count("raise NotImplementedError()") == 12
+    assert len(secret) == 2 * left.count("raise NotImplementedError()") == 14
     lines = {line.strip() for block in secret for line in block.splitlines()}
     assert [line for line in lines if len(line) > 12 and line in left] == []
     assert "SOLUTION" not in left and "HIDDEN" not in left
