@@ -358,9 +358,7 @@ If you chose *fails*, you win with *no effect as large as the paper's*. [`papers
 * **A part of a model can be worth its place because it makes learning fast.** Global layers bring title and snippets together early. On our real texts there was little to bring together.
 * **A picture of attention shows one run.** Cut the connection in several runs before you say what it is for.
 
-**You can stop here.** The [building path](#build) derives the equations, and ends with a global layer of your own.
-
-<a id="build"></a>
+**You can stop here.** The building path derives the equations, and ends with a global layer of your own.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}

@@ -345,12 +345,12 @@ r"""
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-**You can stop here.** The [building path](#build) derives the equations, and ends with a Read-Again of your own.
+**You can stop here.** The building path derives the equations, and ends with a Read-Again of your own.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-<a id="build"></a>
+
 
 # 1. Build it
 

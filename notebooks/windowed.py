@@ -298,12 +298,12 @@ r"""
 * **What cannot be taken back deserves a decision of its own.** Slide or stay? Only then: which word?
 * **Look at labels that a program has made.** One wrong link moved a whole abstract.
 
-**You can stop here.** The [building path](#build) derives the equations and ends with a windowed model of your own.
+**You can stop here.** The building path derives the equations and ends with a windowed model of your own.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-<a id="build"></a>
+
 # 1. Build it
 
 The paper numbers no equations: **(1)** to **(14)** are this page's numbers. (1), (4), (7) and (14) come from the code, and (14) belongs to the later paper. Only (1) to (4), (7), (9), (13) and (14) are new here. The functions are written to be read: one document, no batch, no padding. A green line says how far they agree with the library `lib` in double precision. A difference stops the page.

@@ -149,10 +149,10 @@ def own_model(*functions: Function, steps: int = 400) -> Frames | None:
         sizes = {"width": 32, "inner": 64, "local_layers": 1, "global_layers": layers}
         model = models[name] = towns.small_transformer(len(towns.TOWN_PIECES), **sizes)
         if name == "Your model":
-            model.global_layers = nn.ModuleList(OwnLayer(layer, functions) for layer in model.global_layers)
+            model.global_layers = nn.ModuleList(OwnLayer(layer, functions) for layer in model.global_layers)  # type: ignore[arg-type]
         draws = (np.random.default_rng([1, step]) for step in range(steps))
         learn(model, (towns.batch_of([river_cluster(draw) for _ in range(32)]) for draw in draws), 3e-3)
-        print(f"{name}: {share_written(model, towns.documents_of(unseen), 8):.0%} of 200 summaries are right")
+        print(f"{name}: {share_written(model, towns.documents_of([*unseen]), 8):.0%} of 200 summaries are right")
     del models["the library's"]
     return Frames([town_frames(models, cluster, places=[4]).frames[0] for cluster in unseen[:6]], first=1)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cache, partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -163,7 +164,7 @@ class _Gated(MemoryAlone):
 def _cost_with(gate: Function) -> float:
     """Train a memory as the only path with a gate. Returns what another text's memory costs, in nats a word."""
     torch.manual_seed(0)
-    sizes = {"embedding": 24, "hidden": 24, "bottleneck": 16, "slots": 3, "compression": 24}
+    sizes: dict[str, Any] = {"embedding": 24, "hidden": 24, "bottleneck": 16, "slots": 3, "compression": 24}
     model = _Gated(Mem2MemConfig(VOCABULARY, lambda_comp=0.01, lambda_read=0.1, **sizes))
     model.gate = gate
     texts = [planted_sentences(16, step, 6, 4, 3, VOCABULARY) for step in range(151)]

@@ -65,7 +65,7 @@ def linked_sentences() -> Iterator[Case]:
     for summary, source in (((2, 3), (4, 1, 5)), ((1,), (3, 3)), ((4, 2, 2), (6, 2, 1, 4))):
         parts = [[random.integers(5, 30, n) for n in lengths] for lengths in (summary, source)]
         flat = [(np.concatenate(part), np.array(lengths)) for part, lengths in zip(parts, (summary, source))]
-        best = similarities(*flat, vectors).argmax(1).tolist()
+        best = similarities(flat[0], flat[1], vectors).argmax(1).tolist()
         yield Case(f"{len(summary)} and {len(source)} sentences", (*parts, vectors), best)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -46,7 +47,7 @@ def check_equations(
     and the states of words, with a graph and without, the smoothed loss, and its gradients."""
     torch.set_default_dtype(torch.float64)
     torch.manual_seed(1)
-    sizes = {"width": 8, "heads": 2, "inner": 12, "local_layers": 1, "global_layers": 2}
+    sizes: dict[str, Any] = {"width": 8, "heads": 2, "inner": 12, "local_layers": 1, "global_layers": 2}
     model = HierarchicalTransformer(HierarchicalTransformerConfig(V, **sizes, dropout=0.0, smoothing=EPSILON))
     for parameter in model.parameters():  # larger than usual: every mistake shows
         torch.nn.init.normal_(parameter, std=0.5)
@@ -58,7 +59,7 @@ def check_equations(
         own, eq = (None, "(13)-(20)") if G is None else (G[b, :m, :m], "(24)")
         x = eq10_input([row.tolist() for row in rows_of(cluster)], model)
         for layer in model.local_layers:
-            x = local_layer(x, layer)
+            x = local_layer(x, layer)  # type: ignore[arg-type]
         for layer, between in zip(model.global_layers, state.between):
             checks.close(eq20_contexts(x, layer, own)[1], between[b, :, :m, :m], eq, "attention of paragraphs")
             x = eq23_global_layer(x, layer, own)

@@ -93,7 +93,9 @@ def lever_panels(*positions: str) -> list[dict]:
     and the text's own."""
 
     def series(label: str, words: str = "") -> dict[str, list[float]]:
-        return {"own": [0, 0, 0]} | {p: _interval(stored("mem2mem_lever", f"{label}: {p}{words}")) for p in positions}
+        return {"own": [0.0, 0.0, 0.0]} | {
+            p: _interval(stored("mem2mem_lever", f"{label}: {p}{words}")) for p in positions
+        }
 
     places = {"all words": series("papers"), "first ten words": series("papers", ", first 10 words")}
     return [
@@ -203,7 +205,7 @@ def check_objective(
     """Compare loss (12) and all gradients of a model with the functions, document by document, with the library's:
     for a trained model, and for one with random weights and a padded batch."""
     torch.manual_seed(1)
-    sizes = {"embedding": 5, "hidden": 6, "bottleneck": 4, "slots": 3, "compression": 4}
+    sizes: dict[str, Any] = {"embedding": 5, "hidden": 6, "bottleneck": 4, "slots": 3, "compression": 4}
     random = Mem2Mem(Mem2MemConfig(20, lambda_comp=0.3, lambda_read=0.7, **sizes))
     for weight in random.parameters():
         torch.nn.init.normal_(weight, std=0.7)

@@ -7,7 +7,7 @@ import numpy as np
 from lib.evaluation.rouge import repeated_ngrams
 
 
-def repetition_panel(how: str, words: Sequence[str]) -> dict:
+def repetition_panel(how: str, words: list[str]) -> dict:
     """A dot for each pair of equal trigrams of a summary, with their share in the title."""
     repeated, count = repeated_ngrams(words)
     grams = list(enumerate(zip(words, words[1:], words[2:]), start=1))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -280,7 +281,7 @@ def check_slides(decide: Callable, example: dict) -> str:
 
 def check_marks(checks: Checks, total: Callable, cosine: Callable, window: Callable, mark: Callable) -> Line:
     """Compare (2) to (4), the functions of the page, with the library on a small text; show some of the numbers."""
-    document, (size, step) = small_corpus()[2], (SMALL_OPTIONS.window, SMALL_OPTIONS.stride)
+    document, size, step = small_corpus()[2], SMALL_OPTIONS.window or 0, SMALL_OPTIONS.stride or 0
     parts = SentenceLists.of(document, lower=True)
     for vectors in (np.random.default_rng(0).normal(size=(len(SMALL_WORDS), 4)), np.eye(len(SMALL_WORDS))):
         sums = [[total(ids, vectors) for ids in part] for part in (parts.reference, parts.source)]
@@ -307,13 +308,14 @@ def check_marks(checks: Checks, total: Callable, cosine: Callable, window: Calla
 def check_batch(checks: Checks, objective: Callable[[EncodedDocument, Windowed], Tensor]) -> None:
     """Compare the page's loss and its gradients with the library's on a padded batch, with random weights."""
     torch.manual_seed(1)
-    sizes = {"window": SMALL_OPTIONS.window, "stride": SMALL_OPTIONS.stride}
+    sizes: dict[str, Any] = {"window": SMALL_OPTIONS.window, "stride": SMALL_OPTIONS.stride}
     model = Windowed(WindowedConfig(len(SMALL_WORDS), embedding=5, hidden=3, **sizes)).double()
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.7)
     vectors = np.random.default_rng(0).normal(size=(len(SMALL_WORDS), 4))
     documents = [SMALL_OPTIONS.mark(document, vectors) for document in small_corpus()]
     batch = make_batch(documents, len(SMALL_WORDS))
-    naive, loss = sum(objective(d, model) for d in documents) / len(documents), model.loss(batch)["loss"]
+    naive = torch.stack([objective(d, model) for d in documents]).mean()
+    loss = model.loss(batch)["loss"]
     checks.close(naive, loss, "(5)-(13)", "loss of a padded batch")
     checks.gradients(gradients(model, naive), gradients(model, loss), "(5)-(13)")
