@@ -212,9 +212,9 @@ Prediction(
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-So a model without global layers *can* do it. There is a way: local layers can put the name of the town into every word of a snippet. The decoder writes the name in the title first, and then one attention to the words can match town and kind of fact at once. What takes so long is to find this way. Until then the loss gives no hint of it, because half of the match is worth nothing.
+So a model without global layers *can* do it. There is a way: local layers can put the name of the town into every word of a snippet. The decoder writes the name in the title first, and then one attention to the words can match town and kind of fact at once. Perhaps this takes long because it needs two things at once: a town's name in the words, and a decoder that uses it. One without the other does not lower the loss.
 
-The last two sentences are our explanation, and we have not tested it. Nor do we know whether the flat model would learn later. What the curves do show: **global layers make this task learnable soon. They are not what makes it possible.**
+This is our explanation, and we have not tested it. Nor do we know whether the flat model would learn later. What the curves do show: **global layers make this task learnable soon. They are not what makes it possible.**
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -228,7 +228,7 @@ first_cut, second_cut, both_cut = (
     for name in ("layer 1 cut", "layer 2 cut", "layers cut")
 )
 Markdown(f"""
-A model may have a part and not depend on it. So we cut: in the trained HT, each paragraph may attend only to itself. Then {both_cut} of the facts are right (three seeds). So all runs depend on what passes between paragraphs. But *where* it passes differs. With a cut in layer 1 only, {first_cut} are right, and with a cut in layer 2, {second_cut}. The picture above therefore explains one run.
+A model may have a part and not depend on it. So we cut: in the trained HT, each paragraph may attend only to itself. Then {both_cut} of the facts are right (three seeds). So all runs depend on what passes between paragraphs. But *where* it passes differs from run to run. With a cut in layer 1 only, {first_cut} are right; with a cut in layer 2 only, {second_cut}. The first run needs layer 2, the others need layer 1. So the picture above explains one run.
 
 In that run we can go one step further. The second global layer adds one vector to all words of a paragraph. We measure its length, and then leave it out.
 """)
@@ -335,9 +335,9 @@ Prediction(
 cut, _ = effects["global-layers", "cut in the shipped model that copies, nats a piece"]
 short, _ = effects["global-layers", "short texts, plain beam search"]
 Markdown(f"""
-One seed is weak evidence. Three seeds on short texts give the global layers {short.mean:+.2f} [{short.low:+.2f}, {short.high:+.2f}] points, which excludes the paper's 1.81.
+One seed is weak evidence. So we trained three seeds on shorter texts, which takes minutes. There the global layers add {short.mean:+.2f} [{short.low:+.2f}, {short.high:+.2f}] points: the interval contains 0, and not the paper's 1.81.
 
-Is there anything to gain? We made the same cut as above in a model that copies and was trained on 31,077 biomedical articles. If no paragraph attends to another, a piece of the summary loses {cut.mean:.3f} nats [{cut.low:.3f}, {cut.high:.3f}]: it becomes {100 * (1 - math.exp(-cut.mean)):.0f}% less probable. If it may not copy, it loses 4.00. So these summaries need hardly anything of what passes between paragraphs.
+Is there anything to gain? We made the same cut as above in a model that copies and was trained on 31,077 biomedical articles. If no paragraph attends to another, a piece of the summary loses {cut.mean:.3f} nats [{cut.low:.3f}, {cut.high:.3f}]: it becomes {100 * (1 - math.exp(-cut.mean)):.0f}% less probable. If the same model is forbidden to copy, a piece loses 4.00 nats. So these summaries need hardly anything of what passes between paragraphs.
 """)
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -350,7 +350,7 @@ Markdown(evidence_table("hierarchical_transformer", *BETS))
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-If you chose *fails*, you win with *no effect as large as the paper's*. [`papers.md`](../papers.md#hierarchical-transformer) has all claims, and what the verdicts mean.
+*Fails* wins where the verdict is *no effect as large as the paper's* or *opposite*. [`papers.md`](../papers.md#hierarchical-transformer) has all claims, and what the verdicts mean.
 
 ## What to take home
 

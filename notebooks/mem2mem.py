@@ -260,7 +260,7 @@ Prediction(
 Markdown(f"""
 ### So who reads the memory?
 
-The decoder does, and it reads what it has written itself. In the shipped model, a memory that the same words have written beside *another article* costs {beside.mean:.3f} nats. One that *other words* have written beside the same article costs {others.mean:.2f}. So the memory depends on the summary so far, not on the article. It works as a second recurrent state.
+The decoder does, and it reads what it has written itself. We let the shipped model write the same summary words while it attends to *another article*. Using the memory that results costs {beside.mean:.3f} nats. A memory from *other words*, written beside the same article, costs {others.mean:.2f}. So the memory depends on the summary so far, not on the article. It works as a second recurrent state.
 """)
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
@@ -280,7 +280,7 @@ ladder, gain = ladder_series(), lambda row: "{:+.2f} [{:+.2f}, {:+.2f}]".format(
 caption = "Gains in R-1: the paper's, and ours with 95% intervals. The first two rows and the last are over HRED, the others over the row before."
 Prediction(
     "Suppose that these encoders learn a constant, too. Which gains should vanish?", ["encoder memory and transfer", "the two regularisers", "none"],
-    f"Encoder memory and transfer, because a decoder can learn a constant by itself. With plain beam search, transfer changes R-1 by {gain('transfer')}, which excludes"
+    f"The gains of encoder memory and transfer: if the encoder supplies a constant, the decoder can learn it by itself. With plain beam search, transfer changes R-1 by {gain('transfer')}, which excludes"
     f" the paper's +0.76. The whole ladder is worth {gain('full model')}, which excludes +2.04. For the other rows the intervals are too wide to tell. Decoding matters"
     f" more: trigram blocking, which writes no three words in a row twice, lifts HRED by {blocking_gain():.1f} points without any memory. The paper does not mention"
     " blocking, so our verdicts use plain beam search.",
@@ -296,7 +296,7 @@ A memory that changes no word could still be a good extract.
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-We compare the sentences on which the shipped model's heads are strongest with the first ten sentences, as the paper does. R-1 favours extracts as long as the abstract, so all others have the heads' length: random sentences of what the model reads, those of LexRank, which needs no training, and those at the heads' places in *another* article.
+We compare the sentences on which the shipped model's heads are strongest with the first ten sentences, as the paper does. R-1 favours extracts as long as the abstract. So three rivals have the heads' length: random sentences of what the model reads, those of LexRank, which needs no training, and those at the heads' places in *another* article.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -614,7 +614,7 @@ pd.DataFrame(rows).T.round(2).rename_axis(columns="mean log P of a word")
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-Closing the other paths takes no more: `MemoryAlone` in `companion.tasks.memory` sets the decoder's first state and every context to zeros, and has no copying. `python -m companion.solve memory` trains the six toys. `python -m companion.studies.lever --output lever.json` measured Figures 2 to 4, and with a folder of a run it pulls the lever on yours.
+Closing the other paths needs as little code: `MemoryAlone` in `companion.tasks.memory` sets the decoder's first state and every context to zeros, and has no copying. `python -m companion.solve memory` trains the six toys. `python -m companion.studies.lever --output lever.json` measured Figures 2 to 4, and with a folder of a run it pulls the lever on yours.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}

@@ -135,7 +135,7 @@ Gigaword is not free. We trained the same rows on the 13,898 dispatches, with th
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
-**Place your bets.** Do these claims hold in models that a laptop can train? Choose *holds*, *fails* or *cannot tell* (the data allow both the paper's effect and none).
+**Place your bets.** Do these claims hold in models that a laptop can train? Choose *holds*, *fails* or *cannot tell* (the interval contains the paper's effect, and 0 as well).
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -186,7 +186,7 @@ So **attention is not what is copied.** The copy scores find the name, and in th
 r"""
 ## What is copying worth?
 
-In the paper copying adds 2.4 points of R-1 to a GRU. Vocabulary matters, too: without copying, the largest is 13.4 points better than the smallest.
+In the paper copying adds 2.4 points of R-1 to a GRU. Vocabulary matters, too: without copying, the largest of their vocabularies is 13.4 points better than the smallest.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -196,7 +196,7 @@ station("copying", figures)
 r"""
 A gain that is more than ten times the paper's measures something else. From 13,898 headlines a decoder does not learn to *generate* names, whatever its vocabulary. Without copying every model stays below 15 points, and the first eight words of the text have 29.
 
-Much of the gain is knowing which words to choose from. A control generates, but only words of its text and 2,000 frequent ones. Its recall is 30 points. Models that choose from all words have 6 to 10, Read-Again 41.
+Much of the gain is knowing which words to choose from. For comparison, a model that cannot copy chooses only among the words of its text and 2,000 frequent ones. Its recall is 30 points. Models that choose from all words have 6 to 10, Read-Again 41.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}

@@ -163,7 +163,7 @@ r"""
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
-It is the model that comes with this project. It was trained once, on 31,077 biomedical articles with marked references, and has 2.8 million parameters. It reads up to 1,540 words of each of 50 articles, in up to four windows of 400. It does not stop by itself, so it has to write about 240 words and symbols.
+It is the model that comes with this project. It was trained once, on 31,077 biomedical articles with marked references, and has 2.8 million parameters. It reads up to 1,540 words of each of 50 articles, in up to four windows of 400. It does not stop by itself, so each summary has about 240 words and symbols.
 """)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
@@ -225,7 +225,7 @@ If this explanation is right, one change of the search should help: decide first
 r"""
 ## What if it decides first?
 
-This search is our addition. Imagine a coin at each step, which says "slide" with the probability of →. Thrown again and again, such coins slide sometimes earlier and sometimes later. The search slides in the middle of these times. For this it multiplies the probabilities of staying since the last slide, and slides as soon as the product is below one half. We call this rule `median`. The weights stay the same.
+This search is our addition. Imagine a coin at each step, which says "slide" with the probability of →. Thrown again and again, such coins slide sometimes earlier and sometimes later. The search slides at the median of these times. For this it multiplies the probabilities of staying since the last slide, and slides as soon as the product is below one half. Otherwise it writes a word, and → is barred. We call this rule `median`. The weights stay the same.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -287,7 +287,7 @@ Markdown(evidence_table("windowed", *BETS))
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 Markdown(
-    f"Each chunk begins anew, so less is repeated. With trigram blocking and slides decided first, chunks differ from windows by {wind.points('windowed_slides_pmc', 'equal chunks - by the median, trigram blocking')} R-1. The author argues with coherent text, which R-1 does not measure. All claims are in [papers.md](../papers.md)."
+    f"Each chunk begins anew, so less is repeated. With trigram blocking and slides decided first, chunks minus windows is {wind.points('windowed_slides_pmc', 'equal chunks - by the median, trigram blocking')} R-1. The author argues with coherent text, which R-1 does not measure. All claims are in [papers.md](../papers.md)."
 )
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -581,7 +581,7 @@ Without the window not even the first fact is right: the model knows what a fact
 r"""
 ## Do we need the arrow at all?
 
-The later paper also has **static** windows, which slide by themselves. Nothing has to be guessed in the references. But the words that a window gets no longer depend on what it contains. Window $i$ gets a share of the summary in advance, and the first window gets the largest. $filled_i$ is the part of window $i$ that has words. A text of $T_{max}$ words gets a summary of $B$ words, and a shorter one in proportion.
+The later paper also has **static** windows, which slide by themselves. Nothing has to be guessed in the references. But how many words a window gets no longer depends on what it contains. Window $i$ gets a share of the summary in advance, and the first window gets the largest. $filled_i$ is the part of window $i$ that has words. A text of $T_{max}$ words gets a summary of $B$ words, and a shorter one in proportion.
 
 $$share_i\propto e^{-\kappa(1+(i-1)\,\delta^{i-1})}\cdot filled_i,\qquad
 end_i=\Big\lfloor\frac{T_x}{T_{max}}\,B\sum_{i'\le i}share_{i'}\Big\rfloor\tag{14}$$
