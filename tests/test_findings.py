@@ -220,7 +220,7 @@ def mem2mem_page():
 
 
 def hierarchical_page():
-    yield f"If the same model is forbidden to copy, a piece loses {losses('hierarchical_transformer_copying')['no copying'][0]:.2f}"
+    yield f"is forbidden to copy, a piece loses {losses('hierarchical_transformer_copying')['no copying'][0]:.2f}"
 
 
 def read_again_page():
