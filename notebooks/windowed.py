@@ -37,9 +37,11 @@ from IPython.display import Markdown
 from companion.claims.text import bets_table, evidence_table
 from companion.pages import windowed as wind
 from companion.pages.checks import Checks
-from companion.pages.choice import choose
+from companion.pages.choice import choose, compare_means
 from companion.pages.diagrams import show_model
 from companion.pages.figures import maximum_attention
+from companion.pages.measured import summary_table
+from companion.pages.runs import run_facts
 from companion.pages.shown import PageFigures, Passages, Prediction
 from companion.pages.shown import clip, figures_folder, show_tables
 from companion.studies.marking import ALONE, FORWARD, PATH
@@ -47,8 +49,9 @@ from companion.tasks.synthetic import planted_facts
 from companion.tasks.windows import LEFT_OUT, STRIDE, VOCABULARY, WINDOW
 from companion.tasks.windows import learn_facts, written_for
 from lib.data.batch import make_batch
-from lib.data.vocabulary import BOS, SLIDE, SLIDE_SYMBOL, UNK
-from lib.decoding.search import DecodeConfig, search_split
+from lib.data.vocabulary import BOS, SLIDE, UNK
+from lib.decoding.search import DECODINGS, DecodeConfig, summarize
+from lib.evaluation.baselines import lexrank
 from lib.papers import open_run
 from lib.system.files import trained_folder
 
@@ -647,14 +650,28 @@ checks.table()
 r"""
 ## On your own corpus
 
-With a `dataset`, the shipped model reads its test documents. With a `preset` the page trains a model first, and with `run` it shows a run of yours. The stations of the reading path are then measured on these documents. This is a summary, with trigram blocking. `python -m lib.score run FOLDER` scores it, and `--slide median` decides first.
+With a `dataset`, the shipped model reads its test documents. With a `preset` the page trains a model first, and with `run` it shows a run of yours. The stations of the reading path are then measured on these documents. Here are its facts, a summary with trigram blocking, and scores of up to 20 documents. `python -m lib.score run FOLDER --slide median` decides first.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-decode, own = replace(trained.decode, block_ngrams=3), trained.encode(documents[:1])
-(best,) = search_split(trained.model, own, trained.vocabulary, decode)
-text = trained.vocabulary.text(best.ids, own[0].unknown).replace(SLIDE_SYMBOL, "→")
-Passages([("title", documents[0].title), ("written", clip(text, 60))])
+run_facts(trained, choice.origin(trained))
+
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+some = documents[:20]
+own, longest = trained.encode(some), trained.decode.max_length
+systems = {"LexRank": [lexrank(document.sentences, longest) for document in some]}
+for how, size in DECODINGS.items():
+    rule = replace(trained.decode, block_ngrams=size)
+    systems[how] = summarize(trained.model, own, trained.vocabulary, rule)
+text = " ".join(trained.readable(some[0], systems[how][0]))
+Passages([("title", some[0].title), ("written", clip(text, 60))])
+
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+table, parts = summary_table(systems, some, trained.options, longest, seed)
+table[["R-1", "R-Lsum", "words", "repeated"]]
+
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+compare_means(parts, how, ["LexRank"], seed)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""

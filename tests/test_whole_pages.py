@@ -76,7 +76,8 @@ def text_of(notebook: nbformat.NotebookNode) -> str:
 def texts_about_samples(page: str) -> list[str]:
     """All texts of a page that describe the shipped models on the page's own sample."""
     calls = [node for _, cell in cells_of(page) for node in ast.walk(cell) if isinstance(node, ast.Call)]
-    return [call.args[-1].value for call in calls if ast.unparse(call.func).endswith("about_sample")]
+    texts = [call.args[-1] for call in calls if ast.unparse(call.func).endswith("about_sample")]
+    return [part.value for text in texts for part in ast.walk(text) if isinstance(part, ast.Constant)]
 
 
 @pytest.mark.long

@@ -55,13 +55,13 @@ def _measure(args: Namespace) -> None:
         print("{name}: {mean:+.1f} [{low:+.1f}, {high:+.1f}] {what}".format(**effect))
 
 
-def count(run: Run, documents: Sequence) -> dict[str, list[list[float]]]:
-    """Count, for each kind of link and rule, by paper: right ones, sentences with a known source; words in the last
-    window, in those between, all words."""
+def count(run: Run, documents: Sequence, least: int = 3) -> dict[str, list[list[float]]]:
+    """Count, for each kind of link and rule, by paper of at least so many windows: right ones, sentences with a known
+    source; words in the last window, in those between, all words."""
     vectors, random, counts = embeddings_of(run), np.random.default_rng(0), {}
     for document in run.encode(documents):
         sentences, windows = SentenceLists.of(document, run.options.lower), windows_of(document, run)
-        if windows.max() < 2:
+        if windows.max() + 1 < least:
             continue
         lengths, copies = np.array([len(s) for s in sentences.reference]), sentences.copies
         similar = {"embeddings": sentences.similarities(vectors), "tf-idf": by_tfidf(sentences, vectors)}
