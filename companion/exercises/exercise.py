@@ -103,9 +103,13 @@ class Exercises:
         print(f"exercise {number}: {told}")
         return exercise.points * share
 
-    def unfinished(self, *numbers: int) -> list[str]:
-        """Name those of these exercises whose last check was not all right."""
-        return [self.known[number].name for number in numbers if self._share.get(number, 0) < 1]
+    def ready(self, *numbers: int) -> bool:
+        """Return whether the last check of each of these exercises was all right, as a model of the reader's needs.
+        Otherwise print which was not."""
+        missing = [self.known[number].name for number in numbers if self._share.get(number, 0) < 1]
+        if missing:
+            print(f"Your model needs {', '.join(missing)}: write them, and run their checks")
+        return not missing
 
     def progress(self) -> None:
         """Print which exercises are done."""

@@ -85,8 +85,7 @@ def read_loss() -> Iterator[Case]:
 
 def own_model(*functions: Function, steps: int = 250) -> Frames | None:
     """Put a learner's five functions into a model, train it on the toy task, pull the lever, and show its steps."""
-    if left := PAGE.unfinished(1, 2, 3, 4, 5):
-        print(f"Your model still needs {', '.join(left)}.")
+    if not PAGE.ready(1, 2, 3, 4, 5):
         return None
     model = learn_planted(partial(HandWritten, functions), "both", "plain gate", 3, steps)
     texts = unseen_documents()

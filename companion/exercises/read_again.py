@@ -82,8 +82,7 @@ def joint_distribution(g: Tensor, k: Tensor, source: Tensor, unknown: int) -> Te
 def own_model(*functions: Callable, steps: int = STEPS) -> Frames | None:
     """Train a model whose new parts are computed by a reader's four functions, and the library's. Print how many
     headlines are right, and return the steps of one; nothing where a function is not right yet."""
-    if missing := PAGE.unfinished(1, 2, 3, 4):
-        print(f"Your model needs {', '.join(missing)}: fill them in and run their checks.")
+    if not PAGE.ready(1, 2, 3, 4):
         return None
     importance, update, embed, joint = functions
 

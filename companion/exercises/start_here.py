@@ -119,8 +119,7 @@ def loss_of() -> Iterator[Case]:
 def own_model(*functions: Callable, steps: int = 300) -> Frames | None:
     """Train a model of a reader's four functions on the page's stories, and show how it writes the summary of the
     page's text. Prints what is missing where a function is not right yet."""
-    if missing := PAGE.unfinished(1, 2, 3, 4):
-        print(f"Your model needs {', '.join(missing)}: write them, and run their checks")
+    if not PAGE.ready(1, 2, 3, 4):
         return None
     model = learned(0, type("Own", (_Own,), {"functions": functions}), steps=steps)
     batch, unseen = make_batch([story_of(TEXT, SUMMARY)], len(VOCABULARY)), unseen_stories()

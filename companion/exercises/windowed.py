@@ -145,8 +145,7 @@ def own_model(
 ) -> Frames | None:
     """Train a model of a reader's five functions on facts, print how many it writes beside the library's, and show
     how. Prints what is missing where a function is not right yet."""
-    if missing := PAGE.unfinished(1, 2, 3, 4, 5):
-        print(f"Your model needs {', '.join(missing)}: write them, and run their checks")
+    if not PAGE.ready(1, 2, 3, 4, 5):
         return None
     vectors = np.eye(VOCABULARY)
     torch.manual_seed(0)

@@ -211,10 +211,10 @@ def stored_numbers(name: str) -> dict:
     return read_numbers(project_root() / "figures" / f"{name}.json", "stored results", ())
 
 
-def points(source: str, name: str) -> str:
-    """Write a stored difference with its interval."""
-    effects = {effect["name"]: effect for effect in stored_numbers(source)["effects"]}
-    return "{mean:+.2f} [{low:+.2f}, {high:+.2f}]".format(**effects[name])
+def points(source: str, name: str = "", *, pair: tuple[str, str] | None = None) -> str:
+    """Write a stored difference, by its name or of a pair of rows, with its interval."""
+    found = effect_of(Setting("", source, *(pair or ()), effect=name))
+    return f"{found.mean:+.2f} [{found.low:+.2f}, {found.high:+.2f}]"
 
 
 def gains_of_median() -> list[str]:
@@ -223,8 +223,7 @@ def gains_of_median() -> list[str]:
     found = [points("windowed_slides", f"by the median - the paper's search, {decoding}") for decoding in DECODINGS]
     for row in ("CD_II", "WIKI_IV"):
         pair = f"{row}, plain beam search", f"{row}, slides decided first, plain beam search"
-        effect = effect_of(Setting("", "windowed_table_sumpubmed", *pair))
-        found.append(f"{effect.mean:+.2f} [{effect.low:+.2f}, {effect.high:+.2f}]")
+        found.append(points("windowed_table_sumpubmed", pair=pair))
     return found
 
 
