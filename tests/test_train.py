@@ -364,6 +364,8 @@ def test_a_resumed_run_is_the_uninterrupted_one(planted_corpus, tmp_path, monkey
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_that_is_told_to_stop_is_saved_first(planted_corpus, tmp_path, monkeypatch, number):
+    if signal.getsignal(number) is signal.SIG_IGN:  # so do tests in the background of a shell
+        signal.signal(number, signal.default_int_handler)
     config = replace(CONFIG, save_every=100, validate_every=100)
     whole = trained(planted_corpus, tmp_path / "whole", config)
     handler, step = signal.getsignal(number), training._Loop._step
