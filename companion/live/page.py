@@ -9,7 +9,7 @@ import base64
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import torch
 
 from companion.pages.diagrams import FOLDER, read_picture
 from companion.pages.frames import TRUST
-from companion.tasks import towns
+from companion.tasks import stories, towns
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.data.options import Options
@@ -193,6 +193,20 @@ def towns_data(models: Sequence[HierarchicalTransformer], clusters: Sequence[tow
 
 
 # ---------------------------------------------------------------------------------------- a pointer-generator
+
+
+def write_training_page(path: Path) -> Path:
+    """Write the page in which a reader trains a pointer-generator of the stories, and a model without copying."""
+    models = [Seq2Seq(replace(stories.CONFIG, copy=copies)) for copies in (False, True)]
+    data = {
+        "shapes": [{name: list(tensor.shape) for name, tensor in m.named_parameters()} for m in models],
+        **{name: getattr(stories, name.upper()) for name in ("verbs", "idle", "known", "rare", "summary")},
+        "text": " ".join(stories.TEXT),
+        "words": stories.VOCABULARY.words,
+    }
+    code = scripts(*LAYERS, "training", "elements", "training_page")
+    return write_whole(path, live_page("training_page", "two models that learn", "", code, data))
+
 
 # Shown where a page's frames are removed, as GitHub and a JupyterLab that does not trust the page do.
 MISSING = (
