@@ -23,7 +23,8 @@ from companion.live.page import (
     write_live_page,
 )
 from companion.pages.dispatches import made_up_dispatches
-from companion.tasks import towns
+from companion.tasks import stories, towns
+from companion.tasks.task import learn
 from companion.tasks.windows import LEFT_OUT
 from lib.data.batch import make_batch
 from lib.data.documents import Document
@@ -43,7 +44,7 @@ from lib.system.files import project_root
 from tests.conftest import RAGGED, VOCAB, double
 from tests.test_windowed import TEXTS as WITH_SLIDES
 from tests.tools.browser import data_of
-from tests.tools.live import check_changed, check_written, needs_node, read_by, run_model, small_run
+from tests.tools.live import SMALL, check_changed, check_written, needs_node, read_by, run_model, small_run
 
 TRAINED = project_root() / "trained"
 HOSTILE = "</script><!--<script>\u2028\"'&amp;\\u003c [DATA] [CODE] <img src=x onerror=alert(1)>"
@@ -337,6 +338,60 @@ def test_a_text_of_another_field_is_recognised_the_same(node):
     )
     assert found == [field.warning if field.is_unlike([[text]]) else "" for text in texts]
     assert 0 < found.count("") < len(texts)
+
+
+# --------------------------------------------------------------------------------------------------------- training
+
+
+@needs_node
+@pytest.mark.parametrize("copy", [True, False])
+def test_training_steps_are_the_librarys(node, copy):
+    """The loss and all gradients of ragged documents, and the weights after two steps with clipped gradients."""
+    model = double(Seq2Seq, Seq2SeqConfig(VOCAB, 6, 8, 5, copy))
+    names, batch = [name for name, _ in model.named_parameters()], make_batch(RAGGED, VOCAB)
+    body = """
+const model = new Seq2Seq({ hidden: 8 }, data.weights);
+const all = kind => Object.values(model.weights).map(weight => [...weight[kind]]);
+return [1, 2].map(() => {
+  const losses = data.documents.map(text => model.learn(text, text.target, 1 / 3)), gradients = all("grad");
+  model.update(0.01);
+  return [losses.reduce((a, b) => a + b), gradients, all("data")];
+});"""
+    (loss, gradients, _), (*_, weights) = node(
+        scripts(*SMALL["Seq2Seq"]), body, documents=[{**read_by(d), "target": d.target.tolist()} for d in RAGGED],
+        weights={name: {"data": p.flatten().tolist()} for name, p in model.named_parameters()},
+    )  # fmt: skip
+    expected = model.loss(batch)["loss"]
+    expected.backward()
+    assert loss == pytest.approx(expected.item(), abs=1e-6)
+    for name, found, parameter in zip(names, gradients, model.parameters(), strict=True):
+        assert np.allclose(found, parameter.grad.flatten(), atol=1e-6), name
+    learn(model, iter([batch, batch]), 0.01)
+    for name, found, parameter in zip(names, weights, model.parameters(), strict=True):
+        assert np.allclose(found, parameter.detach().flatten(), atol=1e-6), name
+
+
+@needs_node
+def test_training_begins_as_the_library_does(node, tmp_path):
+    """The stories of the page are of the library's grammar and in its ids, and random weights are as large."""
+    main(["training", str(tmp_path / "page.html")])
+    body = """
+const random = randomFrom(0), vocabulary = new Vocabulary(data.words);
+return [data.shapes.map(shapes => Object.values(randomWeights(shapes, random)).map(weight => [...weight.data])),
+  Array.from({ length: 100 }, () => tell(random, data)).map(told => ({ ...told, ...storyOf(told, vocabulary) }))];"""
+    models, told = node(scripts(*SMALL["Seq2Seq"], "stories"), body, **data_of(tmp_path / "page.html"))
+    for copy, weights in zip((False, True), models):
+        model = stories.Seq2Seq(replace(stories.CONFIG, copy=copy))
+        for (name, parameter), found in zip(model.named_parameters(), weights, strict=True):
+            assert len(found) == parameter.numel()
+            if len(found) > 500:
+                assert np.std(found) == pytest.approx(parameter.std().item(), rel=0.1), name
+    for story in told:
+        whom, verb, who = re.findall(r"the (\w+) was (\w+) by the (\w+) \.", story["text"])[0]
+        assert story["summary"] == f"the {who} {stories.VERBS[verb]} the {whom} ."
+        expected = stories.story_of(re.findall(r"\w[^.]+\.", story["text"]), story["summary"])
+        assert [*story["sentences"], story["target"]] == [expected.source.tolist(), expected.target.tolist()]
+        assert len(expected.sentence_lengths) == 3
 
 
 # ------------------------------------------------------------------------------------------------- what is written

@@ -6,8 +6,9 @@
     python -m companion.live training training.html
 
 The model is the run of Mem2Mem, of windowed attention or of Read-Again; `towns` are the two shipped models of the
-hierarchical transformer's synthetic task. In `training` a reader trains the two small models of Start here. The page offers the given texts, or some of the project's own, and takes
-what a reader pastes. For each word it shows the numbers of every equation; the model and the text can be changed.
+hierarchical transformer's synthetic task. In `training` a reader trains the two
+small models of Start here. The page offers the given texts, or some of the project's own, and takes what a reader
+pastes. For each word it shows the numbers of every equation; the model and the text can be changed.
 """
 
 import sys
@@ -22,7 +23,6 @@ from companion.pages.dispatches import made_up_dispatches
 from lib.decoding.run import Run
 from lib.summarize import check_page, model_name, read_texts
 from lib.system.errors import InputError
-
 
 OWN_PAGES = {"towns": write_towns_page, "training": write_training_page}
 

@@ -23,7 +23,7 @@ from companion.tasks import stories, towns
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.data.options import Options
-from lib.data.vocabulary import CLUSTER_SYMBOLS, SPECIALS, Vocabulary
+from lib.data.vocabulary import BOS, CLUSTER_SYMBOLS, PAD, SPECIALS, Vocabulary
 from lib.decoding.html_page import html_page
 from lib.decoding.run import Run
 from lib.decoding.search import DecodeConfig
@@ -199,12 +199,14 @@ def write_training_page(path: Path) -> Path:
     """Write the page in which a reader trains a pointer-generator of the stories, and a model without copying."""
     models = [Seq2Seq(replace(stories.CONFIG, copy=copies)) for copies in (False, True)]
     data = {
+        "config": asdict(stories.CONFIG),
+        "decode": asdict(DecodeConfig(beam=1, max_length=10, forbidden=(PAD, BOS))),
         "shapes": [{name: list(tensor.shape) for name, tensor in m.named_parameters()} for m in models],
-        **{name: getattr(stories, name.upper()) for name in ("verbs", "idle", "known", "rare", "summary")},
         "text": " ".join(stories.TEXT),
         "words": stories.VOCABULARY.words,
+        **{name: getattr(stories, name.upper()) for name in ("summary", "verbs", "idle", "known", "rare")},
     }
-    code = scripts(*LAYERS, "training", "elements", "training_page")
+    code = scripts(*LAYERS, "seq2seq", "stories", "elements", "training_page")
     return write_whole(path, live_page("training_page", "two models that learn", "", code, data))
 
 
