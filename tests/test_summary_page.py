@@ -116,6 +116,20 @@ def test_pointing_colours_the_text(tmp_path):
 
 
 @needs_browser
+def test_the_text_follows_the_pointer_and_has_its_sections(tmp_path):
+    source = [["The", " cat", " sat", "."]] * 60
+    look = {"words": rows(240, {2: 1.0}, {238: 1.0})}
+    document = replace(shown(**look), source=source, sections=["Introduction"] * 30 + ["Results"] * 30)
+    with open_page(write_page(tmp_path / "page.html", "m", [document])) as tab:
+        assert tab.page.locator("#text h3").all_inner_texts() == ["Introduction", "Results"]
+        assert tab.run("document.querySelector('#text h3:last-of-type').nextElementSibling.innerText").startswith("31")
+        tab.page.hover("#summary .word >> nth=3")
+        tab.until("words[238].getBoundingClientRect().bottom < innerHeight", 5)
+        tab.page.hover("#summary .word >> nth=0")
+        tab.until("words[2].getBoundingClientRect().top > 0", 5)
+
+
+@needs_browser
 def test_the_keyboard_goes_everywhere(tmp_path):
     path = write_page(tmp_path / "page.html", "m", [memory(), windowed()])
     found = seen(
@@ -275,7 +289,7 @@ def test_what_is_not_in_the_text_is_marked(tmp_path):
         found.legend = document.getElementById("legend").innerText;
         found.places = all("#summary .word").map(w => style(w).position);
         draw(1);
-        found.next = [all(".lacks").length, document.getElementById("legend").hidden];
+        found.next = [all(".lacks").length, document.getElementById("key").hidden];
         """,
     )
     assert found["marked"] == [[True, False], [False] * 2, [False] * 2, [True, True], [True, False], [False] * 2]

@@ -125,15 +125,12 @@ def _paper(paper: LivePaper, options: Options) -> dict[str, Any]:
 def live_data(run: Run, bits: int = 32) -> dict[str, Any]:
     """Collect what the scripts need of a run: configuration, options, rules of its search, vocabulary, weights."""
     return {
-        "config": asdict(run.model.config),
-        "options": asdict(run.options),
-        "decode": asdict(run.decode),
-        "words": run.vocabulary.words,
-        "caution": run.caution,
+        "config": asdict(run.model.config), "options": asdict(run.options), "decode": asdict(run.decode),
+        "words": run.vocabulary.words, "caution": run.caution,
         "field": run.field and {**asdict(run.field), "warning": run.field.warning},
         "source_words": source.words if (source := run.encoder.source_vocabulary) else None,
         "weights": packed(dict(run.model.named_parameters()), bits),  # what layers share is there once
-    }
+    }  # fmt: skip
 
 
 def packed(tensors: Mapping[str, torch.Tensor], bits: int) -> dict[str, Any]:
@@ -179,17 +176,10 @@ def towns_data(models: Sequence[HierarchicalTransformer], clusters: Sequence[tow
         for c in clusters
     ]
     return {
-        **model,
-        "beside": beside,
-        "papers": papers,
-        "caution": TOWNS_CAUTION,
-        "decode": asdict(TOWNS_DECODE),
-        "symbols": len(SPECIALS) + len(CLUSTER_SYMBOLS),
-        "words": towns.TOWN_PIECES.words,
-        "towns": towns.TOWNS,
-        "values": towns.VALUES,
-        "places": towns.FACT_PLACES,
-    }
+        **model, "beside": beside, "papers": papers, "caution": TOWNS_CAUTION, "decode": asdict(TOWNS_DECODE),
+        "symbols": len(SPECIALS) + len(CLUSTER_SYMBOLS), "words": towns.TOWN_PIECES.words,
+        "towns": towns.TOWNS, "values": towns.VALUES, "places": towns.FACT_PLACES,
+    }  # fmt: skip
 
 
 # ---------------------------------------------------------------------------------------- a pointer-generator
@@ -234,12 +224,9 @@ class LivePointer:
     def document(self) -> str:
         """The frame's own HTML, which needs nothing else."""
         data = {
-            "config": asdict(self.model.config),
-            "weights": packed(self.model.state_dict(), 16),
-            "decode": asdict(self.decode),
-            "words": self.vocabulary.words,
-            "text": self.text,
-        }
+            "config": asdict(self.model.config), "weights": packed(self.model.state_dict(), 16),
+            "decode": asdict(self.decode), "words": self.vocabulary.words, "text": self.text,
+        }  # fmt: skip
         code = scripts(*LAYERS, "seq2seq", "elements", "pointer_page")
         return live_page("pointer_page", "a pointer-generator", "", code, data)
 

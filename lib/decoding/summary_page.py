@@ -81,6 +81,7 @@ class ShownDocument:
     copied: list[bool] | None = None  # for each summary token; None: the model cannot copy
     unfinished: bool = False  # whether the last sentence of the summary was cut
     notes: list[str] = field(default_factory=list)  # what a reader has to know of the text: how much of it was read
+    sections: Sequence[str] = ()  # of each unit, the name of the section in which it begins
     unread: list[tuple[str, str]] = field(default_factory=list)  # section and text of what was not read
     spans: list[tuple[int, int]] = field(default_factory=list)  # of the sentences that were read (`ShownText`)
     lacks: list[str] = field(default_factory=list)  # of each token "number", "name" or "word" if the text lacks it

@@ -3,8 +3,8 @@
 const all = selector => [...document.querySelectorAll(selector)];
 const style = box => getComputedStyle(box);
 const shade = box => {  // 0 white to 1 black; null: no colour
-  const [r, g, b, a] = style(box).backgroundColor.match(/[\d.]+/g).map(Number);
-  return a === 0 ? null : 1 - (r + g + b) / 765;
+  const [r, g, b, a = 1] = style(box).backgroundColor.match(/[\d.]+/g).map(Number);
+  return a === 0 ? null : a * (1 - (r + g + b) / 765);
 };
 const word = i => all("#summary .word")[i];
 const textWords = () => all("#text .word");
