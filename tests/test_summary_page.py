@@ -122,7 +122,9 @@ def test_the_text_follows_the_pointer_and_has_its_sections(tmp_path):
     document = replace(shown(**look), source=source, sections=["Introduction"] * 30 + ["Results"] * 30)
     with open_page(write_page(tmp_path / "page.html", "m", [document])) as tab:
         assert tab.page.locator("#text h3").all_inner_texts() == ["Introduction", "Results"]
-        assert tab.run("document.querySelector('#text h3:last-of-type').nextElementSibling.innerText").startswith("31")
+        assert tab.run("document.querySelector('#text h3:last-of-type').nextElementSibling.innerText").startswith(
+            "31"
+        )
         tab.page.hover("#summary .word >> nth=3")
         tab.until("words[238].getBoundingClientRect().bottom < innerHeight", 5)
         tab.page.hover("#summary .word >> nth=0")

@@ -192,10 +192,9 @@ def write_training_page(path: Path) -> Path:
         "config": asdict(stories.CONFIG),
         "decode": asdict(DecodeConfig(beam=1, max_length=10, forbidden=(PAD, BOS))),
         "shapes": [{name: list(tensor.shape) for name, tensor in m.named_parameters()} for m in models],
-        "text": " ".join(stories.TEXT),
-        "words": stories.VOCABULARY.words,
+        "text": " ".join(stories.TEXT), "words": stories.VOCABULARY.words,
         **{name: getattr(stories, name.upper()) for name in ("summary", "verbs", "idle", "known", "rare")},
-    }
+    }  # fmt: skip
     code = scripts(*LAYERS, "seq2seq", "stories", "elements", "training_page")
     return write_whole(path, live_page("training_page", "two models that learn", "", code, data))
 

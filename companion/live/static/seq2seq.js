@@ -2,8 +2,7 @@
  *
  * A value {data, grad} has numbers, row by row, and the derivatives of the loss L by them. A function makes a value y of
  * values x, and leaves on the tape a function that adds dL/dx = dL/dy dy/dx to x.grad. The tape played backwards gives
- * all gradients. A text has N words, a state d numbers, an attention A; K rows are computed at once.
- */
+ * all gradients. A text has N words, a state d numbers, a projected key A; K rows are computed at once. */
 
 const tape = [];
 
@@ -48,8 +47,7 @@ function joined(...parts) {
 function gruCell(x, u, h, made) {
   const d = h.data.length, [r, z, n] = [0, 1, 2].map(() => new Float64Array(d));
   for (let i = 0; i < d; i++) {
-    r[i] = sigmoid(x.data[i] + u.data[i]);
-    z[i] = sigmoid(x.data[d + i] + u.data[d + i]);
+    r[i] = sigmoid(x.data[i] + u.data[i]); z[i] = sigmoid(x.data[d + i] + u.data[d + i]);
     n[i] = Math.tanh(x.data[2 * d + i] + r[i] * u.data[2 * d + i]);
     made.data[i] = (1 - z[i]) * n[i] + z[i] * h.data[i];
   }
@@ -58,37 +56,30 @@ function gruCell(x, u, h, made) {
       const g = made.grad[i], dn = g * (1 - z[i]) * (1 - n[i] ** 2), dz = g * (h.data[i] - n[i]) * z[i] * (1 - z[i]);
       const dr = dn * u.data[2 * d + i] * r[i] * (1 - r[i]);
       x.grad[i] += dr; x.grad[d + i] += dz; x.grad[2 * d + i] += dn;
-      u.grad[i] += dr; u.grad[d + i] += dz; u.grad[2 * d + i] += dn * r[i];
-      h.grad[i] += g * z[i];
+      u.grad[i] += dr; u.grad[d + i] += dz; u.grad[2 * d + i] += dn * r[i]; h.grad[i] += g * z[i];
     }
   });
   return made;
 }
 
-/** e_i = vᵀ tanh(k_i + q + w cov_i), α = softmax(e) of N keys [N, A] and a query [A]; w: only with coverage. */
-function attend({ data: q, grad: dq }, { data: k, grad: dk }, { data: v, grad: dv }, w, cov) {
-  const A = q.length, N = k.length / A, t = new Float64Array(N * A), alpha = new Float64Array(N);
+/** Attention α [N] and context c [d] of a query [A], keys k [N, A] and states h [N, d]; w: only of a model with coverage.
+ *  e_i = vᵀ tanh(k_i + q + w cov_i), α = softmax(e), c = Σ_i α_i h_i. */
+function attend({ data: q, grad: dq }, { data: k, grad: dk }, { data: h, grad: dh }, { data: v, grad: dv }, w, cov) {
+  const A = q.length, N = k.length / A, d = h.length / N, t = new Float64Array(N * A), alpha = value(new Float64Array(N));
   for (let i = 0, at = 0; i < N; i++) for (let j = 0; j < A; j++, at++) {
     t[at] = Math.tanh(k[at] + q[j] + (w ? w.data[j] * cov.data[i] : 0));
-    alpha[i] += v[j] * t[at];
+    alpha.data[i] += v[j] * t[at];
   }
-  return value(softmax(alpha), d => {
-    const mean = dot(alpha, d);  // de_i = α_i (dα_i − Σ_k α_k dα_k)
-    for (let i = 0, at = 0; i < N; i++) for (let j = 0, de = alpha[i] * (d[i] - mean); j < A; j++, at++) {
+  const weights = softmax(alpha.data), dalpha = alpha.grad;
+  return [alpha, value(Float64Array.from(weightedSum(weights, h, d)), dc => {
+    for (let i = 0, at = 0; i < N; i++) for (let j = 0; j < d; j++, at++) { dalpha[i] += h[at] * dc[j]; dh[at] += weights[i] * dc[j]; }
+    const mean = dot(weights, dalpha);  // de_i = α_i (dα_i − Σ_k α_k dα_k)
+    for (let i = 0, at = 0; i < N; i++) for (let j = 0, de = weights[i] * (dalpha[i] - mean); j < A; j++, at++) {
       const g = de * v[j] * (1 - t[at] ** 2);
       dv[j] += de * t[at]; dq[j] += g; dk[at] += g;
       if (w) { w.grad[j] += g * cov.data[i]; cov.grad[i] += g * w.data[j]; }
     }
-  });
-}
-
-/** The context c = Σ_i α_i h_i of states [N, d]. */
-function contextOf(alpha, states, d) {
-  return value(Float64Array.from(weightedSum(alpha.data, states.data, d)), dc => alpha.data.forEach((weight, i) => {
-    const { data, grad } = rowOf(states, i, d);
-    alpha.grad[i] += dot(data, dc);
-    for (let j = 0; j < d; j++) grad[j] += weight * dc[j];
-  }));
+  })];
 }
 
 /** −weight log P(w), P(w) = p P_g(w) + (1 − p) P_c(w), where P_g = softmax(scores), p = σ(q), P_c(w) = Σ_{i: x_i = w} α_i. */
@@ -106,8 +97,7 @@ function wordLoss({ scores, q, alpha, P_g, own: p }, source, w, weight) {
 }
 
 class Seq2Seq {
-  /** weights: {name: {data, shape}}, of a model without copying those of the switch and of coverage are missing. shown: words
-   *  of each distribution of an output. */
+  /** weights: {name: {data, shape}}; a model without copying has none of a switch. shown: words of each P of an output. */
   constructor({ hidden }, weights, shown = 0) {
     Object.assign(this, { shown, d: hidden, moved: new Map(), updates: 0, weights: {} });
     for (const [name, { data }] of Object.entries(weights)) this.weights[name] = value(Float64Array.from(data));
@@ -118,9 +108,7 @@ class Seq2Seq {
   /** The same model with its switch moved by hand: moved has its value at some steps, counted from 0. */
   with(moved) { return Object.assign(Object.create(this), { moved }); }
 
-  layer(name, x, K = 1, end = "") {
-    return affine(this.weights[`${name}weight${end}`], x, K, this.weights[`${name}bias${end}`]);
-  }
+  layer(name, x, K = 1, end = "") { return affine(this.weights[`${name}weight${end}`], x, K, this.weights[`${name}bias${end}`]); }
 
   /** Rows of the table of words; of ids beyond the vocabulary that of [UNK]. */
   embed(ids) {
@@ -153,7 +141,7 @@ class Seq2Seq {
     const { d, weights: W } = this, x = this.embed([word]);
     const h = gruCell(this.layer("decoder.", x, 1, "_ih_l0"), this.layer("decoder.", hidden, 1, "_hh_l0"), hidden, value(new Float64Array(d)));
     const v = W["word_attention.v"] ?? W["word_attention.v.weight"], query = this.layer("word_attention.query.", h);
-    const alpha = attend(query, keys, v, W["word_attention.coverage"], coverage), c = contextOf(alpha, states, d);
+    const [alpha, c] = attend(query, keys, states, v, W["word_attention.coverage"], coverage);
     const covered = value(coverage.data.map((sum, i) => sum + alpha.data[i]), g => { addTo(coverage.grad, g); addTo(alpha.grad, g); });
     const scores = this.layer("pointer.vocabulary.", this.layer("pointer.bottleneck.", joined(h, c)));
     const q = W["pointer.switch.weight"] && this.layer("pointer.switch.", joined(c, h, x)), own = q ? sigmoid(q.data[0]) : 1;
@@ -176,8 +164,6 @@ class Seq2Seq {
     });
   }
 
-  // ------------------------------------------------------------------------------------------------------- training
-
   /** The mean of −log P of the words of a target, times `share`; its gradients are added to those of the weights. */
   learn(text, target, share) {
     const document = drained(this.encode(text));
@@ -199,8 +185,7 @@ class Seq2Seq {
       const [m, s] = this.moments[k];
       for (let i = 0; i < data.length; i++) {
         const g = clip * grad[i];
-        m[i] += 0.1 * (g - m[i]);
-        s[i] += 0.001 * (g * g - s[i]);
+        m[i] += 0.1 * (g - m[i]); s[i] += 0.001 * (g * g - s[i]);
         data[i] -= rate * m[i] / (1 - 0.9 ** t) / (Math.sqrt(s[i] / (1 - 0.999 ** t)) + 1e-8);
       }
       grad.fill(0);

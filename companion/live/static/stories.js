@@ -1,14 +1,11 @@
 /* The stories of `companion.tasks.stories` and the weights with which training begins, both at random. */
 
 /** Random numbers of 0 to 1 from a seed (Mulberry32), the same in each browser. */
-function randomFrom(seed) {
-  return () => {
-    seed = seed + 0x6D2B79F5 | 0;
-    let t = Math.imul(seed ^ seed >>> 15, 1 | seed);
-    t = t + Math.imul(t ^ t >>> 7, 61 | t) ^ t;
-    return ((t ^ t >>> 14) >>> 0) / 2 ** 32;
-  };
-}
+const randomFrom = seed => () => {
+  let t = Math.imul((seed = seed + 0x6D2B79F5 | 0) ^ seed >>> 15, 1 | seed);
+  t = t + Math.imul(t ^ t >>> 7, 61 | t) ^ t;
+  return ((t ^ t >>> 14) >>> 0) / 2 ** 32;
+};
 
 /** Weights as PyTorch begins with: of words normal numbers, of a layer with n inputs (a GRU: n numbers of its state) up to 1/√n. */
 function randomWeights(shapes, random) {

@@ -3,7 +3,6 @@
 const STEPS = 300, BATCH = 32, HELD = 20, SLICE = 25;  // steps of the library's training, texts; milliseconds without a stop
 const NAMES = ["plain", "pointer-generator"], RATES = [0.0003, 0.001, 0.003, 0.01, 0.03, 0.1];
 const HEIGHT = 160, TOP = 4;  // of the picture of the loss: pixels, and the largest loss
-
 const vocabulary = new Vocabulary(DATA.words), fresh = randomFrom(-1);
 const held = [DATA, ...Array.from({ length: HELD - 1 }, () => tell(fresh, DATA))].map(told => storyOf(told, vocabulary));
 /** losses: of both models, of each step; work: the training, which stops after each text; text: number of the held-out text
@@ -33,21 +32,19 @@ function* training(random) {
 function run(running) {
   view.running = running;
   $("run").textContent = running ? "Pause" : view.losses.length ? "Go on" : "Start";
-  if (running) slice();
+  const slice = () => {
+    for (const end = performance.now() + SLICE; view.running && performance.now() < end;) view.work.next();
+    if (view.running) setTimeout(slice);
+  };
+  slice();
 }
-
-function slice() {
-  for (const end = performance.now() + SLICE; view.running && performance.now() < end;) view.work.next();
-  if (view.running) setTimeout(slice);
-}
-
-// ------------------------------------------------------------------------------------------------- what is drawn
 
 function drawLosses() {
   const { losses } = view, last = Math.ceil(Math.max(losses.length, 1) / STEPS) * STEPS, width = $("loss").clientWidth - 40;
   const x = t => 30 + t / last * width, y = loss => 10 + HEIGHT * (1 - Math.min(loss, TOP) / TOP);
   const lines = [0, 1, 2, 3, 4].map(loss => `<path d="M30 ${y(loss)}h${width}"/><text x="18" y="${y(loss) + 4}">${loss}</text>`);
-  const curves = NAMES.map((_, k) => `<polyline class="curve${k}" points="${losses.map((pair, t) => `${x(t + 1)},${y(pair[k])}`).join(" ")}"/>`);
+  const curves = NAMES.map((name, k) => `<text x="${30 + width}" y="${26 + 16 * k}" text-anchor="end" class="name${k}">${["—", "- -"][k]} ${name}</text>
+    <polyline class="curve${k}" points="${losses.map((pair, t) => `${x(t + 1)},${y(pair[k])}`).join(" ")}"/>`);
   $("loss").innerHTML = `${lines.join("")}<text x="${30 + width}" y="186" text-anchor="end">step ${last}</text>${curves.join("")}`;
   const now = losses.at(-1)?.map((loss, k) => `${NAMES[k]} ${signed(loss)}`).join(", ");
   say(now ? `Step ${losses.length}: loss ${now}` : "Both models have random weights.");
@@ -78,8 +75,6 @@ function draw() {
     }));
   });
 }
-
-// -------------------------------------------------------------------------------------------------------- the reader
 
 $("frame").hidden = false;
 $("rate").replaceChildren(...RATES.map(rate => option(rate, rate)));
