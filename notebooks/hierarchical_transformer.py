@@ -85,7 +85,7 @@ r"""
 
 A title names a town. Twelve snippets follow. Six are about this town, and six are about another one. Each snippet states two facts, and its second sentence only says *it*. Every fact is stated three times. For about half of the facts, one of the three statements is wrong: *a minority's* fact. The task is to write the four facts of the town in the title.
 
-Two small transformers have read the cluster below. Their encoders have four layers each, and their training was the same. In the paper's model, **HT**, two of the four are *global layers*. In the other model all four layers are *local*: they read each snippet by itself.
+Two small transformers have read the cluster below. Their encoders have four layers each, and their training was the same. In the paper's model, **HT**, two of the four are *global layers*. In the other all are *local*: they read each snippet by itself.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -129,7 +129,7 @@ This head takes hardly anything but the name of a snippet's town. The snippets a
 r"""
 ## What did the authors find?
 
-Their texts are 1.6 million clusters of web pages. The summary of a cluster is the opening of a Wikipedia article. First a small network ranks the paragraphs of a cluster, and the best ones are read. These are rows of their Tables 2 and 3. A *flat* transformer reads the paragraphs as one long row.
+Their texts are 1.6 million clusters of web pages. The summary of a cluster is the opening of a Wikipedia article. First a small network ranks the paragraphs of a cluster, and the best ones are read. A *flat* transformer reads the paragraphs as one long row (their Tables 2 and 3).
 
 | model | R-1 | R-L |
 |---|---|---|
@@ -156,7 +156,7 @@ Markdown(bets_table("hierarchical_transformer", *BETS))
 r"""
 ## Can other models do it?
 
-We return to the towns, where the right answer is known. In the encoder of the model without global layers, no snippet meets the title. So we also train a flat transformer. It reads the title and all snippets as one row, and in each layer every word can attend to every other word. No model could see more.
+We return to the towns. Without global layers, no snippet meets the title in the encoder. So we also train a flat transformer. It reads the title and all snippets as one row, and in each layer every word can attend to every other word.
 
 All models learn from 1,000 batches of 32 clusters. They are tested on 200 others, whose facts are combined anew.
 """
@@ -291,14 +291,14 @@ Prediction(
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-A given graph helps if it has connections that attention has not learned yet. This one joins exactly the right paragraphs; graphs of real texts do not. And again, 500 steps do not show what is impossible.
+A given graph helps if it has connections that attention has not learned yet. This one joins exactly the right paragraphs; graphs of real texts do not.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 ## And on real texts?
 
-We trained models on 632 clusters, each a scientific article and the sentences of other articles that cite it. Here HT can do what it was made for. The models also copy, which the paper's do not: without copying they learn too little from so few texts.
+We trained models on 632 clusters, each a scientific article and the sentences of other articles that cite it. The models also copy, which the paper's do not: without copying they learn too little from so few texts.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]

@@ -72,7 +72,7 @@ text = lambda effect, digits: "{:.{d}f} [{:.{d}f}, {:.{d}f}]".format(effect.mean
 r"""
 ## What is handed over?
 
-Mem2Mem chooses a few sentences of an article first, and writes with those at hand.
+Mem2Mem chooses a few sentences of an article first, and writes with them.
 """
 
 # %% [markdown] slideshow={"slide_type": "notes"}
@@ -155,7 +155,7 @@ Markdown(
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-Now we pull a **lever**. It exchanges the memory when it is handed over, and nothing else. We measure how much less probable the right summary becomes, in **nats** a word. Losing 0.7 nats halves a word's probability. Losing 0.05 takes 5% off, and anything smaller does not count.
+Now we pull a **lever**. It exchanges the memory when it is handed over, and nothing else. We measure how much less probable the right summary becomes, in **nats** a word. Losing 0.7 nats halves a word's probability. Losses below 0.05 (5%) do not count.
 
 We pull the same lever on the shipped model of Figure 1, which has 4.4 million parameters and was trained on 31,077 biomedical articles. The right summaries are the abstracts of 50 others.
 """
@@ -171,7 +171,7 @@ another, of_toy, panels = cost("papers: another text's"), cost("toy: another tex
 Prediction(
     "The toy summarizes text A with the slots of text B. What does it cost, in nats a word?", ["nothing", "about 1", "more than 5"],
     f"Nothing: {of_toy.mean:.2f} nats in the toy. The shipped model loses {text(another, 3)}, so a word becomes {1 - exp(-another.mean):.1%} less probable."
-    " (Brackets hold 95% intervals.) So the decoder seems to ignore its memory. If it does, we can take the memory away.",
+    " (Brackets hold 95% intervals.) So the decoder seems to ignore its memory. Can we take it away?",
     [figures.show(interval_panels, "Another text's memory. Bars are 95% intervals; the grey band is too small to count.", panels=panels, **axis)],
 )
 
@@ -184,9 +184,9 @@ r"""
 erased, of_toy, begun = cost("papers: erased"), cost("toy: erased"), cost("papers: erased, first 10 words")
 Prediction(
     "All slots are set to zero before the first word. What does it cost the toy?", ["nothing again", "about 1", "more than 5"],
-    f"It loses {text(of_toy, 1)} nats, which makes a right word about {round(exp(of_toy.mean), -2):,.0f} times less probable. The shipped model loses {text(erased, 2)} on"
-    f" average, and {text(begun, 2)} in the first ten words. So the decoder does depend on its memory. The test is harsh, since no slot was ever zero in training."
-    " But now we have a puzzle: any text's memory will do, and no memory will not.",
+    f"It loses {text(of_toy, 1)} nats. The shipped model loses {text(erased, 2)} on"
+    f" average, and {text(begun, 2)} in the first ten words. So the decoder does depend on its memory. (No slot was ever zero in training.)"
+    " A puzzle: any text's memory will do, and no memory will not.",
     [figures.show(interval_panels, "An erased memory.", panels=lever_panels("another text's", "erased"), **axis)],
 )
 
@@ -227,7 +227,7 @@ no_copying, beside, others = (
     stored("interventions_mem2mem", name, scale=-1) for name in ("no copying", "written beside another text", "written with other words")
 )
 Markdown(f"""
-A vector that is the same for every input has a familiar name: a **bias**. The decoder breaks without it, as networks break without their biases.
+A vector that is the same for every input has a familiar name: a **bias**. The decoder breaks without it.
 
 We blame the other two paths. Attention finds what the next word needs, and copying writes it down: without copying the shipped model loses {text(no_copying, 2)} nats. While both are open, storing the text a second time hardly lowers the loss, so the encoder hardly learns it.
 """)
@@ -241,7 +241,7 @@ A good explanation predicts something new. Closing the other paths should bring 
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-So we train the toy again without attention to the text and without copying. Everything has to pass through four slots. Since a slot that is overwritten early cannot help, we try three gates: the paper's, one that starts by keeping the slots, and one that never overwrites them.
+So we train the toy again without attention to the text and without copying. Everything has to pass through four slots. We try three gates: the paper's, one that starts by keeping the slots, and one that never overwrites them.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -272,7 +272,7 @@ We trained every row of Table 2 with three seeds on biomedical articles.
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-These models have 0.8 million parameters, read 400 words and write 100 (the authors': 14.7 million, 2,000, 200). So compare the gains, not the scores. With another text's memory six models of this size lose at most 0.02 nats a word.
+These models have 0.8 million parameters, read 400 words and write 100 (the authors': 14.7 million, 2,000, 200). So compare gains, not scores. With another text's memory six such models lose at most 0.02 nats a word.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -326,7 +326,7 @@ See [all claims, and what the verdicts mean](../papers.md#mem2mem), and [the shi
 
 Bets 1 and 2 are about the small models (three seeds), bets 3 to 5 about the shipped model (one seed; bet 4 about both).
 
-**What is not known.** The shipped model reads about 22 sentences, which ten slots hardly compress. With hundreds of sentences a memory may be needed, and the same levers on a model of the paper's size would show it. On articles the other paths were never closed, and of the six small models we do not know whether their memories are nearly equal. Not tested: arXiv and Newsroom, judgements by people, and the paper's rival of 234 million parameters.
+**What is not known.** The shipped model reads about 22 sentences, which ten slots hardly compress. With hundreds of sentences a memory may be needed, and the same levers on a model of the paper's size would show it. On articles the other paths were never closed, and of the six small models we do not know whether their memories are nearly equal. Not tested: arXiv, Newsroom, judgements by people, and the paper's rival of 234 million parameters.
 
 ## What to take home
 
@@ -334,7 +334,7 @@ Bets 1 and 2 are about the small models (three seeds), bets 3 to 5 about the shi
 * **To learn what a part does, change it, and check that the change could have mattered.** A swap of equal vectors shows nothing. Erasing shows dependence. A constant shows whether the content counts.
 * **Compare at equal length, with chance, and with one decoding.** Each of these moved R-1 by more than the memory did.
 
-**You can stop here.** The building path below ends with a Mem2Mem of your own on the same lever.
+**You can stop here.** The building path ends with a Mem2Mem of your own.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}

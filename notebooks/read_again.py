@@ -94,7 +94,7 @@ A model writes headlines for the dispatches of a news agency. A company that was
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-Read-Again rests on two ideas. The first is about reading. When a recurrent encoder reads a word, its state depends on that word and on those before it. People read a text, and then read it again, knowing what it is about. So does Read-Again: the first read ends in a vector of the whole text, which steers a **second read**.
+Read-Again rests on two ideas. The first is about reading. When a recurrent encoder reads a word, its state depends on that word and on those before it. Read-Again reads twice. The first read ends in a vector of the whole text, which steers a **second read**.
 
 The other idea is about writing. The decoder chooses from two lists at once: the words of a small vocabulary, and the places of the text. To choose a place is to **copy** its word. If rare words can be copied, a small vocabulary is enough, and it is fast.
 
@@ -130,7 +130,7 @@ A second read adds 0.4 to 0.5 points, copying 2.1 to 2.4. With copying, 15,000 w
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-Gigaword is not free. We trained the same rows on the 13,898 dispatches, with three seeds, and tested them on 1,106 later ones. The vocabularies have 2,500 words instead of 15,000, and 9,873 instead of 69,000. So compare gains, not scores.
+Gigaword is not free. We trained the same rows on the 13,898 dispatches, with three seeds, and tested them on 1,106 later ones. Our vocabularies have 2,500 and 9,873 words. So compare gains, not scores.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -146,7 +146,7 @@ Markdown(bets_table("read_again", *BETS))
 r"""
 ## Which weights find the name?
 
-We start where the answer is known: with a toy that must copy every name.
+We start where the answer is known.
 """
 
 # %% [markdown] slideshow={"slide_type": "notes"}
@@ -210,7 +210,7 @@ The decoder reads what it has written, as embeddings. *Kestrel* has none.
 r"""
 Other models put one symbol, [UNK], in the place of all such words. Read-Again makes an embedding $\mathbf p_i$ from the encoder's state there, that is, from the word's **context**.
 
-The authors give an example. The $\mathbf p$ of *headmaster* is probably close to the embedding of *teacher*, because the decoder goes on in the same way. We test this with words that have an embedding. We hide one: the encoder reads [UNK] where it occurs. Then we compare the next words after $\mathbf p_i$ with those after the word's own embedding. A divergence of 0 means that they are the same.
+In the authors' example the $\mathbf p$ of *headmaster* is close to the embedding of *teacher*, because the decoder goes on in the same way. We test this with words that have an embedding: we hide one, so that the encoder reads [UNK]. Then we compare the next words after $\mathbf p_i$ with those after the word's own embedding. A divergence of 0 means that they are the same.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
