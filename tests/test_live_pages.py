@@ -283,7 +283,6 @@ def test_a_reader_types_and_moves_the_switch(pages):
 
 def test_a_reader_trains_two_models(pages):
     with open_page(pages["training"][1]) as tab:
-        tab.until("view.models.length")
         right = shown(tab, "#right-words")
         assert "0 of 20" in shown(tab, "#written1 td")[-1]
         tab.run("$('run').click()")

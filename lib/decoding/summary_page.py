@@ -97,8 +97,7 @@ def write_page(path: str | Path, model: str, documents: Sequence[ShownDocument],
     Of each row of words, units and heads only the largest weights are written, those that hold 98% of the row and at
     most 60; the rest show as 0. All numbers are rounded to 3 digits.
     """
-    shown = [_record(d) for d in documents]
-    data = {"model": model, "caution": caution, "alone": SourceText.ALONE, "documents": shown}
+    data = {"model": model, "caution": caution, "alone": SourceText.ALONE, "documents": list(map(_record, documents))}
     return write_whole(path, html_page(Path(__file__).with_name("summary_page.html"), data))
 
 
