@@ -55,7 +55,7 @@ from lib.system.files import check_writable
 from lib.training.devices import Process, processes
 
 AT_ONCE = 64  # documents: where a model looked takes megabytes for each
-STRANGE = 0.25  # share of words that a model does not know, in another language, say (docs/training.md)
+STRANGE = 0.25  # share of words that a model does not know, in another language, say (docs/run.md)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
