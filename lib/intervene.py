@@ -5,16 +5,16 @@
     python -m lib.intervene trained/windowed --dataset pmc-sample --of summaries --output changes.json
     python -m lib.intervene trained/mem2mem --attention --dataset pmc-sample --of summaries
 
-One row a change: log-probability in nats a word, and by how much the change moves it, with the 95% interval of a
-paired bootstrap over documents. Where the interval holds 0 it is not seen that the part does anything. Without names
-of changes all that the model has the parts for are made. They are explained in `lib.evaluation.interventions`. With
-changes after which a word could not be copied any more, only words of the vocabulary count, before the change too: so
-the log-probabilities of two rows are not always of the same words, and the differences are what to compare.
+Each change has a row: the log-probability in nats a word, and its difference from the unchanged model, with the 95%
+interval of a paired bootstrap over documents. If the interval includes 0, no effect of the part was found. Without
+names, every change is made for which the model has the parts (`lib.evaluation.interventions` explains them). After
+some changes a word can no longer be copied. Then only words of the vocabulary count, before and after the change. So
+compare the differences of rows, not their log-probabilities.
 
---attention asks instead whether attention says which sentences or paragraphs a text rests on: how far its ranks agree
-with those by erasing each, and by the gradient (`lib.evaluation.interventions`).
+--attention measures instead how well attention ranks the sentences or paragraphs that a text depends on: how far its
+ranks agree with those by erasing each, and with those by the gradient.
 
-Several GPUs share the documents, and give what one would:
+Several GPUs share the documents, with the same result:
 
     torchrun --standalone --nproc-per-node 4 -m lib.intervene trained/mem2mem --dataset pmc-sample
 """
