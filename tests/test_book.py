@@ -29,7 +29,7 @@ def test_the_contents_name_every_page_once():
     pages = [f"notebooks/{path.stem}" for path in (ROOT / "notebooks").glob("*.ipynb")]
     cards = [path.relative_to(ROOT).with_suffix("").as_posix() for path in (ROOT / "trained").glob("*/README.md")]
     docs = [path.relative_to(ROOT).with_suffix("").as_posix() for path in (ROOT / "docs").rglob("*.md")]
-    assert named == Counter(["README", "papers", *docs, *pages, *cards])
+    assert named == Counter(["README", "papers", "CONTRIBUTING", *docs, *pages, *cards])
 
 
 def test_numbers_in_the_text_lead_to_their_equations():
