@@ -1,4 +1,4 @@
-"""Change a part of a trained run, or of what it reads, and see what that does to the probability of the texts.
+"""Change a part of a trained run, or of what it reads, and measure how the probability of the texts changes.
 
     python -m lib.intervene trained/mem2mem --dataset pmc-sample
     python -m lib.intervene trained/mem2mem "another memory" "slots averaged" --dataset pmc-sample --documents 48
@@ -47,10 +47,10 @@ from lib.training.devices import ALONE, Process, processes
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = rows_parser("lib.intervene", __doc__)
-    parser.add_argument("changes", nargs="*", help="names of changes; by default all that the model has parts for")
+    parser.add_argument("changes", nargs="*", help="names of changes; by default all that the model's parts allow")
     parser.add_argument(
         "--of", choices=("references", "summaries"), default="references",
-        help="the texts whose probability is measured: the authors', or what the run writes of each document",
+        help="the texts whose probability is measured: the authors', or the run's own summaries",
     )  # fmt: skip
     parser.add_argument("--attention", action="store_true", help="rank agreement of attention, erasure and gradient")
     args = parser.parse_args(arguments)
@@ -75,9 +75,9 @@ def rows_parser(module: str, docstring: str | None) -> ArgumentParser:
     parser = command_parser(module, docstring)
     parser.add_argument("run", type=Path, help="the folder of a run")
     parser.add_argument("--dataset", required=True, help="a corpus; its test documents are read")
-    parser.add_argument("--documents", type=int, default=50, help="the first so many (50)")
-    parser.add_argument("--output", type=Path, help="a JSON file for the numbers, of each document too")
-    parser.add_argument("--device", help="cpu or cuda; by default the GPU where there is one")
+    parser.add_argument("--documents", type=int, default=50, help="the number of documents, from the first (50)")
+    parser.add_argument("--output", type=Path, help="a JSON file for the numbers, also of each document")
+    parser.add_argument("--device", help="cpu or cuda; by default the GPU if there is one")
     return parser
 
 
