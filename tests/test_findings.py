@@ -215,7 +215,7 @@ def mem2mem_page():
     yield f"get {reads[0]:.0%} of the reads, and at the last word {reads[-1]:.0%}"
     written, plain = (memory(f"all ways, both, {gate}")["nll"].mean() for gate in ("never written", "plain gate"))
     most = max(row["another memory"][0] for row in numbers("mem2mem_gates")["rows"])
-    yield f"six models of this size lose at most {most:.2f} nats a word"
+    yield f"six such models lose at most {most:.2f} nats a word"
     yield f"({written:.2f} nats a word instead of {plain:.2f}, means of five seeds)"
 
 
@@ -230,7 +230,7 @@ def read_again_page():
     rows = {row["label"]: row for row in numbers("read_again_table2_reuters")["rows"]}
     order = "big-words-lvt2k-1sent", "RAS-LSTM", "ABS", "Read-Again LSTM + copy"
     recall = [f"{rows[label]['scores']['R-1']['mean']:.0f}" for label in order]
-    yield "Its recall is {} points. Models that choose from all words have {} to {}, Read-Again {}.".format(*recall)
+    yield "recalls {}% of the references' words. Models that choose from all words recall {} to {}%, Read-Again {}%".format(*recall)
 
 
 def teaching_lines():
