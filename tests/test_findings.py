@@ -215,7 +215,7 @@ def mem2mem_page():
     yield f"get {reads[0]:.0%} of the reads, and at the last word {reads[-1]:.0%}"
     written, plain = (memory(f"all ways, both, {gate}")["nll"].mean() for gate in ("never written", "plain gate"))
     most = max(row["another memory"][0] for row in numbers("mem2mem_gates")["rows"])
-    yield f"six models of this size lose at most {most:.2f} nats a word"
+    yield f"six such models lose at most {most:.2f} nats a word"
     yield f"({written:.2f} nats a word instead of {plain:.2f}, means of five seeds)"
 
 
@@ -230,10 +230,19 @@ def read_again_page():
     rows = {row["label"]: row for row in numbers("read_again_table2_reuters")["rows"]}
     order = "big-words-lvt2k-1sent", "RAS-LSTM", "ABS", "Read-Again LSTM + copy"
     recall = [f"{rows[label]['scores']['R-1']['mean']:.0f}" for label in order]
-    yield "Its recall is {} points. Models that choose from all words have {} to {}, Read-Again {}.".format(*recall)
+    yield "recalls {}% of the references' words. Models that choose from all words recall {} to {}%, Read-Again {}%".format(*recall)
+
+
+def teaching_lines():
+    changes = {row["change"]: row["mean"] for row in numbers("copying_read_again_reuters")["changes"]}
+    yield f"{changes['copying equal']:.2f} nats a word, and {changes['attention equal']:.2f} for attention"
+    costs = [effects("mem2mem_lever")[f"papers: {memory}"].values[0] for memory in ("another text's", "erased")]
+    yield "another memory costs {:.3f} nats a word, and zeros cost {:.2f}".format(*costs)
+    yield f"erasing the memory costs {effects('mem2mem_lever')['toy: erased'].values[0]:.1f} nats"
 
 
 TEXTS = {
+    "docs/teaching.md": teaching_lines,
     page("mem2mem"): mem2mem_page,
     page("hierarchical_transformer"): hierarchical_page,
     page("read_again"): read_again_page,

@@ -81,9 +81,9 @@ class Claim:
 
 @cache
 def claims_of(paper: str) -> tuple[Claim, ...]:
-    """Read the claims of a paper."""
+    """Read the claims of a paper; a new one may have none yet."""
     path = Path(__file__).with_name(f"{paper}.toml")
-    rows = tomllib.loads(path.read_text(encoding="utf-8"))["claims"]
+    rows = tomllib.loads(path.read_text(encoding="utf-8"))["claims"] if path.exists() else []
     return TypeAdapter(tuple[Claim, ...]).validate_python([row | {"paper": paper} for row in rows])
 
 
