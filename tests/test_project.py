@@ -234,6 +234,9 @@ def test_the_citation_and_the_changelog_have_this_version():
     assert cited == re.findall(r"^\* .*\[arXiv:(\d+\.\d+)\]", text_of("README.md"), re.MULTILINE)
     assert len(cited) == len(PAPERS)
     assert f"\n## {project()['version']} - " in text_of("CHANGELOG.md")
+    check = yaml.safe_load(text_of("codecheck.yml"))
+    assert (check["paper"]["title"], check["paper"]["authors"]) == (citation["title"], citation["authors"])
+    assert [made["file"] for made in check["manifest"] if not (ROOT / made["file"]).is_file()] == []
 
 
 @pytest.mark.parametrize(

@@ -79,11 +79,15 @@ class Claim:
         return self.counts if self.published is None else self.published
 
 
+def records_of(paper: str) -> dict[str, Any]:
+    """Read a paper's file: `claims`; and `sources`, which has the command and the minutes of stored results."""
+    return tomllib.loads(Path(__file__).with_name(f"{paper}.toml").read_text(encoding="utf-8"))
+
+
 @cache
 def claims_of(paper: str) -> tuple[Claim, ...]:
     """Read the claims of a paper."""
-    path = Path(__file__).with_name(f"{paper}.toml")
-    rows = tomllib.loads(path.read_text(encoding="utf-8"))["claims"]
+    rows = records_of(paper)["claims"]
     return TypeAdapter(tuple[Claim, ...]).validate_python([row | {"paper": paper} for row in rows])
 
 
