@@ -115,7 +115,7 @@ def hierarchical_lines():
 def read_again_lines():
     tables = kept_table("trained_read_again"), kept_table("read_again_table2_reuters")
     eight, bytes75 = (row["scores"]["R-1"] for t in tables for row in t["rows"] if row["label"].startswith("Lead"))
-    yield f"already have {eight['mean']:.2f} R-1, and the first 75 bytes a recall of {bytes75['mean']:.1f}."
+    yield f"already have {eight['mean']:.2f} R-1, and the first 75 bytes a recall of {bytes75['mean']:.1f},"
 
 
 def mem2mem_page():

@@ -75,7 +75,7 @@ def sources_table() -> str:
         for claim in claims_of(paper):
             for setting in (*claim.settings, *claim.controls):
                 made = kept_table(setting.source) | sources.get(setting.source, {})
-                minutes = f"{60 * made['hours']:.0f}" if "hours" in made else made["minutes"]
+                minutes = f"{60 * made['hours']:.0f}" if "hours" in made else made.get("minutes", "")
                 cells = f"`{made['command']}`", minutes, f"{claim.claim}: {setting.label}", _effect(claim, setting)
                 unit = "" if re.search("%|nats", setting.label) else claim.unit  # otherwise the label names it
                 rows.setdefault(setting.source, (f"`{setting.source}`", *cells, unit))
