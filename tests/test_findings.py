@@ -123,7 +123,7 @@ def mem2mem_page():
     yield f"get {reads[0]:.0%} of the reads, and at the last word {reads[-1]:.0%}"
     written, plain = (memory(f"all ways, both, {gate}")["nll"].mean() for gate in ("never written", "plain gate"))
     most = max(row["another memory"][0] for row in numbers("mem2mem_gates")["rows"])
-    yield f"With another text's memory six such models lose at most {most:.2f} nats a word."
+    yield f"six such models lose at most {most:.2f} nats a word"
     yield f"({written:.2f} nats a word instead of {plain:.2f}, means of five seeds)"
 
 
@@ -136,12 +136,9 @@ def read_again_page():
     yield f"lose {changes['text not told']:.2f} nats a word"
     yield f"lose only {losses('read_again_reuters')['[UNK] fed back'][0]:.3f} nats a word"
     rows = {row["label"]: row for row in numbers("read_again_table2_reuters")["rows"]}
-    order = "big-words-lvt2k-1sent", "RAS-LSTM", "ABS", "Read-Again LSTM + copy", "Lead (75 bytes)"
+    order = "big-words-lvt2k-1sent", "RAS-LSTM", "ABS", "Read-Again LSTM + copy"
     recall = [f"{rows[label]['scores']['R-1']['mean']:.0f}" for label in order]
-    text = (
-        "Models that choose from all words recall {} to {}%, Read-Again {}%, and the first 75 bytes of the text {}%."
-    )
-    yield f"It recalls {recall[0]}% of the references' words. " + text.format(*recall[1:])
+    yield "recalls {}% of the references' words. Models that choose from all words recall {} to {}%, Read-Again {}%".format(*recall)
 
 
 def teaching_lines():

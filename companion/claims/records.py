@@ -80,14 +80,15 @@ class Claim:
 
 
 def records_of(paper: str) -> dict[str, Any]:
-    """Read a paper's file: `claims`; and `sources`, which has the command and the minutes of stored results."""
-    return tomllib.loads(Path(__file__).with_name(f"{paper}.toml").read_text(encoding="utf-8"))
+    """Read a paper's `claims`, and its `sources`: command and minutes of stored results. A new one may have no file."""
+    path = Path(__file__).with_name(f"{paper}.toml")
+    return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 @cache
 def claims_of(paper: str) -> tuple[Claim, ...]:
     """Read the claims of a paper."""
-    rows = records_of(paper)["claims"]
+    rows = records_of(paper).get("claims", [])
     return TypeAdapter(tuple[Claim, ...]).validate_python([row | {"paper": paper} for row in rows])
 
 

@@ -71,7 +71,7 @@ def sources_table() -> str:
     """Write each stored result that claims rest on: its command and minutes, and the first effect to expect of it."""
     rows = {}
     for paper in PAPERS:
-        sources = records_of(paper)["sources"]
+        sources = records_of(paper).get("sources", {})
         for claim in claims_of(paper):
             for setting in (*claim.settings, *claim.controls):
                 made = kept_table(setting.source) | sources.get(setting.source, {})
