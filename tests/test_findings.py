@@ -137,8 +137,9 @@ def read_again_page():
     yield f"lose only {losses('read_again_reuters')['[UNK] fed back'][0]:.3f} nats a word"
     rows = {row["label"]: row for row in numbers("read_again_table2_reuters")["rows"]}
     order = "big-words-lvt2k-1sent", "RAS-LSTM", "ABS", "Read-Again LSTM + copy"
-    recall = [f"{rows[label]['scores']['R-1']['mean']:.0f}" for label in order]
-    yield "recalls {}% of the references' words. Models that choose from all words recall {} to {}%, Read-Again {}%".format(*recall)
+    lvt, low, high, again = (f"{rows[label]['scores']['R-1']['mean']:.0f}" for label in order)
+    yield f"recalls {lvt}% of the references' words. Models that choose from all words recall {low} to {high}%,"
+    yield f"Read-Again {again}%"
 
 
 def teaching_lines():

@@ -80,7 +80,7 @@ class Claim:
 
 
 def records_of(paper: str) -> dict[str, Any]:
-    """Read a paper's `claims`, and its `sources`: command and minutes of stored results. A new one may have no file."""
+    """Read a paper's `claims` and `sources` (command and minutes of stored results); a new one may have no file."""
     path = Path(__file__).with_name(f"{paper}.toml")
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
