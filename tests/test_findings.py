@@ -8,14 +8,14 @@ from functools import cache
 import numpy as np
 import pytest
 
-from companion.pages.measured import over_seeds, task_results
-from companion.pages.towns import cuts_table, hops_table, towns_table
-from companion.studies import retrain, slides
+from companion.pages.measured import over_seeds, task_results, task_table
+from companion.pages.towns import hops_table
+from companion.studies import slides
 from companion.tasks.memory import COMP_WEIGHTS, GRID, LOSSES, READ_WEIGHTS
+from companion.tasks.towns import CUTS, KINDS
 from companion.tasks.windows import LEFT_OUT
 from lib.decoding.search import DECODINGS
 from lib.evaluation.bootstrap import interval as of_documents
-from lib.evaluation.bootstrap import paired_bootstrap
 from lib.system.files import project_root
 
 ROOT = project_root()
@@ -137,13 +137,7 @@ def mem2mem_lines():
 
 
 def windowed_lines():
-    papers, table = numbers("windowed_papers"), task_results("windows")
-    lost = losses("windowed")
-    orders = [papers["orders"][name] for name in ("conclusion first", "conclusion last")]
-    for row in orders:
-        yield row["difference"].partition("]")[0]
-    first, last = (np.array(papers["orders"][f"conclusion {place}"]["values"]) for place in ("first", "last"))
-    yield str(paired_bootstrap(first, last)).partition(", p")[0]
+    table, lost = task_results("windows"), losses("windowed")
     effects = {effect["name"]: effect for effect in numbers("windowed_slides_pmc")["effects"]}
     for name in ("by half - the paper's search", "first window - the paper's search", "equal chunks - by half"):
         yield points(effects[f"{name}, trigram blocking"])
@@ -193,12 +187,13 @@ def hierarchical_lines():
     early = {effect["name"]: effect for effect in numbers("hierarchical_on_h100")["effects"]}
     for row in ("HT - HT without global layers", "HT - FT 2600"):
         yield points(early[row]).partition(" ")[2]
-    retrained = numbers("retrained_hierarchical_transformer_copying")["results"]
-    for row, both in retrain.differences(retrained).items():
-        for found in both.values() if row != retrain.UNCHANGED else ():
-            yield f"[{-found.high:.3f}, {-found.low:.3f}]".replace("-0.000", "0.000")
-    for frame in (towns_table(), cuts_table(), hops_table()):
+    columns = {f"facts right, {steps:,} steps": f"right after {steps}" for steps in (500, 1000, 2000, 3000)}
+    columns |= {"whole summaries": "whole", **{f"wrong: {kind}": kind for kind in KINDS[1:]}}
+    for frame in (task_table("towns", columns, by_seed=True), hops_table()):
         yield from frame_lines(frame)
+    cuts = {text: f"right, {cut}" for cut, text in zip(CUTS, ("layer 1", "layer 2", "both layers"))}
+    (cells,) = task_table("towns", cuts, {"HT": "HT"}, by_seed=True).to_dict("records")
+    yield from (line(*row) for row in cells.items())
 
 
 def read_again_lines():
@@ -300,12 +295,6 @@ def test_alone_and_never_written_the_memory_works():
 
 def test_with_the_papers_gate_nothing_is_learned_alone():
     assert abs(memory("memory alone, both, plain gate")["nll"] - CHANCE).max() < 0.06
-
-
-def test_a_conclusion_is_read_and_should_be_last():
-    rows = numbers("windowed_papers")["orders"]
-    both = [rows[name]["difference"].partition("]")[0] for name in ("conclusion first", "conclusion last")]
-    assert not any("-" in difference for difference in both)
 
 
 def test_windows_slide_without_a_fault_at_any_length():

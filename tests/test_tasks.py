@@ -12,7 +12,7 @@ import torch
 import companion.solve
 from companion.pages.measured import task_results
 from companion.studies.slots import slots_after, slots_left
-from companion.tasks import hops, memory, named, read_twice, short_news, tasks, towns, windows
+from companion.tasks import hops, memory, read_twice, short_news, tasks, towns, windows
 from companion.tasks.synthetic import planted_sentences
 from companion.tasks.task import Task, by_row, learn
 from lib.data.batch import make_batch, rows_of
@@ -57,7 +57,7 @@ def test_rows_and_seeds_are_trained_once(trained, tmp_path, capsys):
 
 SMOKE = [
     ("hops", "1, given"), ("memory", "memory alone, both, plain gate"), ("memory", "all ways, 0.1, 1, plain gate"),
-    ("named", "HT"), ("read_twice", "twice, last state"), ("short_news", "twice, GRU, [UNK] fed back"),
+    ("read_twice", "twice, last state"), ("short_news", "twice, GRU, [UNK] fed back"),
     ("towns", "without global layers"), ("windows", "standard"),
     ("windows", "windows without window"),
 ]  # fmt: skip
@@ -66,7 +66,7 @@ SMOKE = [
 @pytest.mark.parametrize(("name", "row"), SMOKE)
 def test_a_row_measures_what_is_stored_of_it(name, row, monkeypatch):
     """After two batches, with few unseen texts."""
-    module = {"hops": hops, "memory": memory, "named": named, "read_twice": read_twice, "short_news": short_news,
+    module = {"hops": hops, "memory": memory, "read_twice": read_twice, "short_news": short_news,
               "towns": towns, "windows": windows}[name]  # fmt: skip
     monkeypatch.setattr(
         module, "learn", lambda model, batches, learning_rate: learn(model, islice(batches, 2), learning_rate)

@@ -6,7 +6,7 @@ paragraph, global layers say whether that town is the title's, and the decoder t
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from torch import Tensor
 from companion.tasks.task import Task, greedy_words, learn
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, PARAGRAPH_END, TITLE_END, Vocabulary
-from lib.evaluation.interventions import NOTHING, Change, changes_of, decoder_sees
+from lib.evaluation.interventions import NOTHING, Change, changes_of
 from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
 from lib.system.files import project_root, write_whole
 from lib.training.folder import load_tensors, under
@@ -293,38 +293,16 @@ def kinds_of(cluster: TownCluster, summary: list[str]) -> list[str]:
 
 # ------------------------------------------------------------------------------------------- what each part does
 
-CUTS = {  # of `lib.evaluation.interventions`, where the first paragraph is the title; and in the words of the page
-    "first paragraph cut in layer 1": "no look at the title in layer 1",
-    "first paragraph cut in layer 2": "no look at the title in layer 2",
-    "first paragraph cut": "no look at the title",
-    "layer 1 cut": "layer 1: each paragraph sees itself alone",
-    "layer 2 cut": "layer 2: each paragraph sees itself alone",
-    "layers cut": "both layers: each sees itself alone",
-}
-DECODER_CUTS = {
-    "decoder sees the answer": "decoder: the answer's paragraphs alone",
-    "decoder sees the rest": "decoder: all others alone",
-}
-
-
-def right_under_cuts(
-    model: HierarchicalTransformer, answer: Tensor, others: Tensor, share_right: Callable[[Change], float]
-) -> dict[str, float]:
-    """What is right under each of `CUTS`, and where the decoder sees only the answer's paragraphs or the others:
-    masks [clusters, rows]."""
-    changes = changes_of(model) | dict(zip(DECODER_CUTS, (decoder_sees(answer), decoder_sees(others))))
-    return {f"right, {name}": share_right(changes[name]) for name in (*CUTS, *DECODER_CUTS)}
+CUTS = "layer 1 cut", "layer 2 cut", "layers cut"  # of `lib.evaluation.interventions`
 
 
 @torch.no_grad()
-def towns_under_cuts(model: HierarchicalTransformer) -> dict[str, float]:
-    """Facts right with longer inputs, the last with as large a share of wrong mentions, and under cuts."""
-    answer, others = (rows_about(unseen_towns(), own) for own in (True, False))
+def towns_under_changes(model: HierarchicalTransformer) -> dict[str, float]:
+    """Facts right with longer inputs, the last with as large a share of wrong mentions, and under `CUTS`."""
     found = {f"right, {12 * groups} paragraphs": facts_written(model, groups=groups)["right"] for groups in (2, 4)}
     found["right, 48 paragraphs, as many wrong"] = facts_written(model, groups=4, wrong_groups=4)["right"]
-    return found | right_under_cuts(
-        model, answer, others, lambda change: facts_written(model, change=change)["right"]
-    )
+    changes = changes_of(model)
+    return found | {f"right, {cut}": facts_written(model, change=changes[cut])["right"] for cut in CUTS}
 
 
 def rows_about(clusters: list[TownCluster], own: bool) -> Tensor:
@@ -334,7 +312,7 @@ def rows_about(clusters: list[TownCluster], own: bool) -> Tensor:
 
 def solve(row: str, seed: int) -> dict[str, float]:
     model, on_the_way = train_towns(row, seed)
-    return facts_written(model, row) | on_the_way | (towns_under_cuts(model) if row == "HT" else {})
+    return facts_written(model, row) | on_the_way | (towns_under_changes(model) if row == "HT" else {})
 
 
 # ------------------------------------------------------------------------------------------------ shipped models
