@@ -12,7 +12,7 @@ import torch
 from scipy.stats import spearmanr
 
 from companion.studies import importance, marking, ranking, repetition, slides, town_marks
-from companion.studies.windows import SentenceLists, by_tfidf, copied_from
+from companion.studies.windows import SentenceLists, copied_from
 from companion.studies.word_dependence import embeddings_of, encoder_states, interaction, reach
 from companion.tasks.towns import batch_of, open_towns, unseen_towns
 from lib.data.batch import EncodedDocument
@@ -97,12 +97,11 @@ def test_a_copied_sentence_has_one_source():
     assert copied_from([1, 2, 0, 3, 4, 5, 6], source) is None, "a run has no gap"
 
 
-@pytest.mark.parametrize("similarities", [SentenceLists.similarities, by_tfidf])
-def test_a_copy_is_most_similar_where_vectors_distinguish_words(similarities):
+def test_a_copy_is_most_similar_where_vectors_distinguish_words():
     """Sentence 1 was copied; sentence 0 is long and of common words."""
     source = [[6, 7, 6, 7, 8, 6, 7, 9, 6, 7], [10, 6, 11, 7, 12], [6, 7, 6, 13]]
     lists = SentenceLists([np.array([10, 6, 11, 7, 12])], [np.array(s) for s in source])
-    assert similarities(lists, np.eye(20)).argmax(1).tolist() == [1]
+    assert lists.similarities(np.eye(20)).argmax(1).tolist() == [1]
 
 
 @pytest.mark.parametrize("more, message", [

@@ -123,10 +123,10 @@ def test_what_is_left_of_a_slot_is_the_product_of_the_gates():
     first = model.encode(batch).memory
     later = [model.decode(batch.target_input[:, : n + 1], model.encode(batch))[1].memory for n in (1, 3)]
     shares = [1.0, *((memory_ / first).mean().item() for memory_ in later)]
-    assert slots_after(model, batch, (0, 1, 3))["left"].tolist() == pytest.approx(shares)
+    assert slots_after(model, batch, (0, 1, 3)).tolist() == pytest.approx(shares)
     left = slots_left(model, batch, 4)
     assert (left[:, 0] == 1).all() and left[:, [0, 1, 3]].mean((0, 2)).tolist() == pytest.approx(shares)
-    assert slots_after(small_model(Mem2Mem, write=False), batch, (0, 2))["left"].tolist() == [1, 1]
+    assert slots_after(small_model(Mem2Mem, write=False), batch, (0, 2)).tolist() == [1, 1]
 
 
 # ----------------------------------------------------------------------------------------------------- windows

@@ -3,7 +3,7 @@
     python -m companion.studies.marking trained/windowed --dataset pmc-sample --output figures/windowed_links.json
 
 Each reference sentence is linked to the source sentence that is most like it, by the run's embeddings ("embeddings",
-as in training) or by tf-idf, or to one that is drawn ("random", mean of 20 draws). Three rules make windows of the
+as in training), or to one that is drawn ("random", mean of 20 draws). Three rules make windows of the
 links: "link alone"; "never goes back", the rule of training, by which no window is earlier than the one before; and
 "best path", the windows that never go back and have the largest sum of similarities.
 
@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from companion.stored import difference_row, open_store
-from companion.studies.windows import SentenceLists, by_tfidf, embeddings_of, open_papers, papers_parser
+from companion.studies.windows import SentenceLists, embeddings_of, open_papers, papers_parser
 from lib.data.batch import EncodedDocument
 from lib.decoding.run import Run
 from lib.evaluation.bootstrap import interval, paired_bootstrap
@@ -26,14 +26,14 @@ from lib.models.windowed import window_of
 from lib.system.command_line import plain_errors
 
 DRAWS = 20
-LINKS = "embeddings", "tf-idf", "random"
+LINKS = "embeddings", "random"
 ALONE, FORWARD, PATH = RULES = "link alone", "never goes back", "best path"
 MEASURES = "right", "last", "between"
 PAIRS = [  # the second minus the first
     *(((links, ALONE), (links, FORWARD)) for links in LINKS),
-    *(((links, FORWARD), (links, PATH)) for links in LINKS[:2]),
-    *(((links, ALONE), (links, PATH)) for links in LINKS[:2]),
-    *((("random", rule), (links, rule)) for rule in RULES for links in LINKS[:2]),
+    (("embeddings", FORWARD), ("embeddings", PATH)),
+    (("embeddings", ALONE), ("embeddings", PATH)),
+    *((("random", rule), ("embeddings", rule)) for rule in RULES),
 ]
 
 
@@ -64,9 +64,8 @@ def count(run: Run, documents: Sequence, least: int = 3) -> dict[str, list[list[
         if windows.max() + 1 < least:
             continue
         lengths, copies = np.array([len(s) for s in sentences.reference]), sentences.copies
-        similar = {"embeddings": sentences.similarities(vectors), "tf-idf": by_tfidf(sentences, vectors)}
         drawn = [random.random((len(lengths), len(windows))) for _ in range(DRAWS)]
-        for links, tables in {**{name: [table] for name, table in similar.items()}, "random": drawn}.items():
+        for links, tables in {"embeddings": [sentences.similarities(vectors)], "random": drawn}.items():
             for rule in RULES:
                 rows = []
                 for table in tables:

@@ -15,18 +15,14 @@ from lib.models.mem2mem import Mem2Mem
 
 
 @torch.no_grad()
-def slots_after(model: Mem2Mem, batch: Batch, counts: Sequence[int]) -> dict[str, np.ndarray]:
-    """The slots after so many words of the references, means over documents: "left", the product of the write gates,
-    and "cosine" of two different slots; [counts] each. "left" is the share of what was handed over that stays in its
-    place. It is a lower bound of what is left: the update (9) reads the slots as well, and may write content back.
+def slots_after(model: Mem2Mem, batch: Batch, counts: Sequence[int]) -> np.ndarray:
+    """Compute how much of the slots is left after so many words of the references: the mean product of the write
+    gates [counts]. It is a lower bound: the update (9) reads the slots as well, and may write their content back.
 
     Every reference must have more words than the largest count.
     """
-    left, cosine = {}, {}
-    for t, (memory, share) in enumerate(_written(model, batch, max(counts))):
-        if t in counts:
-            left[t], cosine[t] = share.mean().item(), mean_cosine(memory)
-    return {"left": np.array([left[n] for n in counts]), "cosine": np.array([cosine[n] for n in counts])}
+    left = [share.mean().item() for _, share in _written(model, batch, max(counts))]
+    return np.array([left[n] for n in counts])
 
 
 @torch.no_grad()

@@ -12,7 +12,6 @@ import lib
 from lib.data.batch import EncodedDocument
 from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
-from lib.data.tfidf import tfidf
 from lib.data.vocabulary import SLIDE
 from lib.data.word_vectors import similarities, target_sentences
 from lib.decoding.run import Run
@@ -108,10 +107,6 @@ class SentenceLists:
             np.split(document.source, np.cumsum(document.sentence_lengths)[:-1]),
         )
 
-    @property
-    def all(self) -> list[np.ndarray]:
-        return [*self.reference, *self.source]
-
     def similarities(self, vectors: np.ndarray, aggregate: str = "sum") -> np.ndarray:
         """(2), (3): [S, L]. aggregate: "sum", cosines of sums of vectors, as in the article; "mean", dot products of
         means of vectors of length 1, as in the author's code."""
@@ -124,12 +119,6 @@ class SentenceLists:
         sources = [other.tolist() for other in self.source]
         found = [(i, copied_from(sentence.tolist(), sources)) for i, sentence in enumerate(self.reference)]
         return [(i, j) for i, j in found if j is not None]
-
-
-def by_tfidf(sentences: SentenceLists, _: np.ndarray) -> np.ndarray:
-    """Cosines of tf-idf over the sentences of the text and the reference: [S, L]. No vector is needed."""
-    weights = tfidf([words.tolist() for words in sentences.all])
-    return weights[: len(sentences.reference)] @ weights[len(sentences.reference) :].T
 
 
 def embeddings_of(run: Run) -> np.ndarray:

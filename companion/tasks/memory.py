@@ -85,7 +85,7 @@ def memory_scores(model: Mem2Mem, documents: list[EncodedDocument]) -> dict[str,
     changes = {"nll": NOTHING, "nll, another": MEMORY["another memory"], "nll, averaged": MEMORY["slots averaged"]}
     scores = {name: -float(log_probs(model, documents, change).mean()) for name, change in changes.items()}
     scores["words right"] = words_right(model, batch)
-    left = slots_after(model, batch, LEFT_AFTER)["left"].tolist()
+    left = slots_after(model, batch, LEFT_AFTER).tolist()
     scores |= {f"left {words}": share for words, share in zip(LEFT_AFTER, left)}
     return scores | heads_scores(model.seen(output, state)["heads"], documents)
 
