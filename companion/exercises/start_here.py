@@ -1,4 +1,4 @@
-"""Exercises of the page that all others stand on."""
+"""Exercises of the page Start here."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -34,7 +34,7 @@ check, grade, progress = PAGE.check, PAGE.grade, PAGE.progress
 
 @cache
 def _of_two_texts() -> tuple[Batch, PointerOutput, Seq2Seq]:
-    """A batch of two stories of different lengths, what a model with random weights says of it, and the model."""
+    """Make a batch of two stories of different lengths, and a model with random weights; decode the batch with it."""
     torch.manual_seed(0)
     model = _Own(replace(CONFIG, embedding=8, hidden=12)).double().requires_grad_(False)
     batch = make_batch([story_of(TEXT[1:], SUMMARY), story_of(TEXT, SUMMARY)], len(VOCABULARY))
@@ -202,8 +202,8 @@ def shown_by_intervals() -> dict[str, bool]:
 @PAGE.prediction(9, points=3)
 @cache
 def smaller_loss_and_better_summary() -> dict[str, str]:
-    """Of summaries whose words the vocabulary lacks: the loss, and the mean probability of their first words by their
-    own ids, not as [UNK]."""
+    """Compare two models on summaries whose words the vocabulary lacks: by the loss, and by the mean probability of
+    their first words (by their own ids, not as [UNK])."""
     loss, first = {}, {}
     for name in ("plain", "pointer"):
         torch.manual_seed(0)

@@ -15,7 +15,7 @@ _BLOCK = "<!-- table {} -->\n{}\n<!-- end -->"
 
 
 def shown_in() -> list[str]:
-    """The files that may show tables: the project's texts, and the cards of its trained runs."""
+    """List the files that may show tables: the project's texts, and the cards of its trained runs."""
     patterns = ("docs/**/*.md", "trained/*/README.md")
     paths = (path for pattern in patterns for path in sorted(project_root().glob(pattern)))
     return ["papers.md", "README.md", *(path.relative_to(project_root()).as_posix() for path in paths)]
@@ -37,7 +37,7 @@ def keep(path: Path, size: str = "") -> Path:
     if source.is_file():
         write_whole(scores, source.read_bytes())
     else:
-        scores.unlink(missing_ok=True)  # they belong to the table that was there before
+        scores.unlink(missing_ok=True)  # of the previous table
     render()
     return target
 
@@ -67,7 +67,7 @@ def _place(name: str) -> re.Pattern:
 
 
 def _rendered(text: str, contents: Mapping[str, str]) -> str:
-    """A text with what belongs into each of its places."""
+    """Fill each place of a text with its content."""
     for name, content in contents.items():
         block = _BLOCK.format(name, content)
         text = _place(name).sub(lambda _, block=block: block, text, count=1)

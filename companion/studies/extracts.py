@@ -59,7 +59,7 @@ def compare_extracts(
 
 
 def compare(run: Run, documents: Sequence[Document], reading: str = "") -> Iterator[dict]:
-    """R-1 of each extract of the documents, and differences between extracts that are as long."""
+    """Measure the R-1 of each extract of the documents, and differences between extracts of equal length."""
     encoder = replace(run.encoder, options=resolve("mem2mem", reading).options) if reading else run.encoder
     encoded = encoder.encode(documents)
     read = [source_sentences(document, run.vocabulary) for document in encoded]

@@ -1,4 +1,4 @@
-"""How well a text of another field than a run's corpus is recognised by its words, and the weights for it.
+"""Measure how well texts of another field than a run's corpus are recognised by their words, and make the weights.
 
     python -m companion.studies.fields trained/mem2mem "biomedical papers" --like pmc-sample \
         --unlike aclsum docstrings reuters data/specs

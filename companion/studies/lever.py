@@ -71,7 +71,7 @@ def pull(
 
 
 def positions(model: Mem2Mem, others: Sequence[EncodedDocument]) -> dict[str, Change]:
-    """The positions of the lever; `others` give the mean memory."""
+    """Return the positions of the lever as changes; `others` give the mean memory."""
     names = {"another text's": "another memory", "erased": "memory erased", "random": "random memory"}
     changes = {position: MEMORY[name] for position, name in names.items()}
     return {"own": NOTHING, **changes, "one for all": one_memory(model, others)}
@@ -80,8 +80,8 @@ def positions(model: Mem2Mem, others: Sequence[EncodedDocument]) -> dict[str, Ch
 def costs(
     label: str, models: Mapping[int, Mem2Mem], documents: Sequence[EncodedDocument], others: Sequence[EncodedDocument]
 ) -> Iterator[dict]:
-    """Nats a word that references lose in each position, over all words, the first ones and the later ones; for "own"
-    the loss itself. models: by seed."""
+    """Measure the nats a word that references lose in each position, over all words, the first ones and the later
+    ones; for "own" the loss itself. models: by seed."""
     found = [
         {name: by_place(model, documents, change) for name, change in positions(model, others).items()}
         for model in models.values()
@@ -94,7 +94,7 @@ def costs(
 
 
 def by_place(model: Mem2Mem, documents: Sequence[EncodedDocument], change: Change) -> np.ndarray:
-    """Log-probability of all words, of the first ones and of the later ones: [3, documents]."""
+    """Compute the log-probability of all words, of the first ones and of the later ones: [3, documents]."""
     begun = [replace(document, target=document.target[:BEGINNING]) for document in documents]
     whole, first = (log_probs(model, texts, change) for texts in (documents, begun))
     lengths = np.array([len(document.target) for document in documents])
@@ -103,7 +103,7 @@ def by_place(model: Mem2Mem, documents: Sequence[EncodedDocument], change: Chang
 
 @torch.no_grad()
 def cosines(label: str, models: Mapping[int, Mem2Mem], documents: Sequence[EncodedDocument]) -> Iterator[dict]:
-    """Cosines of a slot and the same slot for the next document, of two slots, and of two sentence states."""
+    """Measure cosines of a slot and the same slot for the next document, of two slots, and of two sentence states."""
     states = [[model.encode(batch_alone(model, document)) for document in documents] for model in models.values()]
     memories = [torch.cat([state.memory for state in row]) for row in states]
     across = [F.cosine_similarity(memory, memory.roll(-1, 0), dim=-1).mean(1).numpy() for memory in memories]
@@ -117,7 +117,7 @@ def cosines(label: str, models: Mapping[int, Mem2Mem], documents: Sequence[Encod
 
 @torch.no_grad()
 def contents(label: str, model: Mem2Mem, documents: Sequence[EncodedDocument]) -> Iterator[dict]:
-    """What is left of a memory after words of long references."""
+    """Measure what is left of a memory after words of long references."""
     batches = [batch_alone(model, document) for document in documents if len(document.target) > WORDS[-1] + 1]
     states = [model.encode(batch) for batch in batches]
     left = [slots_after(model, batch, WORDS) for batch in batches]

@@ -1,4 +1,4 @@
-"""How references are marked with slides: the windows that links name, before and after "never goes back".
+"""Measure how references are marked with slides: the windows of their links, before and after "never goes back".
 
     python -m companion.studies.marking trained/windowed --dataset pmc-sample --output figures/windowed_links.json
 
@@ -12,7 +12,6 @@ window; last, between: shares of all reference words in the last window, and in 
 of two windows are left out.
 """
 
-from argparse import Namespace
 from collections.abc import Sequence
 
 import numpy as np
@@ -38,30 +37,26 @@ PAIRS = [  # the second minus the first
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    args = papers_parser("companion.studies.marking", __doc__).parse_args(arguments)
     with plain_errors():
-        _measure(args)
+        args = papers_parser("companion.studies.marking", __doc__).parse_args(arguments)
+        run, documents, about = open_papers(args)
+        store = open_store(args.output, "how references are marked", about)
+        counts = store.part("counts", lambda: count(run, documents))
+        store.numbers.pop("shares", None)
+        store.numbers.pop("effects", None)
+        for name, row in store.part("shares", lambda: shares(counts)).items():
+            print(f"{name}: {row}")
+        for effect in store.part("effects", lambda: effects(counts)):
+            print("{name}: {mean:+.1f} [{low:+.1f}, {high:+.1f}] {what}".format(**effect))
 
 
-def _measure(args: Namespace) -> None:
-    run, documents, about = open_papers(args)
-    store = open_store(args.output, "how references are marked", about)
-    counts = store.part("counts", lambda: count(run, documents))
-    store.numbers.pop("shares", None)
-    store.numbers.pop("effects", None)
-    for name, row in store.part("shares", lambda: shares(counts)).items():
-        print(f"{name}: {row}")
-    for effect in store.part("effects", lambda: effects(counts)):
-        print("{name}: {mean:+.1f} [{low:+.1f}, {high:+.1f}] {what}".format(**effect))
-
-
-def count(run: Run, documents: Sequence, least: int = 3) -> dict[str, list[list[float]]]:
-    """Count, for each kind of link and rule, by paper of at least so many windows: right ones, sentences with a known
-    source; words in the last window, in those between, all words."""
+def count(run: Run, documents: Sequence, min_windows: int = 3) -> dict[str, list[list[float]]]:
+    """Count for each kind of link and rule, in each paper with at least so many windows: right windows and sentences
+    with a known source; words in the last window, in those between, and all words."""
     vectors, random, counts = embeddings_of(run), np.random.default_rng(0), {}
     for document in run.encode(documents):
         sentences, windows = SentenceLists.of(document, run.options.lower), windows_of(document, run)
-        if windows.max() + 1 < least:
+        if windows.max() + 1 < min_windows:
             continue
         lengths, copies = np.array([len(s) for s in sentences.reference]), sentences.copies
         drawn = [random.random((len(lengths), len(windows))) for _ in range(DRAWS)]

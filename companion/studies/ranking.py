@@ -1,4 +1,4 @@
-"""How much of a summary is in the best paragraphs of its cluster, by how they are ranked.
+"""Measure how much of a summary is in the best paragraphs of its cluster, for several rankings.
 
     python -m companion.studies.ranking --dataset my/clusters --preset clusters --output rankings.json
 

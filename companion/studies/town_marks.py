@@ -1,4 +1,4 @@
-"""Which paragraphs a model of the task `towns` marks for its decoder, and whether the marks are used.
+"""Measure which paragraphs a model of the task `towns` marks for its decoder, and whether the marks are used.
 
     python -m companion.studies.town_marks --output figures/town_marks.json
 
