@@ -210,7 +210,7 @@ def mem2mem_page():
     yield f"get {reads[0]:.0%} of the reads, and at the last word {reads[-1]:.0%}"
     written, plain = (memory(f"all ways, both, {gate}")["nll"].mean() for gate in ("never written", "plain gate"))
     most = max(row["another memory"][0] for row in numbers("mem2mem_gates")["rows"])
-    yield f"six models of this size lose at most {most:.2f} nats a word"
+    yield f"six such models lose at most {most:.2f} nats a word"
     yield f"({written:.2f} nats a word instead of {plain:.2f}, means of five seeds)"
 
 
@@ -224,8 +224,9 @@ def read_again_page():
     yield f"lose only {losses('read_again_reuters')['[UNK] fed back'][0]:.3f} nats a word"
     rows = {row["label"]: row for row in numbers("read_again_table2_reuters")["rows"]}
     order = "big-words-lvt2k-1sent", "RAS-LSTM", "ABS", "Read-Again LSTM + copy"
-    recall = [f"{rows[label]['scores']['R-1']['mean']:.0f}" for label in order]
-    yield "Its recall is {} points. Models that choose from all words have {} to {}, Read-Again {}.".format(*recall)
+    own, *others = (f"{rows[label]['scores']['R-1']['mean']:.0f}" for label in order)
+    yield f"It recalls {own}% of the references' words."
+    yield "Models that choose from all words recall {} to {}%, Read-Again {}%".format(*others)
 
 
 TEXTS = {
