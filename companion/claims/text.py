@@ -32,13 +32,9 @@ def bets_table(paper: str, *chosen: str) -> str:
     """Write some of a paper's claims, by their ids, as bets: numbered, each with the effect in the paper."""
     rows = []
     for number, claim in enumerate(_chosen(paper, chosen), start=1):
-        shown = f"{_published(claim)} {claim.unit}"
-        if claim.published is None:
-            shown = (
-                claim.shows
-                if claim.counts is None
-                else f"{claim.shows}; here {claim.counts:g} {claim.unit} would count"
-            )
+        shown = claim.shows if claim.published is None else f"{_published(claim)} {claim.unit}"
+        if claim.published is None and claim.counts is not None:
+            shown += f"; here {claim.counts:g} {claim.unit} would count"
         rows.append((f"{number}", claim.claim, shown))
     return markdown_table(("bet", "claim", "in the paper"), rows)
 
