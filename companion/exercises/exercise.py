@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass
 from itertools import islice
-from math import log
 from operator import itemgetter
 from typing import Any
 
@@ -116,17 +115,6 @@ class Exercises:
         for number, exercise in sorted(self.known.items()):
             share = self._share.get(number, 0)
             print(f"{'done' if share == 1 else f'{share:.0%}' if share else '-':>5}  {number}. {exercise.name}")
-
-
-def slope(function: Callable[[Tensor], Tensor], at: Any) -> Tensor:
-    """Compute the derivative of a function at a point by autograd, in double precision."""
-    x = torch.as_tensor(at).double().detach().requires_grad_()
-    return torch.autograd.grad(function(x).sum(), x)[0]
-
-
-def logit(p: float) -> float:
-    """Compute the score whose sigmoid is p."""
-    return log(p / (1 - p))
 
 
 def _reason(case: Case, function: Any) -> str:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from companion.exercises.exercise import Case, Exercises, logit, slope
+from companion.exercises.exercise import Case, Exercises
 from companion.pages.frames import Frames
 from companion.pages.steps import decoding_frames, pointer_steps
 from companion.tasks.stories import CONFIG, SUMMARY, TEXT, VOCABULARY, learned, story_of, unseen_stories
@@ -182,7 +182,9 @@ def extremes_of_coverage_loss(T: int, N: int) -> list[float]:
 
 @PAGE.exercise(7, points=3, cases=[(0.3, 0.8, 0.2), (0.5, 0.0, 0.4), (0.9, 0.3, 0.3), (0.01, 0.5, 0.001)])
 def push_on_the_switch(p: float, P_g: float, P_c: float) -> Tensor:
-    return slope(lambda q: (q.sigmoid() * P_g + (1 - q.sigmoid()) * P_c).log(), logit(p))
+    score = _P(p).logit().requires_grad_()
+    P = score.sigmoid() * P_g + (1 - score.sigmoid()) * P_c
+    return torch.autograd.grad(P.log(), score)[0]
 
 
 @PAGE.prediction(8, points=3)
