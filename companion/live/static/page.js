@@ -2,18 +2,19 @@
  *
  * A model's own script (NAME_page.js) stands before this one and defines PAGE:
  *   model      its class (see `search.js`), with `encode(ids)`, a generator, and `with(change)`
- *   read       (text, options) to {rows: lists of words, of: the heading of each}; unit: the name of a row
- *   equations  [number, formula, value(output, text)] in the order of a step; they light the parts of the picture
+ *   read       (text, options) to what `asRows` gives; unit: the name of a row
+ *   equations  [number, value(output, text)] in the order of a step; they light the parts of the picture
  *   attention  title; shades {name, label, weights(output, text), ...} of the words; units {label, weights} of the rows
  *   next       title, columns of `output.best`, and a name for the switch
  *   tables     more of a step: {id, title, rows(output, text), note, place(card)}
  *   changes    controls {id, label, ...}: a box, with `choices` a list, or `hidden`. A control makes a `change` of the
  *              model, one by the document of another `paper`, of the `text` before it is read, or `rules` of the search;
  *              `anew`: the text is encoded again; `without`: whether the run lacks that part
- * A PAGE may also have `about` (a sentence), `says` (names of symbols), `inside(output)` (first and last word in sight),
+ * A PAGE may also have `says` (names of symbols), `inside(output)` (first and last word in sight),
  * `readings` ({label, config, options}: other ways to read a text), `vocabulary`, `beside` (a title for the summary of a
  * second model), `closed` (a reader cannot bring a text), `begin` (the first step and equation), `rows` (instead of
  * `ERASING`), `pick(row, word)`, `classes(summary, t)`, `finishText`, `finishStep`, and `build()`, which adds controls.
+ * What it says is in DATA: `look`, `formulas`, `symbols` and `tour` of `companion/live/texts.toml`.
  */
 
 let model, second, vocabulary;
@@ -26,6 +27,7 @@ const view = {
 
 // --------------------------------------------------------------------------------------------------------------- work
 
+const STRANGE = 0.25;  // from this share of unknown words on, a text is not the model's
 const SLICE = 12, DRAWN = 200;  // milliseconds of work before the page may breathe, and from one drawing to the next
 const breath = new MessageChannel(), waiting = [];
 breath.port1.onmessage = () => waiting.shift()();
@@ -62,17 +64,27 @@ async function begin(task) {
   if (job === view.job) $("stop").disabled = true;
 }
 
+/** A line for a text that is unlike those of the training, otherwise an empty one: as `lib.summarize.remarks` has it. */
+function unlikeness({ words, ids }) {
+  const warning = DATA.field ? warningOf(words, DATA.field) : "", known = vocabulary.reads ?? vocabulary.ids;
+  const counted = words.filter(word => /[\p{L}\p{N}]/u.test(word)), share = counted.filter(word => !known.has(word)).length / counted.length;
+  return warning || (share > STRANGE ? `The model does not know ${Math.round(100 * share)}% of these words. Its summary cannot be trusted.` : "");
+}
+
 // --------------------------------------------------------------------------------------------------------------- text
 
 const reading = () => PAGE.readings?.[Number($("reading").value)] ?? {};
 
-/** What is read of a text (see `own_text.js`): rows as they are shown, what each is `of`; all words, lengths of rows and
- *  ids as they are read; gap: what was taken out of it.
+/** What is read of a text (see `own_text.js`): rows, as they are `shown`, what each is `of`, and what is `unread`; all words,
+ *  lengths of rows and ids as they are read; forms of the words for a summary; gap: what was taken out of it.
  *  Throws an Error where nothing is left of it. */
 function textOf(raw) {
-  const { rows, of } = PAGE.read(raw, { ...DATA.options, ...reading().options });
+  const { read, ...text } = PAGE.read(raw, { ...DATA.options, ...reading().options }), { rows } = text;
   if (!rows.length) throw new Error("Nothing is left of the text: there is nothing to summarize.");
-  return { raw, rows, of, words: rows.flat(), lengths: rows.map(words => words.length), ids: vocabulary.encode(rows), gap: null };
+  return {
+    ...text, raw, unread: read ? unreadOf(raw, read) : [], words: rows.flat(), lengths: rows.map(words => words.length),
+    ids: vocabulary.encode(rows), forms: formsOf(text), gap: null,
+  };
 }
 
 /** The same text without `size` words from the place `at` on: a word, or a row, whose number it is. */
@@ -104,18 +116,17 @@ const idsFor = (ids, from, to) => ids.map(id => vocabulary.idOf(vocabulary.word(
 
 // ---------------------------------------------------------------------------------------------------- read and write
 
-/** Read a text, and write its summary. */
-async function read(job, raw, number = null) {
+/** Read a text. number: of one that the page offers. */
+async function read(job, raw, number) {
   say("reads …");
   const text = textOf(raw);
   Object.assign(view, { read: text, own: null, changed: null, other: null, looked: "own", step: 0, follows: true, document: null });
-  clearChanges();
-  $("unlike").textContent = DATA.field ? warningOf(text.words, DATA.field) : "";
+  $("pasting").open = false;
+  $("unlike").textContent = unlikeness(text);
   await work(job, drawText(text));
   for (const control of controls()) if (control.gap || control.text) fillList(control);
   drawSummaries();
   view.document = await encode(job, model, text.ids, number);
-  await write(job);
 }
 
 async function encode(job, of, ids, number = null) {
@@ -128,19 +139,16 @@ async function encode(job, of, ids, number = null) {
 /** Write the summary, or with changes a second one beside it; and what the second model writes of the same text. */
 async function write(job) {
   const chosen = chosenChanges();
-  view.follows = true;
-  if (!view.own?.done || !chosen.length) {
-    Object.assign(view, { own: null, changed: null, other: null });
-    $("effect").textContent = "";
-    await searched(job, "own", model, view.read, view.document);
-  }
+  Object.assign(view, { follows: true, changed: null, other: null, looked: "own" });
+  $("effect").textContent = "";
+  if (!view.own?.done) await searched(job, "own", model, view.read, view.document);
   if (chosen.length) await writeChanged(job, chosen);
+  else drawSummaries();
   if (second) await writeBeside(job, (view.changed ?? view.own).text);
 }
 
 const rules = (document = view.document, more = {}) => rulesFor({
-  ...DATA.decode, block_ngrams: Number($("blocking").value), beam: bounded("beam"), min_length: bounded("least"),
-  max_length: Math.max(bounded("least"), bounded("most")), ...more,
+  ...DATA.decode, block_ngrams: Number($("blocking").value), beam: bounded("beam"), ...more,
 }, document.N);
 
 const summaryOf = (best, made) => ({ ...made, steps: stepsOf(best), ids: best.ids, logP: best.logP });
@@ -150,9 +158,10 @@ async function searched(job, name, of, text, document, more = {}) {
   const started = performance.now(), show = (best, done = false) => {
     view[name] = summaryOf(best, { of, text, document, done });
     view.looked = name;
-    if (view.follows) view.step = done && PAGE.begin?.step || view[name].steps.length - 1;
+    if (view.follows) view.step = done ? PAGE.begin?.step ?? 0 : view[name].steps.length - 1;
     if (view.follows && done) view.equation = PAGE.begin?.equation ?? PAGE.equations.length - 1;
     drawSummaries();
+    if (view.follows && done) light(view.equation);
   };
   say("writes …");
   const best = await work(job, search(of, document, rules(document, more)), run => show(run.best));
@@ -171,6 +180,7 @@ async function writeChanged(job, chosen) {
   say("writes with the change …");
   const change = {}, more = {};
   let text = view.read;
+  $("summaries").scrollIntoView({ block: "nearest" });
   for (const { control, value } of chosen) {
     if (control.text) text = textOf(control.text(text.raw, value));
     if (control.gap) text = control.gap(text, value);
@@ -187,7 +197,7 @@ async function writeChanged(job, chosen) {
     own: await meanLogP(job, model, view.read, view.document), changed: await meanLogP(job, of, text, document),
     same: wordsOf(view.own).join(" ") === wordsOf(view.changed).join(" "),
   };
-  $("effect").textContent = effectOf(effect);
+  $("effect").replaceChildren(...withTerms(effectOf(effect)));
   $("effect").dataset.values = JSON.stringify(effect);
 }
 
@@ -214,8 +224,9 @@ const chosenChanges = () => controls().flatMap(control => {
 
 const rewrite = () => view.document && begin(write);
 
-function clearChanges() {
-  for (const { id } of controls()) if ($(id).type === "checkbox") $(id).checked = false; else $(id).value = "";
+/** Make the changes that a state names, and no others. */
+function setChanges(state) {
+  for (const { id } of controls()) if ($(id).type === "checkbox") $(id).checked = state.has(id); else $(id).value = state.get(id) ?? "";
 }
 
 /** Give a control another value, and write with it. */
@@ -246,13 +257,59 @@ function light(equation) {
   view.equation = equation;
   const { output } = summary()?.steps[view.step] ?? {};
   if (output) drawEquations(output);
+  const lit = document.querySelector("#picture .lit")?.getBoundingClientRect(), box = $("picture").getBoundingClientRect();
+  if (lit) $("picture").scrollBy(lit.left - box.left - box.width / 3, lit.top - box.top - box.height / 3);
 }
 
-/** Begin with what the reader chose: one of the papers, or a text of their own. */
-function start() {
-  const own = $("paper").value === "own", chosen = Number($("paper").value);
+// ----------------------------------------------------------------------------------------- the address, and the tour
+
+/** What a reader sees, as the page's address has it: text, changes, summary and step. */
+const stateNow = () => new URLSearchParams([["text", $("paper").value], ...($("paper").value === "own" ? [["own", $("pasted").value]] : []),
+  ...chosenChanges().map(({ control: { id } }) => [id, $(id).value]), ["look", view.looked], ["step", view.step + 1]]);
+
+const stateOfAddress = () => new URLSearchParams(location.hash.slice(1));
+
+/** Write the state into the address, and into the link to it. */
+function keepAddress() {
+  $("address").href = `#${stateNow()}`;
+  history.replaceState(null, "", $("address").href);
+}
+
+/** Begin with a text: the one that a state names, otherwise the one that is chosen. anew: read it again if it is there. */
+function start(state = new URLSearchParams(), anew = true) {
+  for (const [id, name] of [["paper", "text"], ["pasted", "own"]]) if (state.has(name)) $(id).value = state.get(name);
+  const own = $("paper").value === "own", number = own ? null : Number($("paper").value);
   if (own) $("pasting").open = true;
-  begin(job => own ? read(job, parseText($("pasted").value, DATA.options)) : read(job, DATA.papers[chosen], chosen));
+  return begin(async job => {
+    const raw = own ? parseText($("pasted").value, DATA.options) : DATA.papers[number];
+    if (anew || raw !== view.read?.raw || !view.document) await read(job, raw, number);
+    setChanges(state);
+    await write(job);
+    if (state.has("step")) look(view[state.get("look")] ? state.get("look") : "own", Number(state.get("step")) - 1);
+    $("answer").textContent = TOUR[asked].state === state ? TOUR[asked].see : "";
+  });
+}
+
+const TOUR = DATA.tour.map(stop => ({ ...stop, state: new URLSearchParams(stop.state) }));
+let asked = 0, playing = null;
+
+/** Ask a question of the tour. Its answer is shown when the reader has made the change. */
+function ask(n) {
+  asked = n % TOUR.length;
+  const { question, act } = TOUR[asked];
+  $("tour-name").textContent = `A tour in questions: ${asked + 1} of ${TOUR.length}`;
+  for (const [id, text] of [["question", question], ["act", act], ["answer", ""]]) $(id).textContent = text;
+  $("ahead").textContent = asked + 1 < TOUR.length ? "Next question" : "From the start";
+}
+
+/** Step through the summary by itself, or stop. */
+function play(on = !playing) {
+  clearInterval(playing);
+  playing = null;
+  const end = () => view.step >= summary().steps.length - 1;
+  if (on && end()) look(view.looked, 0);
+  if (on) playing = setInterval(() => end() ? play(false) : look(view.looked, view.step + 1), 400);
+  $("play").textContent = playing ? "❚❚ Pause" : "▶ Play";
 }
 
 /** The controls of the changes, the kinds of shade, the tables and the equations that this model has. */
@@ -274,12 +331,12 @@ function build() {
   $("summaries").classList.toggle("short", DATA.decode.max_length <= 30);
   for (const { id, title, note, place = card => $("inside").append(card) } of tables)
     place(tableCard(id, title, ...(note ? [element("p", { className: "note" }, note)] : [])));
-  $("equations").append(...equations.map(([n, formula], place) =>
+  $("equations").append(...equations.map(([n], place) =>
     element("button", { type: "button", role: "radio", tabIndex: -1, onclick: () => light(place) },
       element("b", {}, typeof n === "number" ? `(${n})` : n),
       element("span", { className: "line" },
-        element("span", { className: "formula", innerHTML: formula }),
-        element("span", { className: "value" })))));
+        element("span", { className: "formula", innerHTML: withSymbols(DATA.formulas[n]) }),
+        element("span", { className: "value" }), element("span", { className: "means" })))));
   $("reading").replaceChildren(...(readings ?? []).map(({ label }, n) => option(n, label)));
   $("reading").parentElement.hidden = !readings;
   $("pasting").hidden = Boolean(closed);
@@ -296,16 +353,18 @@ function fillControls() {
   $("paper").replaceChildren(...titles().map(pair => option(...pair)), ...(PAGE.closed ? [] : [option("own", "Your own text …")]));
   $("blocking").replaceChildren(option(0, "plain beam search"), option(n, `no ${n} words twice (blocking)`));
   $("blocking").value = decode.block_ngrams;
-  for (const [id, value] of [["beam", decode.beam], ["least", decode.min_length], ["most", decode.max_length]])
-    $(id).value = $(id).defaultValue = Math.min(value, Number($(id).max));
+  $("beam").value = $("beam").defaultValue = decode.beam;
   const millions = Object.values(model.weights).reduce((sum, w) => sum + w.data.length, 0) / 1e6;
   $("caution").textContent = DATA.caution;
-  $("about").textContent = `${PAGE.about ?? "The trained model is in this page, which needs no network: what you paste stays in your browser."} `
-    + `${millions.toFixed(1)} million weights${rounded ? ", rounded to 16 bits: numbers differ from the library's in the fourth digit" : ""}.`;
+  $("look").textContent = DATA.look;
+  const inBook = location.pathname.includes("/live/"), page = `notebooks/${DATA.page}.${inBook ? "html" : "ipynb"}`;
+  $("about").append(`The trained model (${millions.toFixed(1)} million weights${rounded ? ", rounded to 16 bits" : ""}) runs in this page, without a network: `
+    + "what you paste stays in your browser. Simple rules cut it into words, the library cuts some texts otherwise. The equations are explained on ",
+  inBook ? element("a", { href: `../${page}`, target: "_top" }, "the model's own page") : page, ".");
 }
 
 function listen() {
-  const move = step => look(view.looked, step), by = n => () => move(view.step + n);
+  const move = step => { play(false); look(view.looked, step); }, by = n => () => move(view.step + n);
   for (const [id, act] of Object.entries({ first: () => move(0), back: by(-1), on: by(1), last: () => move(Infinity) }))
     $(id).addEventListener("click", act);
   $("step").addEventListener("input", () => move(Number($("step").value)));
@@ -317,12 +376,22 @@ function listen() {
   };
   $("equations").addEventListener("keydown", onKeys({ ArrowDown: turn(1), ArrowUp: turn(-1) }));
   $("stop").addEventListener("click", () => { view.job++; $("stop").disabled = true; say("stopped"); });
-  $("write").addEventListener("click", start);
+  $("write").addEventListener("click", () => start());
   $("take").addEventListener("click", () => { $("paper").value = "own"; start(); });
   $("paper").addEventListener("change", () => $("paper").value === "own" ? ($("pasting").open = true, $("pasted").focus()) : start());
-  $("undo").addEventListener("click", () => { clearChanges(); rewrite(); });
+  $("undo").addEventListener("click", () => { setChanges(new URLSearchParams()); rewrite(); });
+  $("play").addEventListener("click", () => play());
+  for (const kind of ["pointerover", "click", "focusin"]) document.addEventListener(kind, showTip);
+  document.addEventListener("keydown", ({ key }) => { if (key === "Escape") $("tip").hidden = true; });
+  $("picture").addEventListener("click", ({ target }) => {
+    const part = target.closest("[data-equations]"), [place] = part ? equationsOf(part) : [];
+    if (place !== undefined) light(place);
+  });
+  $("act").addEventListener("click", () => start(TOUR[asked].state, false));
+  $("ahead").addEventListener("click", () => ask(asked + 1));
+  addEventListener("hashchange", () => start(stateOfAddress(), false));
   for (const control of controls()) $(control.id).addEventListener("change", () => choose(control));
-  for (const id of ["blocking", "beam", "least", "most"])
+  for (const id of ["blocking", "beam"])
     $(id).addEventListener("change", () => { if (view.own) view.own.done = false; rewrite(); });
   $("shades").addEventListener("change", () => drawn && drawStep());
 }
@@ -339,6 +408,7 @@ function listen() {
   fillControls();
   $("reading").addEventListener("change", () => { model = made(); encoded.clear(); allow(); start(); });
   listen();
-  if (DATA.papers.length) start();
+  ask(0);
+  if (DATA.papers.length) start(stateOfAddress());
   else say("Paste a text.");
 })();
