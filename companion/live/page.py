@@ -69,8 +69,8 @@ def model_scripts(run: Run) -> str:
     if type(run.model) not in MODELS:
         known = ", ".join(sorted(kind.__name__ for kind in MODELS))
         raise InputError(f"{run.folder}: there is no live page of {type(run.model).__name__}, only of {known}")
-    if getattr(run.model.config, "encoder", "") in ("option 1", "option 2"):
-        raise InputError(f"{run.folder}: there is no live page of an encoder of several sentences")
+    if {vars(run.model.config).get(name) for name in ("encoder", "encode")} & {"option 1", "option 2", "stream"}:
+        raise InputError(f"{run.folder}: there is no live page of an encoder of several sentences, or of windows")
     return scripts(*LAYERS, _module(run))
 
 

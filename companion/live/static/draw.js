@@ -5,8 +5,6 @@
 
 const SHOWN = 5;  // words of a distribution
 
-// ------------------------------------------------------------------------------------------------------------ helpers
-
 const shares = numbers => `${(100 * mean(numbers)).toFixed(mean(numbers) < 0.1 ? 1 : 0)}%`;
 const range = numbers => `${number(Math.min(...numbers))} to ${number(Math.max(...numbers))}`;
 const summary = () => view[view.looked] ?? view.own;
@@ -24,8 +22,6 @@ const tableCard = (id, title, ...more) => element("section", { className: "card"
   element("h2", { id: `${id}-name` }, title),
   element("div", { className: "wide", tabIndex: 0, role: "group", "aria-labelledby": `${id}-name` }, element("table", { id })), ...more);
 
-// --------------------------------------------------------------------------------------------------------------- text
-
 /** What is shown of a row by default: its number, which erases it. */
 const ERASING = {
   name: j => String(j + 1),
@@ -38,7 +34,7 @@ const rowsOf = () => PAGE.rows ?? ERASING;
 /** Draw a text, with a stop after every hundred rows; what is not read of it is folded, where it stands. */
 function* drawText(text) {
   const { raw: { title, source }, rows, shown, of, unread } = text, article = $("text"), { name, title: said, act } = rowsOf();
-  const limit = DATA.limit?.replace(/\{(\w+)\}/g, (_, option) => ({ ...DATA.options, ...reading().options })[option]);
+  const limit = DATA.limit?.replace(/\{(\w+)\}/g, (_, option) => DATA.options[option]);
   const fold = j => {
     const parts = unread.filter(({ row }) => row === j), count = parts.flatMap(part => part.text.split(/\s+/)).length;
     const texts = parts.map((part, n) => `${part.name && part.name !== parts[n - 1]?.name ? `${part.name}: ` : ""}${part.text} `);
@@ -126,8 +122,6 @@ function bringIntoView(span, share) {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------- summaries
-
 /** Each summary in its box: unchanged, with the change, and what another model writes. Words are marked that only one of
  *  the first two has. */
 function drawSummaries() {
@@ -168,8 +162,6 @@ function effectOf({ own, changed, same }) {
   return `${same ? "The summary stays as it is. " : ""}log P of the unchanged summary, nats a word: `
     + `${signed(own)} unchanged, ${signed(changed)} with the change (${sign}${Math.abs(changed - own).toFixed(3)})`;
 }
-
-// --------------------------------------------------------------------------------------------------------------- step
 
 let drawn;  // weights of the step, at the places of the text that is shown
 
@@ -263,8 +255,6 @@ function drawWords({ generate, best, barred }, id, p) {
     element("tr", { className: "chosen" }, last));
   for (const td of $("words").querySelectorAll("td")) td.className = "text";
 }
-
-// ------------------------------------------------------------------------------------------------------- explanations
 
 const TERMS = {
   "[EOS]": "The end of the summary: a symbol that the model writes when it has finished.",

@@ -104,8 +104,6 @@ const PAGE = {
   finishText, finishStep, build: buildPlace,
 };
 
-// ------------------------------------------------------------------------------------------------------------ helpers
-
 const length = v => signed(size(v), 2);
 const vector = v => `(${[...v.subarray(0, 3)].map(x => signed(x, 2)).join(", ")}, …), length ${length(v)}`;
 
@@ -160,8 +158,6 @@ function seenRows(text, own) {
   return seen;
 }
 
-// -------------------------------------------------------------------------------------------------------------- facts
-
 const judge = ({ ids, text }) => facts.judged(wordsOf({ ids, text }), text.raw.town, facts.mentions(text.rows.slice(1)));
 
 /** What is said of a fact, for people: "2×, another 1×" of a town's own mentions. */
@@ -179,8 +175,6 @@ function factRows() {
       return element("td", { className }, `${sign} ${of[f].word || "–"} (${verdict(of[f])})`);
     })))];
 }
-
-// ----------------------------------------------------------------------------------------------------------- matrices
 
 /** A cell as dark as its weight. */
 function weightCell(weight, attributes = {}) {
@@ -230,8 +224,6 @@ function poolingRows({ text, output, pooled, heads, i, j }) {
     ...text.rows[i].map((shown, w) => element("tr", { className: w === j ? "chosen" : "" }, element("th", { scope: "row" }, shown),
       weightCell(output.words[first + w]), ...columns.map(h => weightCell(pooled.weights[w * heads + h]))))];
 }
-
-// -------------------------------------------------------------------------------------------------------------- reader
 
 let focused = "";  // the tool with which the reader goes on when the text has been drawn
 

@@ -48,8 +48,6 @@ function warningOf(words, { weights, least, warning }) {
   return letters.reduce((sum, weight) => sum + weight, 0) < least * Math.max(1, letters.length) ? warning : "";
 }
 
-// ------------------------------------------------------------------------------------------------ what a model reads
-
 const named = ({ name, sentences }) => sentences.map(sentence => ({ ...sentence, name }));
 
 /** Rows, each of a group of sentences: their words as they are read and as they are `shown`, and the section that each is
@@ -115,8 +113,6 @@ function readArticle({ sections }, { source_tokens: most, section_words: each })
 /** The same for a headline (`lib.papers.read_again.headlines.HeadlineOptions`): the first sentences. */
 const readHeadline = ({ sections }, { sentences, source_tokens: most }) =>
   asSentences(cut(sections.flatMap(named).slice(0, sentences), most));
-
-// ------------------------------------------------------------------------------------------------ what people read
 
 const HIDDEN = { "<dig>": "[number]", "<num>": "[number]", "<cit>": "[citation]", "@xcite": "[citation]", "@formula": "[formula]" };
 const NO_SPACE_BEFORE = /^(?:[.,;:?!%)\]}’”…]|(?:n?['’])\p{L}{1,2})$/u, NO_SPACE_AFTER = /^[([{“‘]$/, INSIDE = /^[-/^_‐‑]$/;

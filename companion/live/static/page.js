@@ -11,7 +11,7 @@
  *              model, one by the document of another `paper`, of the `text` before it is read, or `rules` of the search;
  *              `anew`: the text is encoded again; `without`: whether the run lacks that part
  * A PAGE may also have `says` (names of symbols), `inside(output)` (first and last word in sight),
- * `readings` ({label, config, options}: other ways to read a text), `vocabulary`, `beside` (a title for the summary of a
+ * `vocabulary`, `beside` (a title for the summary of a
  * second model), `closed` (a reader cannot bring a text), `begin` (the first step and equation), `rows` (instead of
  * `ERASING`), `pick(row, word)`, `classes(summary, t)`, `finishText`, `finishStep`, and `build()`, which adds controls.
  * What it says is in DATA: `look`, `formulas`, `symbols` and `tour` of `companion/live/texts.toml`.
@@ -24,8 +24,6 @@ const encoded = new Map();  // of the papers, by their number
 const view = {
   read: null, document: null, own: null, changed: null, other: null, looked: "own", step: 0, follows: true, equation: 0, job: 0,
 };
-
-// --------------------------------------------------------------------------------------------------------------- work
 
 const STRANGE = 0.25;  // from this share of unknown words on, a text is not the model's
 const SLICE = 12, DRAWN = 200;  // milliseconds of work before the page may breathe, and from one drawing to the next
@@ -71,15 +69,11 @@ function unlikeness({ words, ids }) {
   return warning || (share > STRANGE ? `The model does not know ${Math.round(100 * share)}% of these words. Its summary cannot be trusted.` : "");
 }
 
-// --------------------------------------------------------------------------------------------------------------- text
-
-const reading = () => PAGE.readings?.[Number($("reading").value)] ?? {};
-
 /** What is read of a text (see `own_text.js`): rows, as they are `shown`, what each is `of`, and what is `unread`; all words,
  *  lengths of rows and ids as they are read; forms of the words for a summary; gap: what was taken out of it.
  *  Throws an Error where nothing is left of it. */
 function textOf(raw) {
-  const { read, ...text } = PAGE.read(raw, { ...DATA.options, ...reading().options }), { rows } = text;
+  const { read, ...text } = PAGE.read(raw, DATA.options), { rows } = text;
   if (!rows.length) throw new Error("Nothing is left of the text: there is nothing to summarize.");
   return {
     ...text, raw, unread: read ? unreadOf(raw, read) : [], words: rows.flat(), lengths: rows.map(words => words.length),
@@ -113,8 +107,6 @@ function withoutWord(text, at) {
 
 /** Ids of a summary for another text, whose unknown words are others. */
 const idsFor = (ids, from, to) => ids.map(id => vocabulary.idOf(vocabulary.word(id, from.ids.unknown), to.ids.unknown));
-
-// ---------------------------------------------------------------------------------------------------- read and write
 
 /** Read a text. number: of one that the page offers. */
 async function read(job, raw, number) {
@@ -208,8 +200,6 @@ async function meanLogP(job, of, text, document) {
   return mean(known.map(t => logs[t]));
 }
 
-// ------------------------------------------------------------------------------------------------------------ changes
-
 const numbered = count => Array.from({ length: count }, (_, n) => [n, String(n + 1)]);
 const titles = () => DATA.papers.map(({ title }, n) => [n, title || `Text ${n + 1}`]);
 const ERASED = { id: "erased", none: "none", choices: () => numbered(view.read?.rows.length ?? 0), gap: withoutRow };
@@ -244,8 +234,6 @@ function choose({ id, text, gap }) {
 
 const fillList = ({ id, none, choices }) => choices && $(id).replaceChildren(option("", none), ...choices().map(pair => option(...pair)));
 
-// -------------------------------------------------------------------------------------------------------------- reader
-
 function look(name, step) {
   Object.assign(view, { looked: name, step, follows: false });
   drawStep();
@@ -260,8 +248,6 @@ function light(equation) {
   const lit = document.querySelector("#picture .lit")?.getBoundingClientRect(), box = $("picture").getBoundingClientRect();
   if (lit) $("picture").scrollBy(lit.left - box.left - box.width / 3, lit.top - box.top - box.height / 3);
 }
-
-// ----------------------------------------------------------------------------------------- the address, and the tour
 
 /** What a reader sees, as the page's address has it: text, changes, summary and step. */
 const stateNow = () => new URLSearchParams([["text", $("paper").value], ...($("paper").value === "own" ? [["own", $("pasted").value]] : []),
@@ -314,12 +300,13 @@ function play(on = !playing) {
 
 /** The controls of the changes, the kinds of shade, the tables and the equations that this model has. */
 function build() {
-  const { attention: { title, units }, changes, next, tables, readings, equations, closed } = PAGE;
+  const { attention: { title, units }, changes, next, tables, equations, closed } = PAGE;
   for (const control of changes) {
     const { id, label, hidden, choices } = control;
     const input = choices ? element("select", { id }) : element("input", { id, type: hidden ? "hidden" : "checkbox" });
     $("erasing").before(hidden ? input : element("label", {}, ...(choices ? [`${label} `, input] : [input, ` ${label}`])));
     fillList(control);
+    $(id).disabled = Boolean(control.without?.());  // of what the run does not have
   }
   $("erasing").firstChild.textContent = `${PAGE.unit} erased `;
   $("erasing").hidden = Boolean(PAGE.rows);
@@ -337,15 +324,8 @@ function build() {
       element("span", { className: "line" },
         element("span", { className: "formula", innerHTML: withSymbols(DATA.formulas[n]) }),
         element("span", { className: "value" }), element("span", { className: "means" })))));
-  $("reading").replaceChildren(...(readings ?? []).map(({ label }, n) => option(n, label)));
-  $("reading").parentElement.hidden = !readings;
   $("pasting").hidden = Boolean(closed);
   PAGE.build?.();
-}
-
-/** A control of what the run does not have cannot be used. */
-function allow() {
-  for (const { id, without } of PAGE.changes) $(id).disabled = Boolean(without?.());
 }
 
 function fillControls() {
@@ -400,13 +380,10 @@ function listen() {
   say("unpacks the weights …");
   await new Promise(go => requestAnimationFrame(() => setTimeout(go)));  // the page is seen first
   vocabulary = PAGE.vocabulary?.(DATA) ?? new Vocabulary(DATA.words);
-  const weights = await unpacked(DATA.weights), made = () => new PAGE.model({ ...DATA.config, ...reading().config }, weights, SHOWN);
-  model = made();
+  model = new PAGE.model(DATA.config, await unpacked(DATA.weights), SHOWN);
   if (DATA.beside) second = new PAGE.model(DATA.beside.config, await unpacked(DATA.beside.weights), SHOWN);
   build();
-  allow();
   fillControls();
-  $("reading").addEventListener("change", () => { model = made(); encoded.clear(); allow(); start(); });
   listen();
   ask(0);
   if (DATA.papers.length) start(stateOfAddress());

@@ -23,22 +23,7 @@ const PAGE = {
     columns: { generated: "generated", copied: "copied", mixed: "both, P (17)" },
   },
 
-  tables: [{
-    id: "contexts", title: "Words that the decoder's vocabulary lacks: (15)",
-    rows: (o, text) => {
-      const { near } = documentNow();
-      if (!near?.length) return [cells(near ? "every word of this text is in the decoder's vocabulary" : "this run copies no words")];
-      return [header("word", "the encoder reads", "copied now (17)", "nearest words of Y to its p (15)"),
-        ...near.map(({ place, words }, n) => {
-          const copied = text.ids.sentences.flat().reduce((sum, id, i) => id === model.size + n ? sum + o.copied[i] : sum, 0);
-          const line = cells(text.words[place], text.ids.read?.flat()[place] === UNK ? "[UNK]" : "the word", withBar(copied),
-            words.map(([id, cosine]) => `${word(id)} ${cosine.toFixed(2)}`).join(", "));
-          for (const td of [line.firstChild, line.lastChild]) td.className = "text";
-          if (o.from === place) line.classList.add("chosen");
-          return line;
-        })];
-    },
-  }],
+  tables: [],
 
   changes: [
     { id: "uncopied", label: "copying off", change: () => ({ copying: false }), without: () => !model.config.copy },

@@ -5,15 +5,11 @@ const PAGE = {
   read: readArticle,
   unit: "sentence",
   says: { [SLIDE]: "→" },
-  readings: [
-    { label: "as in training", config: {}, options: {} },
-    { label: "every word, window by window", config: { encode: "stream" }, options: { source_tokens: null, section_words: null } },
-  ],
   inside: o => [o.begin, o.end],
 
   equations: [
     [1, (o, text) => `${text.words.length.toLocaleString("en")} words: n = ${o.last + 1}`],
-    [5, () => `of ${model.d} numbers${model.streams ? ", window for window" : ""}`],
+    [5, () => `of ${model.d} numbers`],
     [6, o => `${word(o.input)} enters; mean |s| ${number(o.state)}`],
     [7, o => o.isStatic ? "not used" : windowNow(o)],
     [14, o => o.isStatic ? windowNow(o) : "not used"],
@@ -69,7 +65,7 @@ const PAGE = {
     { id: "stays", label: "window stays at the first", change: () => ({ stays: true }), without: () => windowless() },
     { id: "static", label: "windows by shares of the words (14)", change: () => ({ windowing: "static" }),
       without: () => windowless() || model.config.windowing === "static" },
-    { id: "everything", label: "every word in sight", change: () => ({ everything: true }), without: () => windowless() || model.streams },
+    { id: "everything", label: "every word in sight", change: () => ({ everything: true }), without: () => windowless() },
     { id: "order", label: "sections", none: "in their order", choices: () => [[0, "the last one first"], [1, "backwards"]], text: reordered },
   ],
 };
