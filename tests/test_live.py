@@ -336,6 +336,17 @@ def test_a_text_of_another_field_is_recognised_the_same(node):
     assert 0 < found.count("") < len(texts)
 
 
+@needs_node
+def test_a_summary_is_written_as_people_write(node):
+    """With the text's own capitals, and without the spaces between tokens."""
+    shown = ["We", " saw", " the", " WHO", " in", " Ghent", " at", " 10.5", " or", " 12.3", " C."]
+    read = ["we", "saw", "the", "who", "in", "ghent", "at", "##.#", "or", "##.#", "c."]
+    words = "the who saw a ghent - based team ( <dig> % , ##.# ) . we 're in ghent ."
+    body = 'return readable(data.words.split(" "), formsOf(data)).join("");'
+    written = node(scripts(*LAYERS), body, rows=[read], shown=[shown], words=words)
+    assert written == "The WHO saw a Ghent-based team ([number]%, [number]). We're in Ghent."
+
+
 # ------------------------------------------------------------------------------------------------- what is written
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from companion.live.__main__ import main
-from companion.live.page import LivePaper, write_live_page
+from companion.live.page import TEXTS, LivePaper, write_live_page
 from companion.pages.towns import town_writing
 from companion.tasks import towns
 from lib.data.batch import EncodedDocument, make_batch
@@ -18,7 +18,7 @@ from lib.data.vocabulary import BOS, EOS, SLIDE
 from lib.decoding.search import DecodeConfig, beam_search, greedy_search
 from lib.evaluation.interventions import NOTHING, changes_of, log_probs
 from tests.conftest import VOCAB
-from tests.test_live import CASES, HOSTILE, OF_TEXTS, SECOND_ERASED, TEXT, changes_for, small, small_pointer
+from tests.test_live import CASES, HOSTILE, OF_TEXTS, SECOND_ERASED, TEXT, TRAINED, changes_for, small, small_pointer
 from tests.tools.browser import needs_browser, open_page
 from tests.tools.live import best_of
 
@@ -142,6 +142,66 @@ def test_windows_slide_and_sections_turn(tmp_path):
         backwards = [replace(d, target=target) for d in run.options.encode([turned], run.encoder)]
         changed = log_probs(run.model, backwards, only_known=True)[0]
         assert effect_of(tab, move("order=1"))["changed"] == pytest.approx(changed, abs=1e-4)
+
+
+def test_a_text_is_shown_as_it_was_written_and_its_address_brings_the_state_back(tmp_path):
+    run = small("mem2mem", KNOWN)
+    run.options = replace(run.options, sections=1, section_tokens=9)
+    voles = Document(
+        "c", "On voles", ["", "End"], [["Voles of Ghent sleep 10.5 h (Smith et al., 2019).", "So?"], ["Ja."]], []
+    )
+    with open_page(
+        write_live_page(tmp_path / "page.html", run, "mem2mem", [LivePaper(PAPER), LivePaper(voles)])
+    ) as tab:
+        tab.until(WRITTEN)
+        tab.run("say(''); start('text=1&uncovered=on&look=changed&step=3')")
+        tab.until("view.changed?.done && location.hash.includes('step=3')")
+        assert shown(tab, "#text .sentence") == ["1Voles of Ghent sleep 10.5 h (Smith et"]
+        (unread,) = shown(tab, "#text .unread")
+        assert unread.startswith("4 words are not read.") and unread.endswith("al., 2019). So? End: Ja. ")
+        address = tab.run("$('address').href")
+        tab.open("about:blank")
+        tab.open(address)
+        tab.until("view.changed?.done && view.looked === 'changed'")
+        assert tab.run("[$('paper').value, $('uncovered').checked, view.step]") == ["1", True, 2]
+        tab.run("document.querySelector('#effect .term').click()")
+        assert "natural logarithms" in shown(tab, "#tip")[0] and tab.run("!$('tip').hidden")
+        tab.page.locator("#picture [data-equations='14'] text").first.click()
+        assert "(14)" in shown(tab, "#equations [aria-checked=true]")[0]
+        assert "γi attention to word i and to its sentence" in shown(tab, "#equations [aria-checked=true] .means")[0]
+        tab.run("look('own', 0); play()")
+        tab.until("view.step === view.own.steps.length - 1 && playing === null")
+        tab.run("$('pasting').open = true; $('pasted').value = 'Ganz andere Worte stehen hier.'; $('take').click()")
+        tab.until("view.read?.raw.title === '' && view.own?.done")
+        assert "does not know 100%" in shown(tab, "#unlike")[0] and not tab.run("$('pasting').open")
+        assert tab.complaints == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "read_again",
+        "hierarchical_transformer",
+        *(pytest.param(n, marks=pytest.mark.long) for n in ("mem2mem", "windowed")),
+    ],
+)
+def test_each_answer_of_a_tour_is_true(tmp_path, name):
+    """The shipped model writes what an answer says, once the button has made the change."""
+    main(["towns" if name == "hierarchical_transformer" else str(TRAINED / name), str(tmp_path / "page.html")])
+    with open_page(tmp_path / "page.html") as tab:
+        tab.until(WRITTEN)
+        for n, stop in enumerate(TEXTS[name]["tour"]):
+            tab.run(f"ask({n}); $('act').click()")
+            assert tab.until("$('answer').textContent") == stop["see"]
+            own, changed = (
+                tab.run(f"document.querySelector('#{part} p').textContent") for part in ("own", "changed")
+            )
+            written = changed if tab.run("view.changed !== null") else own
+            assert stop.get("shown", "") in written, stop
+            if gone := stop.get("gone"):
+                assert gone in own and gone not in written, stop
+            assert not stop.get("same") or own == changed, stop
+        assert tab.complaints == []
 
 
 # -------------------------------------------------------------------------------------------------------- the towns

@@ -41,7 +41,6 @@ function* drawText(text) {
     if (count) article.append(element("details", { className: "unread" }, element("summary", {}, `${count.toLocaleString("en")} words are not read. ${limit}`), ...texts));
   };
   article.replaceChildren(element("div", { id: "strip", hidden: true }, element("i")), element("h2", {}, title || "Your text"));
-  article.classList.toggle("long", rows.length > 500);  // what is out of sight is not laid out
   if (source) article.append(element("p", { className: "note" }, source));
   Object.assign(view, { spans: [], bars: [], darks: [], shown: rows, inside: [0, 0] });
   fold(-1);
@@ -242,8 +241,8 @@ function drawWords({ generate, best, barred }, id, p) {
   const columns = Object.entries(PAGE.next.columns);
   $("dotted").hidden = $("switch").hidden = generate === undefined;
   if (generate !== undefined)
-    $("switch").replaceChildren(element("span", {}, `copied ${number(1 - generate)}`), bar(1 - generate, "copy"),
-      element("span", {}, `${PAGE.next.generate} ${number(generate)} ${PAGE.next.by}`));
+    $("switch").replaceChildren(element("span", {}, `copied ${(1 - generate).toFixed(3)}`), bar(1 - generate, "copy"),
+      element("span", {}, `${PAGE.next.generate} ${generate.toFixed(3)} ${PAGE.next.by}`));
   const may = of => barred ? !barred.includes(of) : of === EOS;
   const cell = (pair, mixed) => pair ? element("span", {
     className: pair[0] === id ? "chosen" : mixed && !may(pair[0]) ? "barred" : "",

@@ -236,7 +236,7 @@ function finishText(text, article) {
       return button(sign, act, { title: said, "aria-label": said, "data-tool": `${what} ${n}` });
     };
     const drop = () => take(paragraphs.filter((_, other) => other !== n), `Drop ${Math.min(n, paragraphs.length - 2)}`);
-    line.append(element("span", { className: "tools" }, tool("✎", "Edit", () => edit(paragraphs, n, line)), tool("✕", "Drop", drop)));
+    line.append(" ", element("span", { className: "tools" }, tool("✎", "Edit", () => edit(paragraphs, n, line)), tool("✕", "Drop", drop)));
   });
   text.words.forEach((shown, at) => view.spans[at].classList.toggle("unknown", !vocabulary.ids.has(shown)));
   if (unknown.length) article.append(element("p", { className: "note" },

@@ -31,7 +31,7 @@ const PAGE = {
   },
 
   next: {
-    title: "The next word: (13) to (15)", generate: "generate p", by: "(13)",
+    title: "The next word: (13) to (15)", generate: "generated p =", by: "(13)",
     columns: { generated: "generated, P<sub>g</sub>", copied: "copied, P<sub>c</sub> (14)", mixed: "both, P (15)" },
   },
 

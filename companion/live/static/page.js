@@ -10,10 +10,9 @@
  *   changes    controls {id, label, ...}: a box, with `choices` a list, or `hidden`. A control makes a `change` of the
  *              model, one by the document of another `paper`, of the `text` before it is read, or `rules` of the search;
  *              `anew`: the text is encoded again; `without`: whether the run lacks that part
- * A PAGE may also have `says` (names of symbols), `inside(output)` (first and last word in sight),
- * `vocabulary`, `beside` (a title for the summary of a
- * second model), `closed` (a reader cannot bring a text), `begin` (the first step and equation), `rows` (instead of
- * `ERASING`), `pick(row, word)`, `classes(summary, t)`, `finishText`, `finishStep`, and `build()`, which adds controls.
+ * A PAGE may also have `says` (names of symbols), `inside(output)` (first and last word in sight), `vocabulary`, `beside`
+ * (a title for the summary of a second model), `closed` (a reader cannot bring a text), `begin` (the first step and
+ * equation), `rows` (instead of `ERASING`), `pick(row, word)`, `classes(summary, t)`, `finishText`, `finishStep`, `build()`.
  * What it says is in DATA: `look`, `formulas`, `symbols` and `tour` of `companion/live/texts.toml`.
  */
 
@@ -253,16 +252,15 @@ function light(equation) {
 const stateNow = () => new URLSearchParams([["text", $("paper").value], ...($("paper").value === "own" ? [["own", $("pasted").value]] : []),
   ...chosenChanges().map(({ control: { id } }) => [id, $(id).value]), ["look", view.looked], ["step", view.step + 1]]);
 
-const stateOfAddress = () => new URLSearchParams(location.hash.slice(1));
-
 /** Write the state into the address, and into the link to it. */
 function keepAddress() {
   $("address").href = `#${stateNow()}`;
   history.replaceState(null, "", $("address").href);
 }
 
-/** Begin with a text: the one that a state names, otherwise the one that is chosen. anew: read it again if it is there. */
-function start(state = new URLSearchParams(), anew = true) {
+/** Begin with a text: the one that an address names, otherwise the one that is chosen. anew: read it again if it is there. */
+function start(address = "", anew = true) {
+  const state = new URLSearchParams(address);
   for (const [id, name] of [["paper", "text"], ["pasted", "own"]]) if (state.has(name)) $(id).value = state.get(name);
   const own = $("paper").value === "own", number = own ? null : Number($("paper").value);
   if (own) $("pasting").open = true;
@@ -272,20 +270,19 @@ function start(state = new URLSearchParams(), anew = true) {
     setChanges(state);
     await write(job);
     if (state.has("step")) look(view[state.get("look")] ? state.get("look") : "own", Number(state.get("step")) - 1);
-    $("answer").textContent = TOUR[asked].state === state ? TOUR[asked].see : "";
+    $("answer").textContent = DATA.tour[asked].state === address ? DATA.tour[asked].see : "";
   });
 }
 
-const TOUR = DATA.tour.map(stop => ({ ...stop, state: new URLSearchParams(stop.state) }));
 let asked = 0, playing = null;
 
 /** Ask a question of the tour. Its answer is shown when the reader has made the change. */
 function ask(n) {
-  asked = n % TOUR.length;
-  const { question, act } = TOUR[asked];
-  $("tour-name").textContent = `A tour in questions: ${asked + 1} of ${TOUR.length}`;
+  asked = n % DATA.tour.length;
+  const { question, act } = DATA.tour[asked];
+  $("tour-name").textContent = `A tour in questions: ${asked + 1} of ${DATA.tour.length}`;
   for (const [id, text] of [["question", question], ["act", act], ["answer", ""]]) $(id).textContent = text;
-  $("ahead").textContent = asked + 1 < TOUR.length ? "Next question" : "From the start";
+  $("ahead").textContent = asked + 1 < DATA.tour.length ? "Next question" : "From the start";
 }
 
 /** Step through the summary by itself, or stop. */
@@ -326,9 +323,6 @@ function build() {
         element("span", { className: "value" }), element("span", { className: "means" })))));
   $("pasting").hidden = Boolean(closed);
   PAGE.build?.();
-}
-
-function fillControls() {
   const { decode, weights: { rounded } } = DATA, n = decode.block_ngrams || 3;
   $("paper").replaceChildren(...titles().map(pair => option(...pair)), ...(PAGE.closed ? [] : [option("own", "Your own text …")]));
   $("blocking").replaceChildren(option(0, "plain beam search"), option(n, `no ${n} words twice (blocking)`));
@@ -356,7 +350,6 @@ function listen() {
   };
   $("equations").addEventListener("keydown", onKeys({ ArrowDown: turn(1), ArrowUp: turn(-1) }));
   $("stop").addEventListener("click", () => { view.job++; $("stop").disabled = true; say("stopped"); });
-  $("write").addEventListener("click", () => start());
   $("take").addEventListener("click", () => { $("paper").value = "own"; start(); });
   $("paper").addEventListener("change", () => $("paper").value === "own" ? ($("pasting").open = true, $("pasted").focus()) : start());
   $("undo").addEventListener("click", () => { setChanges(new URLSearchParams()); rewrite(); });
@@ -367,9 +360,9 @@ function listen() {
     const part = target.closest("[data-equations]"), [place] = part ? equationsOf(part) : [];
     if (place !== undefined) light(place);
   });
-  $("act").addEventListener("click", () => start(TOUR[asked].state, false));
+  $("act").addEventListener("click", () => start(DATA.tour[asked].state, false));
   $("ahead").addEventListener("click", () => ask(asked + 1));
-  addEventListener("hashchange", () => start(stateOfAddress(), false));
+  addEventListener("hashchange", () => start(location.hash.slice(1), false));
   for (const control of controls()) $(control.id).addEventListener("change", () => choose(control));
   for (const id of ["blocking", "beam"])
     $(id).addEventListener("change", () => { if (view.own) view.own.done = false; rewrite(); });
@@ -383,9 +376,8 @@ function listen() {
   model = new PAGE.model(DATA.config, await unpacked(DATA.weights), SHOWN);
   if (DATA.beside) second = new PAGE.model(DATA.beside.config, await unpacked(DATA.beside.weights), SHOWN);
   build();
-  fillControls();
   listen();
   ask(0);
-  if (DATA.papers.length) start(stateOfAddress());
+  if (DATA.papers.length) start(location.hash.slice(1));
   else say("Paste a text.");
 })();

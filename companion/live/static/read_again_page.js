@@ -19,7 +19,7 @@ const PAGE = {
   },
 
   next: {
-    title: "The next word: (16), (17)", generate: "generate", by: "(17)",
+    title: "The next word: (16), (17)", generate: "generated", by: "(17)",
     columns: { generated: "generated", copied: "copied", mixed: "both, P (17)" },
   },
 

@@ -31,7 +31,7 @@ const PAGE = {
   },
 
   next: {
-    title: "The next word or symbol: (10) to (12)", generate: "generate p", by: "(12)",
+    title: "The next word or symbol: (10) to (12)", generate: "generated p =", by: "(12)",
     columns: { generated: "generated, P<sub>g</sub> (11)", copied: "copied, P<sub>c</sub>", mixed: "both, P (12)" },
   },
 
