@@ -105,7 +105,7 @@ lint: $(READY)  ## check style and types, and that every page and its source are
 	@for page in $(PAGES); do $(BIN)/jupytext --to py:percent --output - $${page%.py}.ipynb 2>/dev/null | diff - $$page \
 	  || { echo "$$page and its notebook differ: make notebooks"; exit 1; }; done
 
-publish: $(READY)  ## write where the project is published, REPOSITORY=owner/name, into README (badges) and pages (Colab), and execute them
+publish: $(READY)  ## write where the project is published, REPOSITORY=owner/name, into README, package and pages, and execute them
 	$(BIN)/python -m companion.site.publish "$(REPOSITORY)"
 	$(MAKE) notebooks
 

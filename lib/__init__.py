@@ -20,10 +20,10 @@ if sys.argv[:1] == ["-m"] and sys.path[:1] == [os.getcwd()] != [str(Path(__file_
 def load(folder: str | Path, weights: str = "", device: str | None = None):
     """Open a trained run: a `lib.decoding.run.Run` with `model`, `vocabulary`, `options`, `decode` and `summarize`.
 
-    Nothing but the folder is needed.
+    The folder is all that is needed.
 
     Args:
-        weights: "best", "last", "best-STEP" or "average"; by default those that the run says.
+        weights: "best", "last", "best-STEP" or "average"; by default those that the run names.
         device: "cuda" where there is one, otherwise "cpu".
 
     Raises lib.system.errors.RunError when the folder holds no run, or not all of one.

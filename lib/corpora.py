@@ -1,4 +1,4 @@
-"""List the corpora, or count what is in one.
+"""List the corpora, or count the documents of one.
 
 python -m lib.corpora                # names, sizes, licences, splits, and how to get each: a Markdown table
 python -m lib.corpora sumpubmed      # counts of data/sumpubmed by split, what was left out and why
@@ -7,7 +7,7 @@ python -m lib.corpora NAME:FOLDER    # a corpus as its owners release it
 
 The exit status is 1 if a split cannot be read to its end or has no document.
 
-A folder of text whose words are separated by spaces says so in its corpus.json: {"tokenised": true}
+A folder whose texts are already cut into words needs a file corpus.json: {"tokenised": true}
 """
 
 import sys

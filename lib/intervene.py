@@ -1,20 +1,20 @@
-"""Change a part of a trained run, or of what it reads, and see what that does to the probability of the texts.
+"""Change a part of a trained run, or of what it reads, and measure how the probability of the texts changes.
 
     python -m lib.intervene trained/mem2mem --dataset pmc-sample
     python -m lib.intervene trained/mem2mem "another memory" "slots averaged" --dataset pmc-sample --documents 48
     python -m lib.intervene trained/windowed --dataset pmc-sample --of summaries --output changes.json
     python -m lib.intervene trained/mem2mem --attention --dataset pmc-sample --of summaries
 
-One row a change: log-probability in nats a word, and by how much the change moves it, with the 95% interval of a
-paired bootstrap over documents. Where the interval holds 0 it is not seen that the part does anything. Without names
-of changes all that the model has the parts for are made. They are explained in `lib.evaluation.interventions`. With
-changes after which a word could not be copied any more, only words of the vocabulary count, before the change too: so
-the log-probabilities of two rows are not always of the same words, and the differences are what to compare.
+Each change has a row: the log-probability in nats a word, and its difference from the unchanged model, with the 95%
+interval of a paired bootstrap over documents. If the interval includes 0, no effect of the part was found. Without
+names, every change is made for which the model has the parts (`lib.evaluation.interventions` explains them). After
+some changes a word can no longer be copied. Then only words of the vocabulary count, before and after the change. So
+compare the differences of rows, not their log-probabilities.
 
---attention asks instead whether attention says which sentences or paragraphs a text rests on: how far its ranks agree
-with those by erasing each, and by the gradient (`lib.evaluation.interventions`).
+--attention measures instead how well attention ranks the sentences or paragraphs that a text depends on: how far its
+ranks agree with those by erasing each, and with those by the gradient.
 
-Several GPUs share the documents, and give what one would:
+Several GPUs share the documents, with the same result:
 
     torchrun --standalone --nproc-per-node 4 -m lib.intervene trained/mem2mem --dataset pmc-sample
 """
@@ -47,10 +47,10 @@ from lib.training.devices import ALONE, Process, processes
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = rows_parser("lib.intervene", __doc__)
-    parser.add_argument("changes", nargs="*", help="names of changes; by default all that the model has parts for")
+    parser.add_argument("changes", nargs="*", help="names of changes; by default all that the model's parts allow")
     parser.add_argument(
         "--of", choices=("references", "summaries"), default="references",
-        help="the texts whose probability is measured: the authors', or what the run writes of each document",
+        help="the texts whose probability is measured: the authors', or the run's own summaries",
     )  # fmt: skip
     parser.add_argument("--attention", action="store_true", help="rank agreement of attention, erasure and gradient")
     args = parser.parse_args(arguments)
@@ -75,9 +75,9 @@ def rows_parser(module: str, docstring: str | None) -> ArgumentParser:
     parser = command_parser(module, docstring)
     parser.add_argument("run", type=Path, help="the folder of a run")
     parser.add_argument("--dataset", required=True, help="a corpus; its test documents are read")
-    parser.add_argument("--documents", type=int, default=50, help="the first so many (50)")
-    parser.add_argument("--output", type=Path, help="a JSON file for the numbers, of each document too")
-    parser.add_argument("--device", help="cpu or cuda; by default the GPU where there is one")
+    parser.add_argument("--documents", type=int, default=50, help="the number of documents, from the first (50)")
+    parser.add_argument("--output", type=Path, help="a JSON file for the numbers, also of each document")
+    parser.add_argument("--device", help="cpu or cuda; by default the GPU if there is one")
     return parser
 
 

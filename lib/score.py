@@ -6,13 +6,13 @@
 
 Tables are made from the scores (`companion.make_tables`). A run's summaries are written beside them: beside
 scores-200.json in summaries-200.jsonl, beside x.json in x.summaries.jsonl. `summary` has the model's own words, which
-scores are of; `readable` is for people to judge (`companion.human`). Such a file of any system, JSON lines of
-{id, summary}, is scored by `summaries`.
+are scored; `readable` is for people to judge (`companion.human`). `summaries` scores such a file of any system: JSON
+lines of {id, summary}.
 
-Besides ROUGE there is what a summary has and its text does not (`lib.evaluation.support`): numbers, names, words and
-word pairs, and how many sentences one source sentence carries, for the references as well.
+Besides ROUGE, scores show what of a summary is not in its text (`lib.evaluation.support`): numbers, names, words and
+word pairs. They also show how many sentences are taken from one source sentence. References are measured, too.
 
-Several GPUs share the documents, and write what one would:
+Several GPUs share the documents, with the same result:
 
     torchrun --standalone --nproc-per-node 4 -m lib.score run runs/x --dataset aclsum
 """
@@ -47,36 +47,36 @@ from lib.training.devices import Process, processes
 def main(arguments: list[str] | None = None) -> None:
     parser = command_parser("lib.score", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    run = commands.add_parser("run", help="summaries of a run and their scores, beside its weights")
-    run.add_argument("folder", type=Path, help="that lib.train wrote")
+    run = commands.add_parser("run", help="write summaries with a run and score them")
+    run.add_argument("folder", type=Path, help="the folder of a run")
     run.add_argument(
         "--scaled", action="append", default=[], metavar="OPTION=FACTOR", help="read more than in training"
     )
-    run.add_argument("--min-length", type=int, help="words of a summary, at least; by default as the run has it")
-    run.add_argument("--max-length", type=count, help="at most")
+    run.add_argument("--min-length", type=int, help="the smallest number of words of a summary; by default the run's")
+    run.add_argument("--max-length", type=count, help="the largest number of words")
     run.add_argument("--beam", type=count, help="width of the search")
     run.add_argument("--slide", help="how a window slides: 'as a word' (the paper's search), half, median or coin")
     cut_help = "cut each summary to the words of its reference, as the code of windowed attention does"
     run.add_argument("--as-long-as-references", action="store_true", help=cut_help)
     run.add_argument("--numbers", action="store_true", help="replace # by the text's numbers (Rush et al. 2015)")
-    run.add_argument("--batch-size", type=count, default=16, help="documents that are read and written at once")
-    run.add_argument("--device", help="cpu or cuda; by default the GPU where there is one")
+    run.add_argument("--batch-size", type=count, default=16, help="documents in a batch")
+    run.add_argument("--device", help="cpu or cuda; by default the GPU if there is one")
     where = "the file of scores; by default scores.json beside the run, or in runs/scores/NAME for trained/NAME"
     run.add_argument("--output", type=Path, help=where)
-    summaries = commands.add_parser("summaries", help="scores of summaries that any system wrote")
+    summaries = commands.add_parser("summaries", help="score the summaries of any system")
     summaries.add_argument("file", type=Path, help="JSON lines of id and summary (a text, or a list of sentences)")
     summaries.add_argument("--output", type=Path, required=True, help="the file of scores")
-    base = commands.add_parser("baselines", help="scores of systems that are not trained")
+    base = commands.add_parser("baselines", help="score systems that are not trained")
     base.add_argument("paper", choices=PAPERS)
     base.add_argument("--preset", default="demo")
     base.add_argument("--output", type=Path, required=True, help="the file of scores")
     for command in (run, summaries, base):
         command.add_argument("--dataset", required=True)
-        command.add_argument("--limit", type=count, help="at most so many documents of each split, as in training")
+        command.add_argument("--limit", type=count, help="documents of each split, at most; as in training")
         command.add_argument("--errors", choices=("raise", "skip"), default="raise")
-        command.add_argument("--test", default="", help="another corpus to take the test documents from")
+        command.add_argument("--test", default="", help="another corpus, whose test documents are used")
         command.add_argument("--split", choices=("val", "test"), default="test")
-        command.add_argument("--documents", type=count, help="score only the first so many")
+        command.add_argument("--documents", type=count, help="the number of documents to score, from the first")
     args = parser.parse_args(arguments)
     with plain_errors(), processes() as process:
         output = args.output or _folder_of_scores(args.folder) / "scores.json"

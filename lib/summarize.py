@@ -1,4 +1,4 @@
-"""Summaries of your own texts by a trained run.
+"""Summarize your own texts with a trained run.
 
     python -m lib.summarize runs/arxiv paper.md notes.txt
     cat paper.txt | python -m lib.summarize runs/arxiv
@@ -8,18 +8,18 @@
 A text is plain, Markdown, an article in JATS's XML, or with the extra `files` PDF, DOCX or HTML, whatever its name. A
 heading begins a section. JSON lines (.jsonl, .json, or on standard input), .csv and .parquet hold records, with
 sections or paragraphs, as corpora do; a reference is not needed. --html writes one page that shows text and summary
-side by side: pointing at a word of the summary shows where the model looked, and which sentences of the text carry
-its sentence; numbers, names and words that the text does not have are marked (`lib.evaluation.support`).
+side by side. Pointing at a word of the summary shows what the model attended to, and which sentences of the text its
+sentence is taken from. Numbers, names and words that are not in the text are marked (`lib.evaluation.support`).
 
 Summaries are written for people: each word in the form that the text has, [number] for <dig>, without a last sentence
-that is cut. --json has these sentences ("readable") beside the model's own words ("sentences"), which scores are of.
-On standard error there is a line on what the model was trained on and how far it is to be trusted, and one for each
-text: how much of it was read, and whether it is too short for the model, or of another field than its corpus.
+that is cut. --json has these sentences ("readable") beside the model's own words ("sentences"), which are scored.
+Standard error has a line on what the model was trained on and what it gets wrong, and one for each text: how much was
+read, and whether it is too short for the model, or of another field than its corpus.
 
 --words and --min-words bound the length of a summary, in words and marks or in pieces of words, as the model counts.
 The summary of a text that is shorter than the shortest summary is at most as long as the text.
 
-Several GPUs share the texts, and write what one would:
+Several GPUs share the texts, with the same result:
 
     torchrun --standalone --nproc-per-node 4 -m lib.summarize runs/arxiv papers.jsonl --json > summaries.jsonl
 """
@@ -55,7 +55,7 @@ from lib.system.files import check_writable
 from lib.training.devices import Process, processes
 
 AT_ONCE = 64  # documents: where a model looked takes megabytes for each
-STRANGE = 0.25  # share of words that a model does not know, in another language, say (docs/training.md)
+STRANGE = 0.25  # share of words that a model does not know, in another language, say (docs/run.md)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -66,12 +66,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="texts (plain, Markdown, PDF, DOCX, HTML, JATS), or records in .jsonl, .json, .csv, .parquet; none: "
         "standard input",
     )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="a line of JSON for each text, with what was read of it")
-    parser.add_argument("--html", type=Path, metavar="OUT", help="write a page that shows where the model looked")
-    parser.add_argument("--words", type=int, metavar="N", help="at most so many words (pieces) in a summary")
-    parser.add_argument("--min-words", type=int, metavar="N", help="at least so many; by default the run's number")
+    parser.add_argument("--json", action="store_true", help="write a line of JSON for each text")
+    parser.add_argument("--html", type=Path, metavar="OUT", help="write a page that shows what the model attended to")
+    parser.add_argument("--words", type=int, metavar="N", help="the largest number of words (or pieces) of a summary")
+    parser.add_argument("--min-words", type=int, metavar="N", help="the smallest number; by default the run's")
     parser.add_argument("--weights", default="", help="best, last, best-STEP or average; by default the run's own")
-    parser.add_argument("--device", help="cpu or cuda; by default the GPU where there is one")
+    parser.add_argument("--device", help="cpu or cuda; by default the GPU if there is one")
     args = parser.parse_args(arguments)
     with plain_errors(), processes() as process:
         _summarize(args, process)

@@ -1,10 +1,10 @@
-"""Train a model of a paper, and keep all that is needed to use it in a folder.
+"""Train a model of a paper, and store in a folder all that is needed to use it.
 
     python -m lib.train mem2mem --dataset aclsum --preset demo --output runs/demo
     python -m lib.train mem2mem --dataset arxiv --preset paper --variant +transfer --output runs/arxiv
     python -m lib.train mem2mem --preset demo --model.hidden 128 --options.section-tokens 150 --output runs/wider
     torchrun --standalone --nproc-per-node 4 -m lib.train mem2mem --dataset pubmed --preset paper --output runs/pubmed
-    python -m lib.train ... --resume       # goes on where the run stopped, to the same weights
+    python -m lib.train ... --resume       # continue a stopped run, to the same weights
 
 `python -m lib.train PAPER` lists the presets, and `python -m lib.train PAPER --preset PRESET --help` every field of
 training, decoding, preprocessing and model with the preset's value.
@@ -40,14 +40,14 @@ DATASET = (
 def parse(arguments: Sequence[str] | None = None) -> tuple[Namespace, Setup]:
     """Read the command in two steps: names of paper, preset and variant give the defaults of all other fields."""
     first = command_parser("lib.train", __doc__, add_help=False)
-    first.add_argument("paper", choices=PAPERS, help="whose model is trained")
-    first.add_argument("--preset", help="sizes, training and decoding; other arguments change them; none: list them")
+    first.add_argument("paper", choices=PAPERS, help="the paper whose model is trained")
+    first.add_argument("--preset", help="sizes, training and decoding; without it, the presets are listed")
     first.add_argument("--variant", help="a row of the paper's tables; by default the preset's")
     first.add_argument("--output", help="the run's folder")
     first.add_argument("--dataset", help=DATASET)
-    first.add_argument("--errors", choices=("raise", "skip"), default="raise", help="at malformed records")
-    first.add_argument("--limit", type=count, help="at most so many documents of each split")
-    first.add_argument("--device", help="cpu or cuda; by default the GPU where there is one")
+    first.add_argument("--errors", choices=("raise", "skip"), default="raise", help="what a malformed record does")
+    first.add_argument("--limit", type=count, help="the largest number of documents of each split")
+    first.add_argument("--device", help="cpu or cuda; by default the GPU if there is one")
     first.add_argument("--resume", action="store_true", help="continue the run in the output folder")
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if not set(arguments) - {"-h", "--help"}:

@@ -29,7 +29,7 @@ def test_the_contents_name_every_page_once():
     pages = [f"notebooks/{path.stem}" for path in (ROOT / "notebooks").glob("*.ipynb")]
     cards = [path.relative_to(ROOT).with_suffix("").as_posix() for path in (ROOT / "trained").glob("*/README.md")]
     docs = [path.relative_to(ROOT).with_suffix("").as_posix() for path in (ROOT / "docs").rglob("*.md")]
-    assert named == Counter(["README", "papers", *docs, *pages, *cards])
+    assert named == Counter(["README", "papers", "CONTRIBUTING", *docs, *pages, *cards])
 
 
 def test_numbers_in_the_text_lead_to_their_equations():
@@ -47,16 +47,16 @@ def test_numbers_in_the_text_lead_to_their_equations():
     assert paragraph.astext() == "As (1), (S2) and (3) sayf(1)" and title.astext() == "The gate (1)"
 
 
-def test_where_the_project_is_published_stands_in_readme_and_pages(tmp_path):
+def test_publish_writes_the_address_into_readme_package_and_pages(tmp_path):
     """Published twice: the second name takes the first one's place."""
     (tmp_path / "notebooks").mkdir()
-    for path in (ROOT / "README.md", ROOT / "notebooks" / "mem2mem.py"):
+    for path in (ROOT / "README.md", ROOT / "pyproject.toml", ROOT / "notebooks" / "mem2mem.py"):
         shutil.copy(path, tmp_path / path.relative_to(ROOT))
     publish = runpy.run_path(str(ROOT / "companion" / "site" / "publish.py"))["publish"]
     for name in ("first/home", "some-body/long.texts"):
         publish(name, tmp_path)
-    readme = (tmp_path / "README.md").read_text(encoding="utf-8")
-    assert readme.count("some-body/long.texts") == 2 and "first/home" not in readme
+    texts = [(tmp_path / name).read_text(encoding="utf-8") for name in ("README.md", "pyproject.toml")]
+    assert [text.count("some-body/long.texts") for text in texts] == [2, 1] and "first/home" not in "".join(texts)
     cells = jupytext.read(tmp_path / "notebooks" / "mem2mem.py").cells
     (number,) = [n for n, cell in enumerate(cells) if "google.colab" in cell.source]
     assert "github.com/some-body/long.texts" in cells[number].source

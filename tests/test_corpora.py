@@ -282,7 +282,7 @@ def test_the_command(tmp_path, capsys):
 
 
 def test_a_text_lists_every_corpus():
-    assert table() in (project_root() / "docs" / "corpora.md").read_text(encoding="utf-8")
+    assert table() in (project_root() / "docs" / "run.md").read_text(encoding="utf-8")
 
 
 # ----------------------------------------------------------------------------------------------- tokenised corpora

@@ -124,15 +124,10 @@ def test_a_page_has_the_parameters_of_a_command(command):
         resolve(page, given.get("preset", "demo"), given.get("variant"))
 
 
-@pytest.mark.parametrize(
-    "block",
-    [
-        pytest.param(b, id=p.name)
-        for p in TEXTS
-        for kind, b in FENCED.findall(p.read_text("utf-8"))
-        if kind == "python"
-    ],
-)
+PYTHON = [(p.name, b) for p in TEXTS for kind, b in FENCED.findall(p.read_text("utf-8")) if kind == "python"]
+
+
+@pytest.mark.parametrize("block", [pytest.param(block, id=name) for name, block in PYTHON])
 def test_python_of_a_text_imports_what_exists(block):
     for node in ast.walk(ast.parse(block)):
         if isinstance(node, ast.ImportFrom):

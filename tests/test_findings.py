@@ -233,7 +233,16 @@ def read_again_page():
     yield "Its recall is {} points. Models that choose from all words have {} to {}, Read-Again {}.".format(*recall)
 
 
+def teaching_lines():
+    changes = {row["change"]: row["mean"] for row in numbers("copying_read_again_reuters")["changes"]}
+    yield f"{changes['copying equal']:.2f} nats a word, and {changes['attention equal']:.2f} for attention"
+    costs = [effects("mem2mem_lever")[f"papers: {memory}"].values[0] for memory in ("another text's", "erased")]
+    yield "another memory costs {:.3f} nats a word, and zeros cost {:.2f}".format(*costs)
+    yield f"erasing the memory costs {effects('mem2mem_lever')['toy: erased'].values[0]:.1f} nats"
+
+
 TEXTS = {
+    "docs/teaching.md": teaching_lines,
     page("mem2mem"): mem2mem_page,
     page("hierarchical_transformer"): hierarchical_page,
     page("read_again"): read_again_page,

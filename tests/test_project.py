@@ -229,11 +229,10 @@ def test_the_readme_gives_the_minutes_of_the_pages():
 
 def test_the_citation_and_the_changelog_have_this_version():
     citation = yaml.safe_load(text_of("CITATION.cff"))
-    assert (citation["version"], citation["license"]) == (project()["version"], "Apache-2.0")
+    assert all(citation[key] == project()[key] for key in ("version", "license", "authors"))
     cited = [re.fullmatch(r"https://arxiv\.org/abs/(\d+\.\d+)", paper["url"])[1] for paper in citation["references"]]
     assert cited == re.findall(r"^\* .*\[arXiv:(\d+\.\d+)\]", text_of("README.md"), re.MULTILINE)
-    assert len(cited) == len(PAPERS)
-    assert f"\n## {project()['version']} - " in text_of("CHANGELOG.md")
+    assert len(cited) == len(PAPERS) and f"\n## {project()['version']} - " in text_of("CHANGELOG.md")
 
 
 @pytest.mark.parametrize(

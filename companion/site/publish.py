@@ -1,4 +1,5 @@
-"""Where the project is published, once that is known: badges in the README, and in every page a cell for Colab.
+"""Where the project is published, once that is known: badges in the README, an address in the package's description,
+and in every page a cell for Colab.
 
 make publish REPOSITORY=owner/name
 """
@@ -13,23 +14,23 @@ from lib.system.files import project_root, write_whole
 
 FOLDER, ROOT = Path(__file__).parent, project_root()
 _BADGES = re.compile(r"<!-- badges -->.*?<!-- end -->", re.DOTALL)
+_URL = re.compile(r"(?<=\[project\.urls\]\n)(Repository = .*\n)?")
 _CELL = re.compile(r"# %% [^\n]*\n# Colab opens a page.*?(?=# %% )", re.DOTALL)
 _PARAMETERS = re.compile(r'(?=# %% [^\n]*tags=\["parameters"\])')
 
 
 def publish(repository: str, root: Path = ROOT, /) -> None:
-    """Write a repository's name, "owner/name", into README and pages, instead of another one.
+    """Write a repository's name, "owner/name", into README, package and pages, instead of another one.
 
     Raises InputError for what is no such name.
     """
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository):
         raise InputError(f"{repository!r} is not owner/name, as in github.com/owner/name")
-    badges, cell = (
-        (FOLDER / name).read_text(encoding="utf-8").replace("OWNER/NAME", repository)
-        for name in ("badges.txt", "colab_cell.txt")
-    )
-    readme = root / "README.md"
-    write_whole(readme, _BADGES.sub(badges.strip(), readme.read_text(encoding="utf-8")))
+    texts = [(FOLDER / name).read_text(encoding="utf-8") for name in ("badges.txt", "colab_cell.txt")]
+    badges, cell = (text.replace("OWNER/NAME", repository) for text in texts)
+    url = f'Repository = "https://github.com/{repository}"\n'
+    for name, pattern, text in (("README.md", _BADGES, badges.strip()), ("pyproject.toml", _URL, url)):
+        write_whole(root / name, pattern.sub(text, (root / name).read_text(encoding="utf-8")))
     for page in (root / "notebooks").glob("*.py"):
         text = _CELL.sub("", page.read_text(encoding="utf-8"))
         write_whole(page, _PARAMETERS.sub(lambda _: cell, text, count=1))

@@ -28,7 +28,7 @@ class EncodedDocument:
     unknown: list[str]  # the word of extended id len(vocabulary) + j
     reference: list[str]  # sentences
     source_ids: np.ndarray | None = None  # [N] ids for an encoder that has a vocabulary of its own
-    graph: np.ndarray | None = None  # [L * L] weights between paragraphs, which stand as sentences
+    graph: np.ndarray | None = None  # [L * L] weights between paragraphs, which are stored as sentences
     # to be learned of sentences: [L] 1 for those to extract, or [L - 1] ROUGE-2 recall of paragraphs after a title
     labels: np.ndarray | None = None
     tokenised: bool = False  # whether words of the text were set apart by spaces
@@ -363,9 +363,9 @@ class BucketSampler:
 def in_order(
     split: Sequence[EncodedDocument], batch_size: int, vocab_size: int, tokens: int | None = None
 ) -> Iterator[Batch]:
-    """Batches of a split in its own order, for validation and generation.
+    """Yield the batches of a split in its own order, for validation and generation.
 
-    tokens: at most so many source words in a batch, padding counted in; a longer document is alone.
+    tokens: the most source words in a batch, padding included; a longer document has a batch of its own.
     """
     for part in cut(split, lambda document: len(document.source), batch_size, tokens):
         yield make_batch(part, vocab_size)

@@ -44,7 +44,7 @@ def check_unpublished(path: str | Path, corpus: str) -> None:
 
 @dataclass
 class Pass:
-    """What was found in a split the last time that it was read."""
+    """Counts of a split from the last time that it was read."""
 
     used: int = 0
     ended: bool = False  # whether all was read, and there was a document

@@ -102,7 +102,7 @@ class Pieces(Vocabulary):
         return self.text(ids).split()
 
     def by_sentence(self, ids: Iterable[int], unknown: Sequence[str] = ()) -> list[list[int]]:
-        """Places of the pieces of each sentence; `<Q>` stands between sentences."""
+        """Return the places of the pieces of each sentence; `<Q>` separates sentences."""
         groups: list[list[int]] = [[]]
         for place, i in enumerate(_until_end(ids)):
             if i == SENTENCE_END:

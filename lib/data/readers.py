@@ -44,7 +44,7 @@ def reading(name: Path | str) -> Iterator[None]:
         raise CorpusError(f"{name}: {' '.join(str(error).split())}") from None
 
 
-# What stands under the name of a file that was not fetched: Git LFS's pointer, or a web page.
+# The contents of a file that was not fetched: Git LFS's pointer, or a web page.
 _NOT_FETCHED = re.compile(rb"version https://git-lfs|\s*<(!doctype|html|head|\?xml)|404: Not Found", re.IGNORECASE)
 
 

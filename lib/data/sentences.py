@@ -1,6 +1,6 @@
 """Split text into sentences by rule, without a model.
 
-`_MARK` finds each place where a sentence may end. `_ends_sentence` decides from the word before it and the text
+`_MARK` finds each place where a sentence may end. `_ends_sentence` decides from the previous word and the text
 behind it, within a window of fixed size, so that the time grows linearly with the text.
 """
 
@@ -76,7 +76,7 @@ def split_sentences(text: str) -> list[str]:
     """Split plain text into sentences.
 
     A sentence ends at a mark before a capital, a digit or a letter without case (before any letter if the text has
-    no capitals), unless the word before is an abbreviation or an initial. A blank line ends a sentence. Joining the
+    no capitals), unless the previous word is an abbreviation or an initial. A blank line ends a sentence. Joining the
     result by spaces gives the text back, up to white space.
     """
     return [sentence for unit in _units(text) for a, b in sentence_spans(unit) if (sentence := unit[a:b].strip())]

@@ -37,7 +37,7 @@ def _sparse(indices: torch.Tensor, values: torch.Tensor, size: int) -> torch.Ten
 
 
 def _pairs_of(split: Split, vocab_size: int, reach: int, limit: int, chunk: int = 500) -> Iterator[torch.Tensor]:
-    """Pairs [2, n] of words of the vocabulary that stand at most `reach` apart in one document."""
+    """Yield pairs [2, n] of words of the vocabulary that are at most `reach` places apart in one document."""
     gap = np.full(reach, vocab_size)
     for start in range(0, min(limit, len(split)), chunk):
         ids = [x for i in range(start, min(start + chunk, limit, len(split))) for x in (split[i].source, gap)]

@@ -18,7 +18,7 @@ FILE = "field.json"
 
 @dataclass(frozen=True)
 class Field:
-    """What is known of the texts that a run was trained on."""
+    """The field of a run's training texts, and the rule that recognises other texts."""
 
     texts: str  # for people: "biomedical papers"
     weights: Mapping[str, float]  # of frequent words; other words have the weight 0

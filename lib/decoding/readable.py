@@ -1,7 +1,7 @@
-"""Texts for people: what a model read of a text, and summaries in the words of the text.
+"""Describe for people how much of a text a model read, and write summaries in the words of the text.
 
-Models read and write what they were trained on: words in lower case and set apart, `<dig>` for a number. Scores are
-of that. A token of a text knows its surface, the characters of the text that it stands for.
+Models read and write lower-case words that are separated by spaces, with `<dig>` for a number. Scores are computed
+from these. The surface of a token is the sequence of characters of the text that it represents.
 """
 
 import re

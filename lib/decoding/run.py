@@ -41,7 +41,7 @@ class Summary:
 
     sentences: list[str]  # in the model's own words, which scores are of
     score: float  # log P of the summary, normalised as the search ranks
-    tokens: list[list[str]]  # words or pieces of each sentence, T in all, with the space that stands before each
+    tokens: list[list[str]]  # words or pieces of each sentence, T in all, with the space before each
     source: list[list[str]]  # of each sentence that was read, likewise
     copied: list[bool]  # [T] whether a word was rather copied than generated; empty where that was not asked for
     attention: dict[str, np.ndarray] = field(default_factory=dict)  # by name, where it was asked for

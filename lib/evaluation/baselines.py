@@ -87,10 +87,10 @@ def by_centrality(
 def oracle(
     sentences: Sequence[str], reference: Sequence[str], count: int | None = None, all_letters: bool | None = None
 ) -> list[str]:
-    """Sentences chosen one by one for the largest R-1 F1 + R-2 F1 against the reference, until nothing improves it
-    (Nallapati et al. 2017) or `count` are chosen. In document order; words are lower-cased and not stemmed.
+    """Choose sentences one by one for the largest R-1 F1 + R-2 F1 against the reference, until nothing improves it
+    (Nallapati et al. 2017) or `count` are chosen. Return them in document order. Words are lower-cased, not stemmed.
 
-    all_letters: which words are counted (`counted_words`); None: the reference tells.
+    all_letters: which words are counted (`counted_words`); None: the reference determines it.
     """
     all_letters = need_all_letters(reference) if all_letters is None else all_letters
     source, wanted = ([counted_words(s, all_letters) for s in texts] for texts in (sentences, reference))
@@ -113,12 +113,12 @@ def oracle(
 def matches(
     sentences: Sequence[str], reference: Sequence[str], each: int = 2, all_letters: bool | None = None
 ) -> list[int]:
-    """Numbers, in order, of the `each` sentences that are most like one of the reference, for all of its sentences:
-    the labels of Subramanian et al. (2020). "Most like" is R-1 F1 + R-2 F1 here; they do not say which ROUGE.
+    """Find, for each sentence of the reference, the `each` most similar sentences; return their numbers in order.
 
-    A sentence that shares no word is not chosen; where none does, the first stands for all.
+    These are the labels of Subramanian et al. (2020). Similarity is R-1 F1 + R-2 F1; they do not say which ROUGE.
+    A sentence that shares no word is not chosen. If no sentence shares one, the first is returned.
 
-    all_letters: which words are counted (`counted_words`); None: the reference tells.
+    all_letters: which words are counted (`counted_words`); None: the reference determines it.
     """
     all_letters = need_all_letters(reference) if all_letters is None else all_letters
     source = [counted_words(s, all_letters) for s in sentences]

@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-LEAST_WEIGHT = 1e-12  # in place of none, to divide by
-FEWEST = 10  # documents: of fewer, resamples are too much alike to say how far off a mean is
+LEAST_WEIGHT = 1e-12  # instead of 0, to divide by
+FEWEST = 10  # documents; resamples of fewer are too similar to show how uncertain a mean is
 
 
 def no_interval(count: int, unit: str = "document") -> str:
-    """Words in place of the interval and the p of so few documents, or other units; none where there are enough."""
+    """Explain why so few documents, or other units, have no interval; an empty text if there are enough."""
     return "" if count >= FEWEST else f"no interval: {count} {unit}{'s' * (count != 1)}"
 
 
@@ -78,10 +78,10 @@ class Difference:
 
 
 def paired_bootstrap(first, second, seed: int = 0, resamples: int = 2000, weights=(None, None)) -> Difference:
-    """`second` minus `first`, both [documents] or [runs, documents] over the same documents (Koehn 2004).
+    """Compute `second` minus `first`, both [documents] or [runs, documents] over the same documents (Koehn 2004).
 
-    The same documents are drawn for both; runs are drawn for each alone, for their seeds have nothing in common.
-    Raises ValueError when the documents differ in number.
+    Documents are drawn together for both. Runs are drawn separately, because their seeds have nothing in common.
+    Raises ValueError if the numbers of documents differ.
     """
     (a, wa), (b, wb) = (_by_run(v, w) for v, w in zip((first, second), weights))
     if a.shape[1] != b.shape[1]:

@@ -365,7 +365,7 @@ def decoder_sees(paragraphs: Tensor) -> Change:
         return state.replace(mask=state.mask & paragraphs.gather(1, state.paragraph_of))
 
     return Change(
-        "the decoder attends to the words of some paragraphs alone",
+        "the decoder attends only to the words of some paragraphs",
         model=lambda model: patch.object(model, "encode", lambda *read: hide(type(model).encode(model, *read))),
     )
 

@@ -17,8 +17,8 @@ from lib.evaluation.measures import METRICS
 
 
 class _Stems(Tokenizer):
-    """rouge-score's words, stemmed as it does, but each once: stems take most of the time that scores take. They are
-    of ASCII letters and digits alone."""
+    """The words and stems of rouge-score: ASCII letters and digits only. Each word is stemmed once, because stemming
+    takes most of the time of scoring."""
 
     def __init__(self):
         self.stem = lru_cache(maxsize=2**17)(PorterStemmer().stem)
@@ -28,7 +28,7 @@ class _Stems(Tokenizer):
 
 
 class _Words(Tokenizer):
-    """Words of all letters, without stems: there is a stemmer of English alone."""
+    """Words of all letters, without stems: the stemmer is for English only."""
 
     def tokenize(self, text: str) -> list[str]:
         return counted_words(text, all_letters=True)

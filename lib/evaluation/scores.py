@@ -129,7 +129,7 @@ def score_run(
     elif run.decode.min_length == run.decode.max_length:
         notes.append(f"exactly {run.decode.max_length} words")
     if numbers:
-        notes.append("the text's numbers in place of #")
+        notes.append("the text's numbers instead of #")
     scores = {
         "model": run.config["paper"],
         "variant": run.config["variant"],

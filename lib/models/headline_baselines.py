@@ -39,7 +39,7 @@ class ABSConfig(HeadlineConfig):
     embedding: int = 200  # D
     hidden: int = 400  # H, also of the encoder's words
     context: Count = 5  # C, words of the summary that the decoder sees
-    smoothing: Natural = 2  # Q, neighbours on each side whose mean stands for a word
+    smoothing: Natural = 2  # Q, neighbours on each side whose mean represents a word
     encoder: Literal["attention", "bag"] = "attention"
 
 
@@ -226,7 +226,7 @@ class WordsLVT(AttentiveRNN):
     most frequent ones (their section 2.1, after Jean et al. 2015).
 
     In training these are the words of all sources of the batch and then the most frequent words, n in all; otherwise
-    the same of each document alone, so that a document's batch changes nothing. Any other word counts as [UNK]. The
+    they are those of each document, so that the rest of a batch changes nothing. Any other word counts as [UNK]. The
     paper leaves open: the additive score, the first state (a tanh layer on both last ones), the output layer.
     """
 
@@ -295,7 +295,7 @@ class WordsLVT(AttentiveRNN):
     ) -> Tensor:
         words = per_hypothesis(state.candidates, len(target)).contiguous()
         place = torch.searchsorted(words, target.contiguous()).clamp_max(words.shape[1] - 1)  # [R, T]
-        # special symbols stand first in every list
+        # special symbols come first in every list
         place = place.where(words.gather(1, place) == target, UNK)
         return self._scores(output.features, state).log_softmax(-1).gather(-1, place[..., None]).squeeze(-1)
 

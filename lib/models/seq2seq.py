@@ -1,4 +1,4 @@
-"""The flat encoder-decoders of Mem2Mem's Table 1: with attention alone, and with copying and coverage on top.
+"""The flat encoder-decoders of Mem2Mem's Table 1: with attention only, and with copying and coverage on top.
 
 Nallapati et al. 2016 and See et al. 2017 are what that paper compares with; here they are made of the same layers as
 its own models, so that a table compares what is added and not how it was built. The numbers of the equations, (P1)
@@ -60,7 +60,7 @@ class RecurrentModel(PointerModel):
         return output, state.replace(hidden=last[0], coverage=coverage)
 
     def condition(self, hidden: Tensor, state: Any) -> tuple[Tensor, Tensor | None, Any]:
-        """The hook of models with a memory: what attends and predicts in place of `hidden` [R, T, H]."""
+        """Return what attends and predicts instead of `hidden` [R, T, H]; models with a memory override this."""
         return hidden, None, state
 
     def _attend(self, query: Tensor, state: DecoderState) -> tuple[Tensor, Tensor | None, Tensor, Tensor, Any]:

@@ -7,9 +7,9 @@ seen from after its last piece. Where the two differ, the paper does: blocks tha
 convolution of keys and one of values, where the code compresses what both are made of. The numbers of the equations,
 (D1) to (D3), are ours; places count from 0.
 
-The mixture of experts that the paper adds in some of its experiments (in the code: 256 in place of the middle layer's
-feed-forward part) is left out. The row that this model stands for, Liu and Lapata's (2019), has five layers of 512
-and 2,048 and speaks of no experts; a run that has them would not be comparable with it.
+The mixture of experts that the paper adds in some of its experiments (in the code: 256 instead of the middle layer's
+feed-forward part) is left out. The row of Liu and Lapata (2019) that this model reproduces has five layers of 512 and
+2,048 and mentions no experts, so a run with experts would not be comparable with it.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ class TDMCAConfig:
     inner: int = 2048
     layers: Layers = 5  # local, compressed, local, compressed, local
     block: Count = 256  # pieces that see each other in a local layer
-    stride: Count = 3  # pieces that a compressed key or value stands for
+    stride: Count = 3  # pieces that a compressed key or value represents
     dropout: Share = 0.1
     smoothing: BelowOne = 0.1
 

@@ -104,7 +104,7 @@ class Windowed(PointerModel):
 
     def encode(self, batch: Batch) -> DecoderState:
         """Encode the whole text, or its first window. The decoder starts where the encoder ended (5)."""
-        # The lengths, and what follows from them, are computed on the host: a GPU is not waited for.
+        # The lengths, and what depends on them, are computed on the host, so that the host does not wait for a GPU.
         lengths, device = batch.source_lengths, batch.source.device
         last_window = self._last_window(lengths)
         ends = None

@@ -1,4 +1,4 @@
-"""Errors that tell a person what to change. The commands show them as one line; any other error is a fault of the
+"""Errors that name what a person should change. The commands show them as one line. Any other error is a fault of the
 program, and keeps its traceback."""
 
 import re

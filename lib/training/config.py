@@ -20,7 +20,7 @@ class TrainConfig:
     accumulate: Count | None = 1
     loss_mean: Literal["documents", "words"] = "documents"  # of an update: of documents' means, or of all its words
     epochs: Count = 15
-    steps: Count | None = None  # in place of epochs
+    steps: Count | None = None  # instead of epochs
     optimizer: Literal["adam", "sgd", "adagrad"] = "adam"
     learning_rate: Positive = 2e-4
     warmup: Count | None = None  # steps; given, the rate is learning_rate * min(step^-1/2, step * warmup^-3/2)

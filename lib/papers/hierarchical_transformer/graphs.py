@@ -8,7 +8,7 @@ import numpy as np
 
 from lib.data.tfidf import tfidf
 
-# The paper's markers (it counts 36), as they stand in its appendix.
+# The markers of the paper's appendix (it counts 36).
 MARKERS = (
     "again", "also", "another", "comparatively", "furthermore", "at the same time", "however", "immediately",
     "indeed", "instead", "to be sure", "likewise", "meanwhile", "moreover", "nevertheless", "nonetheless", "notably",
@@ -33,13 +33,13 @@ def similarity_graph(paragraphs: Sequence[Sequence[Hashable]], threshold: float 
 def discourse_graph(
     paragraphs: Sequence[str], sources: Sequence[Hashable], entities: Callable[[str], set[str]] | None = None
 ) -> np.ndarray:
-    """Graph of 0.2 times the entities that two paragraphs share, and 1 where a discourse marker joins them: [P, P]
-    (equation 26), with 1 on the diagonal so that no row is empty.
+    """Build the discourse graph [P, P] (equation 26): 0.2 times the entities that two paragraphs share, plus 1 if a
+    discourse marker joins them. The diagonal is 1, so that no row is empty.
 
     Args:
         paragraphs: texts, in the order of their documents.
         sources: the document of each; only neighbours of one document are joined by a marker, anywhere in the later
-            one: the paper does not say where it stands.
+            one: the paper does not say where the marker occurs.
         entities: a text's entities; by default what `entity_finder` gives.
     """
     entities = entities or entity_finder()[0]

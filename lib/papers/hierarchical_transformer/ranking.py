@@ -119,7 +119,7 @@ class ClusterOptions(ParagraphOptions):
     ranker_batch: Count = 8  # clusters; not stated
     ranker_rate: float = 0.15  # of Adagrad
     graph: Literal["", "similarity", "discourse"] = ""
-    flat: bool = False  # one sequence in place of paragraphs
+    flat: bool = False  # one sequence instead of paragraphs
 
     def __post_init__(self):
         if self.graph and self.flat:

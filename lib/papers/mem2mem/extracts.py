@@ -33,7 +33,7 @@ class ExtractOptions(PieceOptions):
     """Options of what Sent-CLF and Sent-PTR read: sentences in byte pairs, which summaries share."""
 
     sentences: Count = 300  # of a paper, the first ones
-    matches: Count = 2  # sentences of the paper that stand for each of the summary's
+    matches: Count = 2  # sentences of the paper for each sentence of the summary
     summary_tokens: Count = 300  # not stated
     vocab_size: int = 50_257  # 40,000 merges and the characters; in all as many as give TLM its 220M parameters
 
@@ -66,7 +66,7 @@ class SequenceOptions(ExtractOptions):
     """Options of what TLM reads, and of the Sent-PTR that extracts for it."""
 
     window: int = 1024  # pieces of a sequence
-    extracts: bool = True  # whether extracted sentences stand after the introduction
+    extracts: bool = True  # whether extracted sentences follow the introduction
     extract_tokens: Count = 300  # at most; not stated
     rest_tokens: Natural | None = None  # of the rest of a paper, in training; None: all
     pointer_embedding: Count = 300
@@ -156,7 +156,7 @@ def make_sentence_classifier(config: SentenceExtractorConfig, corpus: PreparedCo
 
 
 def _chosen(split: Sequence[EncodedDocument], pieces: Pieces, pointer: SentencePointer | None) -> Iterable[list[int]]:
-    """Numbers of the sentences that stand for each document: by Sent-PTR, or those that are right."""
+    """Return the sentences that are extracted of each document: by Sent-PTR, or by the labels."""
     if pointer is None:
         return (np.flatnonzero(document.labels).tolist() for document in split)  # type: ignore[arg-type]
     return choose_sentences(pointer, split, pieces)

@@ -39,7 +39,7 @@ class CohanOptions(WordOptions):
         with odd lengths, from the test set too.
         """
         sections = self.kept_sections(document)
-        if self.unit == "section":  # each stands as one sentence
+        if self.unit == "section":  # each is stored as one sentence
             sections = [[[w for words in section for w in words]] for section in sections if section]
         return self.with_summary(document, [words for section in sections for words in section])
 

@@ -41,7 +41,7 @@ class HeadlineOptions(WordOptions):
 
     def words(self, sentence: str, tokenised: bool = False) -> list[str]:
         """Words in lower case, digits as #, `<unk>` as the unknown word. Clitics and marks are words, as in PTB."""
-        if self.digits:  # a # that is there already stands for a digit, so that ##.# is one word
+        if self.digits:  # a # of the text represents a digit, so that ##.# is one word
             sentence = sentence.replace("#", "0")
         words = [SPECIALS[UNK] if word == UNKNOWN_WORD else word for word in super().words(sentence, tokenised)]
         return [re.sub(r"\d", "#", word) for word in words] if self.digits else words

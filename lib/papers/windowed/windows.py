@@ -40,7 +40,7 @@ class ArticleOptions(WordOptions):
     vocab_size: Annotated[int, _HOLDS_SLIDE] = 50_000  # [SLIDE] counted in
     window: int | None = None  # words; None: there is none
     stride: int | None = None  # words by which the window moves
-    marks: bool = True  # whether [SLIDE] tells in the summaries when a window moves on
+    marks: bool = True  # whether [SLIDE] marks in the summaries where a window moves on
     aggregate: Literal["sum", "mean"] = "sum"  # of word vectors, to compare: by the cosine, or by the dot product
     vectors: str = ""  # a file of word vectors; empty: learned from the training documents
     start_from_vectors: bool = False  # whether the model's embeddings start from them, too
@@ -55,7 +55,7 @@ class ArticleOptions(WordOptions):
 
     @property
     def marked(self) -> bool:
-        """Whether [SLIDE] stands in the summaries."""
+        """Return whether the summaries contain [SLIDE]."""
         return self.window is not None and self.marks
 
     def mark(self, document: EncodedDocument, vectors: np.ndarray) -> EncodedDocument:
