@@ -233,6 +233,9 @@ def test_the_citation_and_the_changelog_have_this_version():
     cited = [re.fullmatch(r"https://arxiv\.org/abs/(\d+\.\d+)", paper["url"])[1] for paper in citation["references"]]
     assert cited == re.findall(r"^\* .*\[arXiv:(\d+\.\d+)\]", text_of("README.md"), re.MULTILINE)
     assert len(cited) == len(PAPERS) and f"\n## {project()['version']} - " in text_of("CHANGELOG.md")
+    check = yaml.safe_load(text_of("codecheck.yml"))
+    assert (check["paper"]["title"], check["paper"]["authors"]) == (citation["title"], citation["authors"])
+    assert [made["file"] for made in check["manifest"] if not (ROOT / made["file"]).is_file()] == []
 
 
 @pytest.mark.parametrize(

@@ -17,23 +17,6 @@ from lib.models.hierarchical_transformer import HierarchicalTransformer
 from lib.system.files import project_root, read_numbers
 
 
-def towns_table() -> pd.DataFrame:
-    """Facts right in the task `towns` on the way, whole summaries, and wrong facts by their kind."""
-    columns = {f"facts right, {steps:,} steps": f"right after {steps}" for steps in (500, 1000, 2000, 3000)}
-    columns |= {"whole summaries": "whole", **{f"wrong: {kind}": kind for kind in towns.KINDS[1:]}}
-    return task_table("towns", columns, by_seed=True)
-
-
-def cuts_table() -> pd.DataFrame:
-    """What HT has right of the tasks `towns` and `named` where a look between paragraphs is cut, and what the decoder
-    still writes when it sees the answer's paragraphs alone, or all others."""
-    keys = {"right": "nothing is cut"}
-    keys |= {f"right, {cut}": text for cut, text in (towns.CUTS | towns.DECODER_CUTS).items()}
-    columns = {"towns: facts right": "towns", "named: summaries right": "named"}
-    tables = {column: task_table(task, dict(zip(keys, keys)), {"HT": "HT"}, True) for column, task in columns.items()}
-    return pd.DataFrame({column: table.loc["HT"] for column, table in tables.items()}).rename(keys)
-
-
 def hops_table() -> pd.DataFrame:
     """Answers right of the task `hops`, by seed."""
     table = task_table("hops", {"250 steps": "right after 250", "500 steps": "right"}, by_seed=True)
