@@ -1,7 +1,5 @@
 /* What the page draws: a text, summaries, and of the step that is looked at the picture, the equations and the tables.
- *
- * `PAGE` and `view` are described in `page.js`.
- */
+ * `PAGE` and `view` are described in `page.js`. */
 
 const SHOWN = 5;  // words of a distribution
 

@@ -254,8 +254,7 @@ const stateNow = () => new URLSearchParams([["text", $("paper").value], ...($("p
 
 /** Write the state into the address, and into the link to it. */
 function keepAddress() {
-  $("address").href = `#${stateNow()}`;
-  history.replaceState(null, "", $("address").href);
+  history.replaceState(null, "", $("address").href = `#${stateNow()}`);
 }
 
 /** Begin with a text: the one that an address names, otherwise the one that is chosen. anew: read it again if it is there. */

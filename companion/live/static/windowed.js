@@ -25,19 +25,15 @@ class Windowed {
 
   /** What is made once of a text, with stops. sentences: extended ids. */
   *encode({ sentences, unknown }) {
-    const source = sentences.flat(), N = source.length, last = this.lastWindow(N), inputs = this.embedded(source);
+    const source = sentences.flat(), N = source.length, inputs = this.embedded(source), { window, stride } = this.config;
+    const last = window === null ? 0 : Math.max(0, Math.ceil((N - window) / stride));
     const forth = yield* lstm(this.weights, "forward_encoder", inputs, N);  // (5)
     const back = yield* lstm(this.weights, "backward_encoder", inputs, N, true);
     const [hidden, cell] = ["hidden", "cell"].map(part => beside(forth.last[part], back.last[part], 1));
     return {
       sentences, unknown, source, N, extra: unknown.length, last, words: beside(forth.states, back.states, N),
-      start: { hidden, cell }, ends: this.config.window === null ? null : this.windowEnds(N, last),
+      start: { hidden, cell }, ends: window === null ? null : this.windowEnds(N, last),
     };
-  }
-
-  lastWindow(N) {
-    const { window, stride } = this.config;
-    return window === null ? 0 : Math.max(0, Math.ceil((N - window) / stride));
   }
 
   /** (14): after how many symbols of the summary each window ends. */
