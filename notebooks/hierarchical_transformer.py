@@ -15,11 +15,11 @@ Yang Liu, Mirella Lapata: *Hierarchical Transformers for Multi-Document Summariz
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-<details><summary><b>Watch the model write about two invented towns</b></summary>
+<details ontoggle="for (const frame of this.getElementsByTagName('iframe')) frame.src ||= frame.dataset.src"><summary><b>Watch the model write about two invented towns</b></summary>
 
 The model runs in your browser. Step through the words, or answer five questions about it. ([In a window of its own](../docs/live.md).)
 
-<iframe class="live" src="../live/towns.html" loading="lazy" title="A hierarchical transformer writes about two towns in this frame"></iframe>
+<iframe class="live" data-src="../live/towns.html" title="A hierarchical transformer writes about two towns in this frame"></iframe>
 
 </details>
 """

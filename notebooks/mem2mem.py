@@ -15,11 +15,11 @@ r"""
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-<details><summary><b>Watch the model write an abstract</b></summary>
+<details ontoggle="for (const frame of this.getElementsByTagName('iframe')) frame.src ||= frame.dataset.src"><summary><b>Watch the model write an abstract</b></summary>
 
 The model runs in your browser. Step through the words, or answer five questions about it. ([In a window of its own](../docs/live.md).)
 
-<iframe class="live" src="../live/mem2mem.html" loading="lazy" title="Mem2Mem writes an abstract in this frame"></iframe>
+<iframe class="live" data-src="../live/mem2mem.html" title="Mem2Mem writes an abstract in this frame"></iframe>
 
 </details>
 """

@@ -15,11 +15,11 @@ r"""
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-<details><summary><b>Watch the model write a headline of your own sentence</b></summary>
+<details ontoggle="for (const frame of this.getElementsByTagName('iframe')) frame.src ||= frame.dataset.src"><summary><b>Watch the model write a headline of your own sentence</b></summary>
 
 The model runs in your browser. Step through the words, or answer five questions about it. ([In a window of its own](../docs/live.md).)
 
-<iframe class="live" src="../live/read_again.html" loading="lazy" title="Read-Again writes a headline in this frame"></iframe>
+<iframe class="live" data-src="../live/read_again.html" title="Read-Again writes a headline in this frame"></iframe>
 
 </details>
 """

@@ -15,11 +15,11 @@ r"""
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-<details><summary><b>Watch the model slide over a paper</b></summary>
+<details ontoggle="for (const frame of this.getElementsByTagName('iframe')) frame.src ||= frame.dataset.src"><summary><b>Watch the model slide over a paper</b></summary>
 
 The model runs in your browser. Step through the words, or answer five questions about it. ([In a window of its own](../docs/live.md).)
 
-<iframe class="live" src="../live/windowed.html" loading="lazy" title="The windowed model writes an abstract in this frame"></iframe>
+<iframe class="live" data-src="../live/windowed.html" title="The windowed model writes an abstract in this frame"></iframe>
 
 </details>
 """
