@@ -1,4 +1,4 @@
-"""What serves the pages, the course and the site: `lib` knows nothing of it."""
+"""Code of the pages, the course and the site. It imports `lib`, never the other way round."""
 
 import runpy
 from pathlib import Path

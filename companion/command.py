@@ -1,4 +1,4 @@
-"""Commands: the arguments of a function are those of `python -m MODULE`, the ones before its "/" without a name."""
+"""Make commands of functions: their parameters are the arguments of `python -m MODULE`, positional before a "/"."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ def run_command(
 ) -> None:
     """Call a function, or the one of several that the first argument names, as `python -m MODULE` does.
 
-    docstring: the help. Errors that a user can mend are one line (`plain_errors`).
+    docstring: the help. A user's errors are printed as one line (`plain_errors`).
     """
     options: Any = {"prog": f"python -m {module}", "description": docstring, "args": arguments}
     options["config"] = (tyro.conf.FlagCreatePairsOff,)

@@ -1,4 +1,4 @@
-"""Draw samples of what trained runs write and look at: the papers' tables of summaries and pictures of attention.
+"""Make the papers' tables of summaries and pictures of attention from trained runs.
 
     python -m companion.draw_samples mem2mem_table6 --dataset pmc-sample --output T.json Mem2Mem=trained/mem2mem
     python -m companion.draw_samples mem2mem_figure3 --dataset aclsum --output F.png Mem2Mem=trained/mem2mem
@@ -87,7 +87,7 @@ def _summaries(run: Run, documents: Sequence[Document], name: str) -> list[Summa
 
 
 def draw_memory(runs: Runs, documents: Sequence[Document], name: str, columns: str) -> Drawing:
-    """Panels of a memory's weights [r slots, columns] for each run and document."""
+    """Make panels of a memory's weights [r slots, columns] for each run and document."""
     panels = []
     for label, run in runs.items():
         for number, summary in enumerate(_summaries(run, documents, name), 1):
@@ -99,7 +99,7 @@ def draw_memory(runs: Runs, documents: Sequence[Document], name: str, columns: s
 
 
 def draw_largest(runs: Runs, documents: Sequence[Document]) -> Drawing:
-    """The word with the largest weight at each step, of one run and document."""
+    """Find the word with the largest weight at each step, of one run and document."""
     (run,) = runs.values()
     (summary,) = _summaries(run, documents[:1], "words")
     weights = summary.attention["words"]  # [T, N]
@@ -110,7 +110,7 @@ def draw_largest(runs: Runs, documents: Sequence[Document]) -> Drawing:
 
 
 def draw_importance(runs: Runs, documents: Sequence[Document]) -> Drawing:
-    """The words of texts, as dark as they are important to one run."""
+    """Shade the words of texts by their importance in one run."""
     (run,) = runs.values()
     panels = []
     for summary in _summaries(run, documents, "importance"):

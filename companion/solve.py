@@ -4,8 +4,8 @@
     python -m companion.solve memory
     python -m companion.solve memory "memory alone, both, plain gate" --seeds 0 1 --output memory.json
 
-A row of the table is one model; a cell has the value of each seed. What --output already holds is not trained again,
-so that a long task can be stopped and goes on.
+A row of the table is one model; a cell has the value of each seed. A task that was stopped continues: results that
+--output has already are not trained again.
 """
 
 from functools import partial

@@ -1,4 +1,4 @@
-"""Results in a JSON file: what it holds is not measured again, so that a long command can be stopped and goes on."""
+"""Results in a JSON file. A long command that was stopped continues: results in the file are not measured again."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

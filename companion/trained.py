@@ -33,7 +33,7 @@ from lib.training.folder import weights_of
 
 
 def keep(folder: Path, /, *, replace: bool = False) -> None:
-    """Store a run under its name: what using it takes, its weights in 16 bits (float16).
+    """Store the files of a run that its use needs under its name, with weights in 16 bits (float16).
 
     Raises RunError for a run of a model of which none is kept.
 

@@ -93,13 +93,10 @@ def test_a_students_version_holds_no_solution_and_no_hidden_test(course):
     assert all(not cell.get("outputs") for cell in given["cells"])
 
 
-WRONG = [  # what some students write in place of answers 2 to 6
-    "return 0",
-    "raise ValueError('no idea')",
-    "return ]",
-    "import sys; print('oh', file=sys.stderr); sys.exit()",
+WRONG = [  # what some students write instead of answers 2 to 6
+    "return 0", "raise ValueError('no idea')", "return ]", "import sys; print('oh', file=sys.stderr); sys.exit()",
     "return None",
-]
+]  # fmt: skip
 
 
 def hand_in(course, student, cells):

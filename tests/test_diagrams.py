@@ -1,4 +1,4 @@
-"""The pictures of the models: whole, and in step with the equations of the pages."""
+"""The pictures of the models, and the equations that their parts name."""
 
 import base64
 import re
@@ -58,23 +58,6 @@ def test_every_equation_of_the_page_is_in_its_picture(name):
     page = numbered(PAGES[name])
     assert len(lit) > 8 and (page <= lit or (name == "start_here" and lit <= page))
     assert counted(show_model(name).alt) <= lit, "the picture in words has the equations of the picture"
-
-
-@pytest.mark.parametrize(
-    ("name", "page"), [(n, p) for p, text in PAGES.items() for n in PICTURES if f'("{n}", ' in text]
-)
-def test_reminders_highlight_parts(name, page):
-    """Every reminder of the pages, and an equation that is not there."""
-    for numbers in re.findall(rf'show_model\("{name}", {{([\d, ]+)}}\)', PAGES[page]):
-        equations = set(map(int, numbers.split(",")))
-        shown = show_model(name, equations)
-        lit = [title for found, title in parts_of(name) if found & equations and title]
-        assert shown.alt == f"{name}, highlighted: {', '.join(lit)}." and lit
-        assert float(re.search(r' width="([\d.]+)"', shown.image)[1]) < 700
-        style = re.search("<style>(.*)</style>", shown.image, re.DOTALL)[1]
-        assert all(f'[data-equations~="{number}"]' in style for number in equations)
-    with pytest.raises(ValueError, match=f"the picture of {name} has no equation 99"):
-        show_model(name, {1, 99})
 
 
 def test_a_picture_is_shown_without_a_file():

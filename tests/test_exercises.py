@@ -62,23 +62,14 @@ def test_a_check_says_what_is_wrong_and_not_what_is_right(attempt, points, messa
     assert written.out.startswith(f"exercise 1: {message}") and written.out.count("\n") == 1 and not written.err
 
 
-@pytest.mark.parametrize(
-    ("result", "expected", "same"),
-    [
-        ("larger", "larger", True),
-        (np.True_, 1, True),
-        (torch.tensor(True), 0, False),
-        (("a", "b"), ["a", "b"], True),
-        ("ab", ["a", "b"], False),
-        (torch.tensor(1 / 3), 1 / 3, True),
-        (0.1, 0.1 + 1e-4, False),
-        ([torch.tensor(1.0), 2.0], [1, 2], True),
-        ([1.0], 1.0, False),
-        ([[1.0], [1.0, 2.0]], [1.0, 2.0], False),
-        (10**400, 4.0, False),
-    ],
-    ids=str,
-)
+ANSWERS = [  # result, expected, whether they are equal
+    ("larger", "larger", True), (np.True_, 1, True), (torch.tensor(True), 0, False), (("a", "b"), ["a", "b"], True),
+    ("ab", ["a", "b"], False), (torch.tensor(1 / 3), 1 / 3, True), (0.1, 0.1 + 1e-4, False), ([1.0], 1.0, False),
+    ([torch.tensor(1.0), 2.0], [1, 2], True), ([[1.0], [1.0, 2.0]], [1.0, 2.0], False), (10**400, 4.0, False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("result", "expected", "same"), ANSWERS, ids=str)
 def test_equal_answers(result, expected, same, capsys):
     assert page_of(Case("", (), expected)).grade(1, lambda: result) == 3 * same
     assert "raises" not in capsys.readouterr().out

@@ -9,12 +9,9 @@ from lib.models.mem2mem import memory_sentences
 from tests.conftest import RAGGED, VOCAB, tiny_model
 
 TEXT = [
-    "cats eat fish",
-    "the weather is fine today",
-    "cats and dogs eat fish",
-    "dogs eat fish and meat",
+    "cats eat fish", "the weather is fine today", "cats and dogs eat fish", "dogs eat fish and meat",
     "cats eat fish and meat",
-]
+]  # fmt: skip
 
 
 def test_lead():

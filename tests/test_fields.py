@@ -27,19 +27,13 @@ class Both(Sizes):
             raise InputError("count is above limit")
 
 
-@pytest.mark.parametrize(
-    ("field", "good", "bad"),
-    [
-        ("count", 1, 0),
-        ("count", 1, True),
-        ("even", 4, 7),
-        ("positive", 1, float("inf")),
-        ("share", 1, 1.1),
-        ("kind", "", "c"),
-        ("ids", (3,), (-1,)),
-        ("unknown", None, 1),
-    ],
-)
+FIELDS = [  # name, a good value, a bad one
+    ("count", 1, 0), ("count", 1, True), ("even", 4, 7), ("positive", 1, float("inf")), ("share", 1, 1.1),
+    ("kind", "", "c"), ("ids", (3,), (-1,)), ("unknown", None, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("field", "good", "bad"), FIELDS)
 def test_a_field_has_the_values_of_its_type(field, good, bad):
     if field != "unknown":
         assert getattr(from_json(Both, asdict(Sizes(**{field: good})), "x"), field) == good

@@ -220,12 +220,6 @@ def test_with_the_papers_gate_nothing_is_learned_alone():
     assert abs(memory("memory alone, both, plain gate")["nll"] - CHANCE).max() < 0.06
 
 
-def test_a_conclusion_is_read_and_should_be_last():
-    rows = numbers("windowed_papers")["orders"]
-    both = [rows[name]["difference"].partition("]")[0] for name in ("conclusion first", "conclusion last")]
-    assert not any("-" in difference for difference in both)
-
-
 def test_windows_slide_without_a_fault_at_any_length():
     row = task_results("windows")["windows"]
     assert all(set(row[f"facts of {n}"]) == {1.0} for n in (2, 6, 12, 300))

@@ -53,16 +53,10 @@ def test_paragraphs_as_sections():
     assert document.section_names == ["", "", "End"]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("# Title\n\n## Heading", "the text has no sentence"),
-        ("```\nx\n```", "the text has no sentence"),
-        (b"x", "must hold text, found bytes"),
-    ],
-)
-def test_a_text_without_a_sentence_is_refused(text, message):
-    with pytest.raises(ValueError, match=message):
+@pytest.mark.parametrize("text", ["# Title\n\n## Heading", "```\nx\n```", b"x"])
+def test_a_text_without_a_sentence_is_refused(text):
+    bad = "must hold text, found bytes" if isinstance(text, bytes) else "the text has no sentence"
+    with pytest.raises(ValueError, match=bad):
         parse_text(text)
 
 

@@ -69,14 +69,8 @@ def test_arguments_of_runs():
 def test_a_corpus_of_the_paper_has_its_own_rows():
     table, both = TABLES["windowed_table"], {n: (n, f"{n}, slides decided first") for n in ("WIKI_II", "WIKI_IV")}
     labels = {name: [row.label for row in table.rows_for(name)] for name in ("wikihow", "aclsum")}
-    assert labels["wikihow"] == [
-        "Lead (3 sentences)",
-        "WIKI_I",
-        *both["WIKI_II"],
-        "WIKI_III",
-        *both["WIKI_IV"],
-        "WIKI_V",
-    ]
+    wikihow = ["Lead (3 sentences)", "WIKI_I", *both["WIKI_II"], "WIKI_III", *both["WIKI_IV"], "WIKI_V"]
+    assert labels["wikihow"] == wikihow
     assert {"CD_I", "WIKI_V"} <= set(labels["aclsum"]), "all of them, on any other corpus"
 
 
@@ -197,20 +191,8 @@ def score_shipped(tmp_path, *given):
 
 def test_a_run_is_scored_with_another_decoding(asked, tmp_path):
     own = lib.load(project_root() / "trained" / "mem2mem").decode
-    other = [
-        "--min-length",
-        "5",
-        "--max-length",
-        "9",
-        "--beam",
-        "2",
-        "--batch-size",
-        "3",
-        "--numbers",
-        "--slide",
-        "half",
-    ]
-    score_shipped(tmp_path, "--dataset", "pmc-sample", "--documents", "2", *other, "--as-long-as-references")
+    other = "--min-length 5 --max-length 9 --beam 2 --batch-size 3 --numbers --slide half --as-long-as-references"
+    score_shipped(tmp_path, "--dataset", "pmc-sample", "--documents", "2", *other.split())
     assert asked["decode"] == replace(own, min_length=5, max_length=9, beam=2, slide="half")
     assert (asked["batch_size"], asked["numbers"], asked["as long as references"]) == (3, True, True)
 

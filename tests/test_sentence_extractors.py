@@ -147,12 +147,8 @@ def test_the_pointer_finds_the_most_probable_extract(seed):
 # ------------------------------------------------------------------------------------------------- what they learn
 
 SENTENCES = [
-    "Cats eat fish .",
-    "The weather is fine .",
-    "Some cats eat fish at sea .",
-    "Dogs run .",
-    "Fish is fine .",
-]
+    "Cats eat fish .", "The weather is fine .", "Some cats eat fish at sea .", "Dogs run .", "Fish is fine .",
+]  # fmt: skip
 
 
 def test_labels_are_the_two_best_matches_of_each_sentence():

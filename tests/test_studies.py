@@ -1,4 +1,4 @@
-"""Studies: how papers are read through windows, models that learn on after a change, what states depend on."""
+"""Studies: how papers are read through windows, what states depend on, rankings, importance and repetition."""
 
 import json
 from dataclasses import replace
@@ -11,37 +11,22 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
-from companion.studies import importance, marking, ranking, repetition, retrain, slides, town_marks, windows
-from companion.studies.windows import SentenceLists, by_tfidf, copied_from
+from companion.studies import importance, marking, ranking, repetition, slides, town_marks
+from companion.studies.windows import SentenceLists, copied_from
 from companion.studies.word_dependence import embeddings_of, encoder_states, interaction, reach
 from companion.tasks.towns import batch_of, open_towns, unseen_towns
 from lib.data.batch import EncodedDocument
-from lib.data.documents import Document
 from lib.data.vocabulary import EOS
 from lib.decoding.search import DecodeConfig
 from lib.evaluation.interventions import batch_alone
 from lib.models.read_again import ReadAgain, ReadAgainConfig
 from lib.papers import resolve
 from lib.system.files import trained_folder
-from tests.conftest import RAGGED, document, double
-from tests.test_interventions import transformer
+from tests.conftest import document, double
 
 # ------------------------------------------------------------------------------------------- papers through windows
 
 WINDOWED = str(trained_folder("windowed"))
-
-
-def test_papers_are_read_in_every_order_once(tmp_path, capsys):
-    output = tmp_path / "papers.json"
-    arguments = [WINDOWED, "--dataset", "pmc-sample", "--documents", "2", "--output", str(output)]
-    windows.main(arguments)
-    held = json.loads(output.read_text("utf-8"))
-    assert {*held["orders"]} == {"as they are", *windows.ORDERS}
-    assert all(len(row["values"]) == 2 for row in held["orders"].values())
-    windows.main(arguments)
-    assert json.loads(output.read_text("utf-8")) == held
-    with pytest.raises(SystemExit, match=r"papers\.json is of documents 2, not 3: name another file"):
-        windows.main([*arguments, "--documents", "3"])
 
 
 def test_searches_that_decide_first_are_compared_with_the_papers(tmp_path, capsys):
@@ -104,13 +89,6 @@ def test_marks_of_papers_are_counted(tmp_path, capsys):
     assert effect["mean"] == pytest.approx(100 * gained / total, abs=1e-2)
 
 
-def test_three_sections_in_another_order():
-    names = ["intro", "methods", "results", "conclusion"]
-    paper = Document("p", "", names, [[f"{name[0]} ."] for name in names], ["s ."])
-    first = windows.reordered(paper, windows.ORDERS["conclusion first"])
-    assert first.section_names == ["conclusion", "intro", "methods"] and first.sections[0] == ["c ."]
-
-
 def test_a_copied_sentence_has_one_source():
     source = [[1, 2, 3, 4, 5, 6], [9, 1, 2, 3, 4, 5], [7, 7, 7]]
     assert copied_from([0, 1, 2, 3, 4, 5, 6], source) == 0, "the longest run of words"
@@ -119,76 +97,22 @@ def test_a_copied_sentence_has_one_source():
     assert copied_from([1, 2, 0, 3, 4, 5, 6], source) is None, "a run has no gap"
 
 
-@pytest.mark.parametrize("similarities", [SentenceLists.similarities, by_tfidf])
-def test_a_copy_is_most_similar_where_vectors_distinguish_words(similarities):
+def test_a_copy_is_most_similar_where_vectors_distinguish_words():
     """Sentence 1 was copied; sentence 0 is long and of common words."""
     source = [[6, 7, 6, 7, 8, 6, 7, 9, 6, 7], [10, 6, 11, 7, 12], [6, 7, 6, 13]]
     lists = SentenceLists([np.array([10, 6, 11, 7, 12])], [np.array(s) for s in source])
-    assert similarities(lists, np.eye(20)).argmax(1).tolist() == [1]
+    assert lists.similarities(np.eye(20)).argmax(1).tolist() == [1]
 
 
-# ---------------------------------------------------------------------------------------- models that learn on
-
-SHIPPED = str(trained_folder("hierarchical_transformer_copying"))
-QUICK = ["--dataset", "pmc-sample", "--set", "paragraphs=2", "summary_tokens=8", "--steps", "1", "--documents", "2"]
-
-
-def moved(model, change):
-    """Names of the weights that learning moves."""
-    before = {name: p.clone() for name, p in model.named_parameters()}
-    retrain.train_on(model, (RAGGED * 6)[:6], change, batch_size=2, learning_rate=0.01, seed=0)
-    return {name for name, p in model.named_parameters() if not p.equal(before[name])}
-
-
-def test_a_paragraph_that_attends_only_to_itself_learns_no_queries_and_keys():
-    model = transformer(copying=True)
-    still = {f"global_layers.{i}.between.{j}.{kind}" for i in (0, 1) for j in (0, 1) for kind in ("weight", "bias")}
-    changes = [retrain.change_of(model, name) for name in ("nothing", "layers cut")]
-    whole, cut = (moved(transformer(copying=True), change) for change in changes)
-    assert whole - cut == still and cut and cut < whole
-
-
-def test_differences_are_from_the_unchanged_model_with_the_same_seed():
-    results = [
-        {"row": row, "seed": seed, "before": [-5.0 - less] * 12, "after": [-4.0 + seed - less / 2] * 12}
-        for row, less in (("nothing", 0.0), ("cut", 0.5))
-        for seed in (0, 1)
-    ]
-    found = retrain.differences(results)
-    after = found["cut"]["after"]
-    assert found["nothing"]["after"].mean == 0 and found["cut"]["before"].mean == pytest.approx(-0.5)
-    assert (after.mean, after.low, after.high) == pytest.approx((-0.25, -0.25, -0.25)), "seeds stay in pairs"
-
-
-def test_training_on_goes_on_where_it_stopped(tmp_path, capsys):
-    path = tmp_path / "r.json"
-    arguments = [SHIPPED, "layers cut", "graph=similarity", *QUICK, "--seeds", "0", "--output", str(path)]
-    retrain.main(arguments)
-    assert "| nothing | +0.000" in capsys.readouterr().out
-    saved = json.loads(path.read_text(encoding="utf-8"))
-    assert [r["row"] for r in saved["results"]] == ["nothing", "layers cut", "graph=similarity"]
-    assert saved["results"][0]["before"] != saved["results"][1]["before"]
-    saved["results"][2]["after"] = [-1.0, -1.0]
-    path.write_text(json.dumps(saved), encoding="utf-8")
-    retrain.main(arguments)
-    assert json.loads(path.read_text(encoding="utf-8")) == saved, "nothing is trained twice"
-    with pytest.raises(SystemExit, match="name another file"):
-        retrain.main([*arguments, "--learning-rate", "0.1"])
-
-
-REFUSED = {
-    "this run has no windows": (windows, [str(trained_folder("mem2mem")), "--dataset", "pmc-sample"]),
-    "did you mean 'layers cut'": (retrain, [SHIPPED, "layers ct"]),
-    "did you mean 'graph'": (retrain, [SHIPPED, "grph=similarity"]),
-    "'sections backwards' changes no part": (retrain, [SHIPPED, "sections backwards"]),
-}
-
-
-@pytest.mark.parametrize("message", REFUSED)
-def test_what_cannot_be_studied(message):
-    study, arguments = REFUSED[message]
+@pytest.mark.parametrize("more, message", [
+    ([str(trained_folder("mem2mem"))], "this run has no windows"),
+    ([WINDOWED, "--documents", "3"], r"slides\.json is of documents 2, not 3: name another file"),
+])  # fmt: skip
+def test_what_cannot_be_studied(more, message, tmp_path):
+    held = {"run": WINDOWED, "corpus": "pmc-sample", "documents": 2, "cut to": 200}
+    (tmp_path / "slides.json").write_text(json.dumps(held), "utf-8")
     with pytest.raises(SystemExit, match=f"^error: .*{message}"):
-        study.main([*arguments, "--dataset", "pmc-sample"])
+        slides.main([*more, "--dataset", "pmc-sample", "--output", str(tmp_path / "slides.json")])
 
 
 # ------------------------------------------------------------------------------------------ states --------------

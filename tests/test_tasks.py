@@ -12,7 +12,7 @@ import torch
 import companion.solve
 from companion.pages.measured import task_results
 from companion.studies.slots import slots_after, slots_left
-from companion.tasks import hops, memory, named, read_twice, short_news, tasks, towns, windows
+from companion.tasks import hops, memory, read_twice, short_news, tasks, towns, windows
 from companion.tasks.synthetic import planted_sentences
 from companion.tasks.task import Task, by_row, learn
 from lib.data.batch import make_batch, rows_of
@@ -57,7 +57,7 @@ def test_rows_and_seeds_are_trained_once(trained, tmp_path, capsys):
 
 SMOKE = [
     ("hops", "1, given"), ("memory", "memory alone, both, plain gate"), ("memory", "all ways, 0.1, 1, plain gate"),
-    ("named", "HT"), ("read_twice", "twice, last state"), ("short_news", "twice, GRU, [UNK] fed back"),
+    ("read_twice", "twice, last state"), ("short_news", "twice, GRU, [UNK] fed back"),
     ("towns", "without global layers"), ("windows", "standard"),
     ("windows", "windows without window"),
 ]  # fmt: skip
@@ -66,7 +66,7 @@ SMOKE = [
 @pytest.mark.parametrize(("name", "row"), SMOKE)
 def test_a_row_measures_what_is_stored_of_it(name, row, monkeypatch):
     """After two batches, with few unseen texts."""
-    module = {"hops": hops, "memory": memory, "named": named, "read_twice": read_twice, "short_news": short_news,
+    module = {"hops": hops, "memory": memory, "read_twice": read_twice, "short_news": short_news,
               "towns": towns, "windows": windows}[name]  # fmt: skip
     monkeypatch.setattr(
         module, "learn", lambda model, batches, learning_rate: learn(model, islice(batches, 2), learning_rate)
@@ -123,10 +123,10 @@ def test_what_is_left_of_a_slot_is_the_product_of_the_gates():
     first = model.encode(batch).memory
     later = [model.decode(batch.target_input[:, : n + 1], model.encode(batch))[1].memory for n in (1, 3)]
     shares = [1.0, *((memory_ / first).mean().item() for memory_ in later)]
-    assert slots_after(model, batch, (0, 1, 3))["left"].tolist() == pytest.approx(shares)
+    assert slots_after(model, batch, (0, 1, 3)).tolist() == pytest.approx(shares)
     left = slots_left(model, batch, 4)
     assert (left[:, 0] == 1).all() and left[:, [0, 1, 3]].mean((0, 2)).tolist() == pytest.approx(shares)
-    assert slots_after(small_model(Mem2Mem, write=False), batch, (0, 2))["left"].tolist() == [1, 1]
+    assert slots_after(small_model(Mem2Mem, write=False), batch, (0, 2)).tolist() == [1, 1]
 
 
 # ----------------------------------------------------------------------------------------------------- windows

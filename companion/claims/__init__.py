@@ -1,2 +1,2 @@
-"""What the papers claim, as records (`PAPER.toml`): published effect, stored results, controls. Verdicts, tables and
+"""The papers' claims as records (`PAPER.toml`): published effect, stored results, controls. Verdicts, tables and
 pictures are computed from them."""

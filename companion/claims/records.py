@@ -22,7 +22,7 @@ EXPLAINED = 0.5  # a control explains an effect if it has this share of it
 
 @dataclass(frozen=True)
 class Effect:
-    """How much the second of two systems is above the first, with its 95% interval (or its range over seeds)."""
+    """The difference of two systems, the second minus the first, with its 95% interval (or its range over seeds)."""
 
     mean: float
     low: float
@@ -141,7 +141,7 @@ def _task_effect(setting: Setting) -> Effect:
 
 
 def verdict(claim: Claim) -> str:
-    """Determine what the stored results say of a claim: a sentence of a few words (papers.md explains them)."""
+    """Determine the verdict on a claim from the stored results (papers.md explains the verdicts)."""
     if not claim.settings:
         return "not tested"
     decisive = claim.settings[0]
@@ -172,7 +172,7 @@ def _judge(claim: Claim, found: Effect) -> str:
 
 
 def _explanation(controls: Sequence[Setting], found: Effect) -> str:
-    """Name the first control that has most of an effect, or leaves little of it."""
+    """Name the first control that has most of the effect, or that leaves little of it."""
     for control in controls:
         share = effect_of(control).mean / found.mean
         if (1 - share if control.remains else share) >= EXPLAINED:

@@ -1,11 +1,10 @@
-"""Compare what a reader's function returns with what it should return, case by case, for points."""
+"""Grade a reader's function on cases."""
 
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass
 from itertools import islice
-from math import log
 from operator import itemgetter
 from typing import Any
 
@@ -56,7 +55,7 @@ class Exercises:
     def exercise(self, number: int, points: int, cases: Sequence | Mapping, shown: int = 1) -> Decorator:
         """Register a reference function that has the arguments of the reader's.
 
-        cases: the arguments of each call, by what the reader is told of them, or only the arguments.
+        cases: the arguments of each call, by a name for the reader, or only the arguments.
         """
         named = cases if isinstance(cases, Mapping) else {", ".join(map(str, given)): given for given in cases}
         return self._register(
@@ -78,8 +77,8 @@ class Exercises:
         return self._register(number, points, 1, make_cases)
 
     def check(self, number: int, function: Any) -> None:
-        """Print how many cases are right and the first wrong one: what is wrong, never what is right. Whatever a
-        reader's code raises is a wrong case, so that a page runs on."""
+        """Print how many cases are right, and what is wrong with the first wrong one. The right answer is not shown.
+        An exception of the reader's code makes a case wrong, so that the page runs on."""
         self.grade(number, function)
 
     def grade(self, number: int, function: Any, shown: bool = False) -> float:
@@ -95,12 +94,12 @@ class Exercises:
         wrong = [f"{what}: {reason}" for what, reason in reasons if reason]
         share = 1 - len(wrong) / len(reasons)
         self._share[number] = share
-        told = "; ".join([f"{len(reasons) - len(wrong)} of {len(reasons)} right", *wrong[:1]])
+        message = "; ".join([f"{len(reasons) - len(wrong)} of {len(reasons)} right", *wrong[:1]])
         if function is None:
-            told = f"there is no {exercise.name}"
+            message = f"there is no {exercise.name}"
         elif all(reason == UNWRITTEN for _, reason in reasons):
-            told = "not done yet"
-        print(f"exercise {number}: {told}")
+            message = "not done yet"
+        print(f"exercise {number}: {message}")
         return exercise.points * share
 
     def ready(self, *numbers: int) -> bool:
@@ -118,19 +117,8 @@ class Exercises:
             print(f"{'done' if share == 1 else f'{share:.0%}' if share else '-':>5}  {number}. {exercise.name}")
 
 
-def slope(function: Callable[[Tensor], Tensor], at: Any) -> Tensor:
-    """Compute the derivative of a function at a point by autograd, in double precision."""
-    x = torch.as_tensor(at).double().detach().requires_grad_()
-    return torch.autograd.grad(function(x).sum(), x)[0]
-
-
-def logit(p: float) -> float:
-    """The score whose sigmoid is p."""
-    return log(p / (1 - p))
-
-
 def _reason(case: Case, function: Any) -> str:
-    """Why a case is wrong, or nothing."""
+    """Describe why a case is wrong; return an empty text if it is right."""
     try:
         with redirect_stderr(io.StringIO()):  # a grader takes a warning for a failure
             result = case.of(function(*case.arguments))

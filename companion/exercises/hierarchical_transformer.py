@@ -27,14 +27,14 @@ TRUE = torch.tensor(True)
 
 
 def small_transformer(seed: int = 0, **changes) -> HierarchicalTransformer:
-    """With random weights, in double precision."""
+    """Make a model with random weights, in double precision."""
     torch.manual_seed(seed)
     sizes = {"width": 16, "heads": 2, "inner": 16, "local_layers": 1, **changes}
     return towns.small_transformer(PIECES, **sizes).double().requires_grad_(False)
 
 
 def _cluster(*lengths: int, seed: int = 0) -> EncodedDocument:
-    """A title and paragraphs of so many random pieces."""
+    """Make a title and paragraphs of so many random pieces."""
     pieces = torch.randint(7, PIECES, (sum(lengths),), generator=torch.manual_seed(seed)).tolist()
     return EncodedDocument.of("", pieces, list(lengths), [EOS])
 
@@ -176,8 +176,8 @@ GRAPHS |= {"a ring, 2 layers": (RING, 2), "a star, 1 layer": (STAR, 1), "a star,
 
 @PAGE.exercise(6, points=3, shown=2, cases=GRAPHS)
 def reached(G: Tensor, layers: int) -> Tensor:
-    """[m, m]: whether the states of each paragraph's words depend on the words of each, as the library's only head
-    takes G for its attention."""
+    """Compute whether the states of each paragraph's words depend on the words of each [m, m], in a model whose only
+    head has G as its attention."""
     m, words = len(G), []
     model, batch = small_transformer(global_layers=layers, pooling_heads=1), _batch(_cluster(*[2] * len(G)))
     model.local_layers[-1].register_forward_hook(lambda _, x, output: words.append(output.requires_grad_()))
@@ -202,8 +202,8 @@ def still_right() -> dict[str, bool]:
     named = rows[[1 + int(c.labels.argmax()) for c in clusters]]  # type: ignore[union-attr]
     title = rows[[0] * len(clusters)]
     changes = {
-        "the decoder sees the named paragraph alone": decoder_sees(named),
-        "it sees the title alone": decoder_sees(title),
+        "the decoder sees only the named paragraph": decoder_sees(named),
+        "it sees only the title": decoder_sees(title),
         "it sees all but the title": decoder_sees(~title),
         "it sees all, and no paragraph the title": changes_of(model)["first paragraph cut"],
     }

@@ -127,7 +127,8 @@ MEMORIES = {
 
 
 def _log_p(memory: Tensor) -> Tensor:
-    """Of a word of each reference of `_of_two_texts`, when these memories [2, r, d] are handed over: [2]."""
+    """Compute log P [2] of a word of each reference of `_of_two_texts` if these memories [2, r, d] are handed
+    over."""
     model, batch, state, *_ = _of_two_texts()
     other = state.replace(memory=memory)
     return model.log_prob(model.decode(batch.target_input, other)[0], batch.target, other).mean(1)

@@ -1,4 +1,4 @@
-"""Exercises of the page that all others stand on."""
+"""Exercises of the page Start here."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from companion.exercises.exercise import Case, Exercises, logit, slope
+from companion.exercises.exercise import Case, Exercises
 from companion.pages.frames import Frames
 from companion.pages.steps import decoding_frames, pointer_steps
 from companion.tasks.stories import CONFIG, SUMMARY, TEXT, VOCABULARY, learned, story_of, unseen_stories
@@ -34,7 +34,7 @@ check, grade, progress = PAGE.check, PAGE.grade, PAGE.progress
 
 @cache
 def _of_two_texts() -> tuple[Batch, PointerOutput, Seq2Seq]:
-    """A batch of two stories of different lengths, what a model with random weights says of it, and the model."""
+    """Make a batch of two stories of different lengths, and a model with random weights; decode the batch with it."""
     torch.manual_seed(0)
     model = _Own(replace(CONFIG, embedding=8, hidden=12)).double().requires_grad_(False)
     batch = make_batch([story_of(TEXT[1:], SUMMARY), story_of(TEXT, SUMMARY)], len(VOCABULARY))
@@ -182,7 +182,9 @@ def extremes_of_coverage_loss(T: int, N: int) -> list[float]:
 
 @PAGE.exercise(7, points=3, cases=[(0.3, 0.8, 0.2), (0.5, 0.0, 0.4), (0.9, 0.3, 0.3), (0.01, 0.5, 0.001)])
 def push_on_the_switch(p: float, P_g: float, P_c: float) -> Tensor:
-    return slope(lambda q: (q.sigmoid() * P_g + (1 - q.sigmoid()) * P_c).log(), logit(p))
+    score = _P(p).logit().requires_grad_()
+    P = score.sigmoid() * P_g + (1 - score.sigmoid()) * P_c
+    return torch.autograd.grad(P.log(), score)[0]
 
 
 @PAGE.prediction(8, points=3)
@@ -202,8 +204,8 @@ def shown_by_intervals() -> dict[str, bool]:
 @PAGE.prediction(9, points=3)
 @cache
 def smaller_loss_and_better_summary() -> dict[str, str]:
-    """Of summaries whose words the vocabulary lacks: the loss, and the mean probability of their first words by their
-    own ids, not as [UNK]."""
+    """Compare two models on summaries whose words the vocabulary lacks: by the loss, and by the mean probability of
+    their first words (by their own ids, not as [UNK])."""
     loss, first = {}, {}
     for name in ("plain", "pointer"):
         torch.manual_seed(0)

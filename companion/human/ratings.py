@@ -64,15 +64,15 @@ def _judgements(key: dict, sheet: str, item: str, given: dict[str, str]) -> list
 
 
 def by_system(ratings: pd.DataFrame, criterion: str) -> dict[str, list[float]]:
-    """Values of every unit by system: the mean of the people who rated it."""
+    """Compute the value of every unit by system: the mean over the people who rated it."""
     chosen: Any = ratings[ratings["criterion"] == criterion]
     means = chosen.groupby(["system", "unit"], sort=False)["value"].mean()
     return {str(system): of_system.tolist() for system, of_system in means.groupby(level="system", sort=False)}
 
 
 def agreement(ratings: pd.DataFrame, criterion: str) -> float | None:
-    """Krippendorff's alpha of the raters, with the distances of ranks; None for fewer than two raters of the same
-    units, or where they gave no two different values."""
+    """Compute Krippendorff's alpha of the raters for ordinal values. None if no two raters judged the same units, or
+    if all their values are equal."""
     table = ratings[ratings["criterion"] == criterion].pivot(index="rater", columns="unit", values="value").to_numpy()
     shared = table[:, np.isfinite(table).sum(0) > 1]
     if len(np.unique(shared[np.isfinite(shared)])) < 2:

@@ -31,15 +31,15 @@ class Checks:
 
     def __init__(self):
         self._held: list[Compared] = []
-        self._of_line = 0  # comparisons that stand in a line already
+        self._of_line = 0  # comparisons that a line has already
 
     def close(self, naive: Tensor, fast: Tensor, eq: str, what: str = "", tolerance: float = 1e-9) -> None:
         """Compare numbers, which may differ by `tolerance`, relative to the largest. Raises CheckError.
 
         Args:
-            naive: what the equation on the page gives, unpadded.
-            fast: what `lib` gives for the same thing, same shape.
-            eq: number of the equation in the paper, as it stands there: "(7)".
+            naive: numbers of the page's equation, unpadded.
+            fast: the same numbers, computed by `lib`, in the same shape.
+            eq: number of the equation in the paper: "(7)".
         """
         if naive.shape != fast.shape:
             raise CheckError(f"{eq} {what}: shape {tuple(naive.shape)} on the page, {tuple(fast.shape)} in lib")
@@ -59,19 +59,19 @@ class Checks:
         self.close(page, ours, eq, f"gradients of {len(naive)} parameters", tolerance)
 
     def line(self, seen: str = "") -> "Line":
-        """One line of what has been compared since the last one, after what the reader can see of it."""
+        """Summarize the comparisons since the last line in one line, after the numbers that the reader can see."""
         held, self._of_line = self._held[self._of_line :], len(self._held)
         return Line(seen, held)
 
     def table(self) -> "Report":
-        """A table of what has been compared since the last one."""
+        """Make a table of the comparisons since the last table."""
         held, self._held, self._of_line = self._held, [], 0
         return Report(held)
 
 
 @dataclass(frozen=True)
 class Line:
-    """What a reader can follow by hand, and how far page and library agree."""
+    """Numbers that a reader can follow by hand, and how closely page and library agree."""
 
     seen: str
     held: Sequence[Compared]

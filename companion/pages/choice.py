@@ -1,4 +1,4 @@
-"""What a page shows: the model and the documents that its parameters choose."""
+"""The model and the documents that a page shows, which its parameters choose."""
 
 import time
 from copy import deepcopy
@@ -37,7 +37,7 @@ class Choice:
     on_sample: bool  # whether the shipped run reads the corpus that the page's text describes
 
     def open(self, output: str = "", progress: bool = False) -> Run:
-        """Open the run, or train it on the corpus and say before how long that takes."""
+        """Open the run; or train it on the corpus, after a notice of how long that takes."""
         if self.folder:
             return open_run(self.folder)
         prepared = self.setup.prepare(self.corpus, progress=progress)
@@ -55,7 +55,7 @@ class Choice:
 
     @property
     def box(self) -> Markdown | None:
-        """A box that says what the page shows, where that is not what its text describes."""
+        """A box that names the model and the documents, if they are not those that the page's text describes."""
         if self.on_sample:
             return None
         model = "the shipped model" if self.is_shipped else f"the run in `{self.folder}`"
@@ -63,7 +63,7 @@ class Choice:
             model = f"a model that is trained here (preset {self.setup.preset}, {self.setup.variant})"
         documents = f"{len(self.documents)} test documents of `{Path(self.corpus.name).name}`"
         return Markdown(
-            f"> **You see {model} on {documents}.** What the page says about the shipped model on its own sample is"
+            f"> **You see {model} on {documents}.** The page's remarks on the shipped model and its sample are"
             " left out. Tables whose text names a command are stored results of the project."
         )
 
@@ -107,7 +107,8 @@ def sample_text(on_sample: bool, text: str) -> Markdown | None:
 
 
 def training_notice(setup: Setup, model: Any, prepared: PreparedCorpus) -> str:
-    """Say how long training takes here, by the time of one step, and whether it is too short for sentences."""
+    """Estimate how long training takes here, from the time of one step; warn if it is too short for good
+    sentences."""
     train, size = prepared["train"], setup.train.batch_size
     batch = make_batch(train[:size], len(prepared.vocabulary))
     with torch.random.fork_rng():
@@ -131,7 +132,7 @@ def training_notice(setup: Setup, model: Any, prepared: PreparedCorpus) -> str:
 
 
 def compare_means(parts: dict[str, dict], name: str, others: list[str], seed: int) -> Markdown:
-    """Say which systems a system differs from in R-1, from `score_systems`' parts: a sentence for each."""
+    """Write a sentence for each other system: whether a system differs from it in R-1. parts: of `score_systems`."""
     rouge_1 = {system: [scores[0] for scores in parts[system]["rouge"]] for system in (name, *others)}
     differences = {other: paired_bootstrap(rouge_1[other], rouge_1[name], seed) for other in others}
     sentences, count = [], len(rouge_1[name])

@@ -1,4 +1,4 @@
-"""The plots of the pages, in one style, each saved with all that it was drawn from.
+"""The plots of the pages, in one style, each saved with its numbers.
 
     python -m companion.pages.figures            # draw every figure in figures/ again, from its numbers
     python -m companion.pages.figures FOLDER
@@ -56,13 +56,13 @@ def draw(plot: Plot, name: str, folder: str | Path, caption: str = "", **data) -
     """Draw a figure from `data`, rounded to four digits, and write NAME.png and NAME.json. Returns the PNG.
 
     Args:
-        caption: saved in the JSON file; the picture has none.
-        data: arguments of the plot, in what JSON can hold, or tensors and arrays.
+        caption: saved in the JSON file, not in the picture.
+        data: arguments of the plot: JSON values, tensors or arrays.
     """
     data = rounded(data)
     content = json.dumps({"plot": plot.draw.__name__, "caption": caption, **data}, ensure_ascii=False) + "\n"
     drawn = plot.picture(data)
-    # The numbers come first: a picture without them is taken for another's (`check_replaces`).
+    # The numbers come first: without them a picture looks like another program's (`check_replaces`).
     write_whole(Path(folder) / f"{name}.json", content)
     write_whole(Path(folder) / f"{name}.png", drawn)
     return drawn
@@ -103,7 +103,7 @@ def _joined(panels: Sequence[dict], describe: Callable[[dict], str]) -> str:
 
 
 def _describe_map(panel: Mapping[str, Any]) -> str:
-    """Size, names if there are any, range, and the place of the number that is furthest from 0."""
+    """Describe a map: size, names, range, and the place of the number that is furthest from 0."""
     values = np.asarray(panel.get("values", panel.get("weights")), dtype=float)
     sizes, places = [], []
     furthest = np.unravel_index(abs(values).argmax(), values.shape)
@@ -165,7 +165,7 @@ def describe_beam_tree(columns: Sequence[Sequence[dict]], **_: Any) -> str:
 
 # ----------------------------------------------------------------------------------------------------- the plots
 
-PALEST = 0.2  # a colour bar goes at least this far: small weights are pale, not stretched to the darkest
+PALEST = 0.2  # the smallest top of a colour bar, so that small weights stay pale
 NUMBER = {"ha": "center", "va": "center", "fontsize": SIZE - 2}
 BLUES = {"cmap": "Blues", "vmin": 0, "aspect": "auto", "interpolation": "nearest"}
 
@@ -204,11 +204,10 @@ def attention_maps(
 
 @described_by(describe_lines)
 def lines(panels: list[dict], width: float = 5.0) -> Figure:
-    """Lines side by side; each panel is {"series": {name: [x, y]}, "xlabel", "ylabel"} and perhaps "title", "xscale",
-    "yscale", "styles": {name: matplotlib's format}, "marks" and "ticks" of x, "legend": its place, "zero": whether y
-    begins there, and
-    "spread": {name: [low, high]}, what repeated measurements gave at each x. A name is in the first
-    panel that has it."""
+    """Lines side by side; each panel is {"series": {name: [x, y]}, "xlabel", "ylabel"} and perhaps "title", "yscale",
+    "styles": {name: matplotlib's format}, "marks" and "ticks" of x, "legend": its place, "zero": whether y begins at
+    0, and "spread": {name: [low, high]}, the range of repeated measurements at each x. A name is in the legend of the
+    first panel that has it."""
     figure, axes = plt.subplots(1, len(panels), figsize=(width * len(panels), 3.1), squeeze=False)
     for ax, panel in zip(axes.flat, panels):
         for name, (x, y) in panel["series"].items():
@@ -217,7 +216,7 @@ def lines(panels: list[dict], width: float = 5.0) -> Figure:
                 low, high = panel["spread"][name]
                 ax.vlines(x, low, high, color=line.get_color(), linewidth=5, alpha=0.35)
         ax.set(title=panel.get("title", ""), xlabel=panel["xlabel"], ylabel=panel["ylabel"])
-        ax.set(xscale=panel.get("xscale", "linear"), yscale=panel.get("yscale", "linear"))
+        ax.set_yscale(panel.get("yscale", "linear"))
         for x in panel.get("marks", ()):
             ax.axvline(x, color="0.6", linestyle=":", linewidth=1)
         if panel.get("zero"):
@@ -234,8 +233,8 @@ LETTER = 0.602 * SIZE / 72  # inches of a letter of the monospaced font
 
 @described_by(describe_shaded_words)
 def shaded_words(panels: list[dict], label: str, across: int = 84) -> Figure:
-    """Texts whose words have shades, from the least weight of all to the largest; each panel is {"title", "words",
-    "weights"}. across: letters of a line."""
+    """Texts whose words are shaded by weight, from the smallest of all to the largest; each panel is {"title",
+    "words", "weights"}. across: letters of a line."""
     every = [weight for panel in panels for weight in panel["weights"]]
     shade = matplotlib.cm.ScalarMappable(Normalize(min(every), max(every)), "Blues")
     texts, row = [], 0.0

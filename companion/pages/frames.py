@@ -1,4 +1,4 @@
-"""Frames of which one is shown at a time, by buttons that need neither a script nor a kernel."""
+"""A slider over frames: buttons show one at a time, without a script or a kernel."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from html import escape
 
 from lib.system.fingerprints import digest
 
-UNSEEN = ' style="display: none"'  # where style sheets are taken out; otherwise they say better
+UNSEEN = ' style="display: none"'  # for viewers that take out style sheets
 TRUST = "tell JupyterLab to trust this notebook (View, Activate Command Palette, Trust Notebook), or run its cells"
 
 _times: Counter[str] = Counter()  # how often frames were shown, by a digest of what they show
@@ -17,18 +17,18 @@ _times: Counter[str] = Counter()  # how often frames were shown, by a digest of 
 class Frames:
     """Steps, one frame of HTML each.
 
-    first: the step that is seen first, counted from 1.
+    first: the step that is shown first, counted from 1.
     """
 
     frames: Sequence[str]
     first: int
 
     def _repr_html_(self) -> str:
-        """Buttons, of which style sheets know the chosen one. Where those are taken out, as JupyterLab does with a
-        notebook that it does not trust, the first frame is seen, and how one gets the others.
+        """Write the buttons, and the style sheet that shows the frame of the chosen one. JupyterLab takes out the
+        style sheet of a notebook that it does not trust; then the first frame is shown with a notice.
 
-        Names are made of what is shown, so that an executed page is the same each time, and of how often it was
-        shown before: the same frames twice on a page do not share their buttons.
+        Names are made of the content, so that an executed page is the same each time, and of how often it was shown
+        before, so that equal frames on a page do not share their buttons.
         """
         shown = digest([list(self.frames), self.first], 8)
         _times[shown] += 1
@@ -50,9 +50,9 @@ class Frames:
             f"padding: 0 0.5rem; margin: 0.1rem 0; border: 1px solid #b0b0b0; border-radius: 4px; cursor: pointer}} "
         )
         untrusted = f"Step {self.first} of {len(self.frames)}. For buttons that lead to the others, {TRUST}."
-        told = f'<div class="untrusted"><em>{escape(untrusted)}</em></div>'
+        notice = f'<div class="untrusted"><em>{escape(untrusted)}</em></div>'
         buttons = f"{inputs}<p{UNSEEN}><b>step</b> {labels}</p>"
-        return f'<div id="{name}"><style>{style}{rules}</style>{told}{buttons}{pictures}</div>'
+        return f'<div id="{name}"><style>{style}{rules}</style>{notice}{buttons}{pictures}</div>'
 
     def __repr__(self) -> str:
         return f"{len(self.frames)} frames, by step"

@@ -1,5 +1,4 @@
-"""Tables of a page: of what commands measured and the project keeps in `figures` (small models on synthetic tasks
-over several seeds), and of systems' summaries."""
+"""Tables of a page: stored results of synthetic tasks over several seeds, and systems' summaries."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,7 +15,7 @@ from lib.system.files import project_root, read_numbers
 
 
 def task_results(name: str) -> dict[str, dict[str, list]]:
-    """The committed results of a task, `by_row`."""
+    """Read the committed results of a task, `by_row`."""
     path = project_root() / "figures" / f"task_{name}.json"
     return by_row(read_numbers(path, "results of a task", ("task", "results"))["results"])
 
@@ -39,12 +38,12 @@ def task_table(
 
 
 def shares(values: Sequence[float]) -> str:
-    """Percentages of several seeds: "100 / 99 / 100%"."""
+    """Format the percentages of several seeds: "100 / 99 / 100%"."""
     return " / ".join(f"{100 * value:.0f}" for value in values) + "%" * bool(values)
 
 
 def over_seeds(values: Sequence[float]) -> str:
-    """The mean, and the least and the largest where they differ."""
+    """Format the mean, with the smallest and the largest value if they differ."""
     if not len(values):
         return ""
     mean, low, high = (f"{f(values):.2f}" for f in (np.mean, np.min, np.max))
@@ -52,8 +51,8 @@ def over_seeds(values: Sequence[float]) -> str:
 
 
 def summary_row(part: dict, seed: int) -> dict[str, str]:
-    """A system's row of a table, of its part of `score_systems`: ROUGE with intervals, mean words, the share of
-    trigrams said before, and of 5-grams copied."""
+    """Make a system's row of a table from its part of `score_systems`: ROUGE with intervals, mean words, the share of
+    trigrams that are repeated, and of 5-grams that are copied."""
     repeated, copied = np.sum(part["repeated"], axis=0), np.sum(part["copied"]["5"], axis=0)
     return {
         **{m: str(interval(values, seed)) for m, values in zip(METRICS, np.array(part["rouge"]).T)},
@@ -64,7 +63,7 @@ def summary_row(part: dict, seed: int) -> dict[str, str]:
 
 
 def support_row(part: dict) -> dict[str, str]:
-    """A system's row of a table of what is not in the text (`lib.evaluation.support`), in percent with intervals."""
+    """Make a system's row of a table of what the text lacks (`lib.evaluation.support`), in percent with intervals."""
     return {column: str(share) for column, share in intervals("support", part).items()}
 
 

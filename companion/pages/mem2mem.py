@@ -1,5 +1,5 @@
-"""What the Mem2Mem page shows: a model that has learned the task of planted sentences, a memory that is computed by
-functions of the page or of a learner, an article on its way through a memory, and what other memories cost."""
+"""Helpers of the Mem2Mem page: a model of the planted task step by step, a memory that is computed by functions of
+the page or of a learner, an article on its way through a memory, and the costs of other memories."""
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
@@ -32,14 +32,14 @@ NAMES = {MARK: "mark", PLAIN: "plain", EOS: "[EOS]"}
 
 
 def planted_words(ids: ArrayLike) -> list[str]:
-    """How the words of a planted document are written: numbers, but for the first ones of sentences and the end."""
+    """Write the words of a planted document: as numbers, except for the first words of sentences and the end."""
     return [NAMES.get(int(i), str(int(i))) for i in np.asarray(ids)]
 
 
 @torch.no_grad()
 def planted_steps(model: Mem2Mem, document: EncodedDocument) -> Frames:
-    """A frame for each word that a model writes, always the most probable one, and the end: as many words
-    as the document's summary has."""
+    """Make a frame for each word that a model writes by greedy search, and for the end. It writes as many words as
+    the document's summary has."""
     count = len(document.target) - 1
     (words,) = greedy_words(model, [document], count, count)
     document = replace(document, target=np.array([*words, EOS], dtype=np.int32))
@@ -61,7 +61,7 @@ def planted_steps(model: Mem2Mem, document: EncodedDocument) -> Frames:
 
 @torch.no_grad()
 def article_path(run: Run, document: EncodedDocument) -> dict[str, Any]:
-    """What `companion.pages.figures.memory_path` draws of an article that a run summarizes."""
+    """Compute the arguments of `companion.pages.figures.memory_path` for an article that a run summarizes."""
     batch = make_batch([document], len(run.vocabulary))
     state = run.model.encode(batch)
     ids = beam_search(run.model, batch, run.decode)[0][0].ids
@@ -89,8 +89,8 @@ def _interval(effect: Effect) -> list[float]:
 
 
 def lever_panels(*positions: str) -> list[dict]:
-    """Panels of `companion.pages.figures.interval_panels`: what memories cost, those of these positions of the lever
-    and the text's own."""
+    """Make panels of `companion.pages.figures.interval_panels`: the costs of memories at these positions of the
+    lever, and of the text's own."""
 
     def series(label: str, words: str = "") -> dict[str, list[float]]:
         return {"own": [0.0, 0.0, 0.0]} | {
@@ -108,7 +108,8 @@ LADDER = ("encoder-memory", "decoder-memory", "transfer", "first-regulariser", "
 
 
 def ladder_series() -> dict[str, dict[str, list[float]]]:
-    """Series of `companion.pages.figures.interval_bars`: the gain of each row of Table 2, in the paper and here."""
+    """Make series of `companion.pages.figures.interval_bars`: the gain of each row of Table 2, in the paper and
+    here."""
     series: dict[str, dict[str, list[float]]] = {"paper": {}}
     for claim in sorted((c for c in claims_of("mem2mem") if c.id in LADDER), key=lambda c: LADDER.index(c.id)):
         row = claim.id.replace("-", " ")
@@ -119,7 +120,7 @@ def ladder_series() -> dict[str, dict[str, list[float]]]:
 
 
 def blocking_gain() -> float:
-    """How much trigram blocking adds to the R-1 of HRED."""
+    """Compute how much trigram blocking adds to the R-1 of HRED."""
     rows = {
         row["label"]: row["scores"]["R-1"]["mean"]
         for row in kept_table("mem2mem_table2_sumpubmed_eight_epochs")["rows"]
@@ -135,7 +136,7 @@ EXTRACTS = {
 
 
 def extract_series() -> dict[str, dict[str, list[float]]]:
-    """Series of `companion.pages.figures.interval_bars`: R-1 of extracts on two corpora."""
+    """Make series of `companion.pages.figures.interval_bars`: R-1 of extracts on two corpora."""
     return {
         label: {row: _interval(stored("mem2mem_extracts", f"{corpus}: {name}")) for row, name in EXTRACTS.items()}
         for label, corpus in (("its own corpus", "sumpubmed"), ("another corpus", "pmc-sample"))
@@ -143,7 +144,7 @@ def extract_series() -> dict[str, dict[str, list[float]]]:
 
 
 def paths_costs() -> dict[str, list[np.ndarray]]:
-    """What another text's memory costs in the six toys, for each gate, by seed: {paths: [gate][seed]}."""
+    """Compute the cost of another text's memory in the six toys: {paths: [gate][seed]}."""
     rows = task_results("memory")
     paths = {"all paths": "all ways, both", "memory only": "memory alone, both"}
     found = {name: [rows[f"{row}, {gate}"] for gate in GATES] for name, row in paths.items()}
@@ -159,7 +160,7 @@ Function = Callable[..., Any]
 
 
 def memory_weights(model: Mem2Mem) -> dict[str, tuple[Tensor, ...]]:
-    """The weights of the memory: W_a1, W_a2 of (5), Attn's of (7), and W_1, W_2, W_3 of (8) and of (9)."""
+    """Return the weights of the memory: W_a1, W_a2 of (5), Attn's of (7), and W_1, W_2, W_3 of (8) and of (9)."""
     attention, writes = model.read_attention, (model.write_hidden, model.write_read, model.write_memory)
     gate, update = zip(*(layer.weight.chunk(2) for layer in writes))
     return {

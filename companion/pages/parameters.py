@@ -1,4 +1,4 @@
-"""The first cells of a page: its parameters, where unknown names and unfit values stop the run, and its machine."""
+"""Check a page's parameters, and prepare the machine."""
 
 import ast
 import os
@@ -44,7 +44,7 @@ def check_parameters(namespace: dict) -> None:
 
 
 class CompilationNotice(event.Listener):
-    """Says once that kernels are compiled, when the first one is."""
+    """Print a notice when the first kernel is compiled."""
 
     said = False
 
@@ -59,9 +59,9 @@ class CompilationNotice(event.Listener):
 
 @cache
 def prepare_machine() -> None:
-    """Say once what makes a page slow: kernels that are compiled, and a busy machine, on which it uses one thread.
+    """Print what makes a page slow: kernels that are compiled, and a busy machine, on which the page uses one thread.
 
-    PyTorch's threads wait for each other after every operation: beside other busy processes, one is faster.
+    PyTorch's threads wait for each other after every operation, so one thread is faster beside busy processes.
     """
     event.register("numba:compile", CompilationNotice())
     load, cores = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0, os.cpu_count() or 1
@@ -72,7 +72,7 @@ def prepare_machine() -> None:
 
 
 def _convert(name: str, value, kind: type):
-    """Convert what papermill passes: 1000.0 to 1000, "true" to True. What should be a text has to be one."""
+    """Convert a value of papermill: 1000.0 to 1000, "true" to True. A parameter that is a text must be one."""
     hint = ""
     if kind is str and not isinstance(value, str):  # 2020_10 has become 202010
         hint = f": papermill reads what follows -p as a number where it can; use -r {name} TEXT"

@@ -1,4 +1,4 @@
-"""What the Read-Again page shows of a model that copies, and how it compares its equations with the library."""
+"""Helpers of the Read-Again page: a model that copies, step by step, and the checks of the page's equations."""
 
 import time
 import tomllib
@@ -30,7 +30,7 @@ EQUATIONS = {"gru": "(1)-(3)", "lstm": "(7)", "read-again gru": "(4)-(6)", "read
 def station(
     name: str, figures: PageFigures, more: dict[str, dict[str, Effect]] | None = None, drawn: Any = None
 ) -> Prediction | Markdown:
-    """Show a station of `read_again.toml`, which says how.
+    """Show a station of `read_again.toml`.
 
     more: rows that are measured on the page, {series: {label: effect}}; in the answer they follow the stored ones.
     drawn: a figure of another kind, instead of intervals.
@@ -58,10 +58,9 @@ def station(
 
 @torch.no_grad()
 def copying_frames(model: ReadAgain, document: EncodedDocument, ids: Sequence[int], words: Sequence[str]) -> Frames:
-    """Make a frame for each word that a model writes. It has the text twice: as dark as each word is attended to, and
-    as dark as it is copied.
+    """Make a frame for each word that a model writes. It has the text twice: shaded by attention, and by copying.
 
-    ids: what is written; words: one for each id, at the end those of the document that the vocabulary lacks.
+    ids: of the words that are written; words: one for each id, at the end those that the vocabulary lacks.
     """
     state = model.eval().encode(make_batch([document], model.config.vocab_size))
     output, _ = model.decode(torch.tensor([[BOS, *ids[:-1]]]), state)
@@ -103,7 +102,7 @@ def seconds_a_headline(size: int, copy: bool, repeats: int = 5) -> list[float]:
 
 
 def ragged() -> list[EncodedDocument]:
-    """Texts of different lengths, with names that neither side knows, in the last one in a single sentence."""
+    """Make texts of different lengths, with names that neither vocabulary has; the last has a single sentence."""
     short = EncodedDocument.of("short", [7, 4, 7], [3], [7, UNK, EOS], ["okapi"])
     return [*dispatches(2, 5), replace(short, source_ids=np.array([UNK, 4, UNK], np.int32))]
 

@@ -1,4 +1,4 @@
-"""The runs of a page: trained, opened and described; and measurements of them."""
+"""Train, open, describe and measure the runs of a page."""
 
 import os
 import subprocess
@@ -23,9 +23,9 @@ from lib.training.folder import determining, run_config
 from lib.training.loop import evaluate_loss, train
 
 
-def unseen_papers(corpus: Corpus, most: int | None = None) -> list[Document]:
-    """The first test documents of a corpus, without those that kept runs have learned from."""
-    return unseen(corpus, "test", [other for _, other in IN_BOTH], most, tell=False)
+def unseen_papers(corpus: Corpus, limit: int | None = None) -> list[Document]:
+    """Return the first test documents of a corpus, without those that shipped runs have learned from."""
+    return unseen(corpus, "test", [other for _, other in IN_BOTH], limit, tell=False)
 
 
 def train_or_load(
@@ -42,7 +42,7 @@ def train_or_load(
 
 
 def run_facts(run: Run, origin: str) -> Passages:
-    """Facts of a run: its model's size, where it comes from (`Choice.origin`), how it prepares a text."""
+    """Show facts of a run: its model's size, its origin (`Choice.origin`), and how it prepares a text."""
     values = {field.name: getattr(run.options, field.name) for field in fields(run.options)}
     options = ", ".join(f"{name} {value}" for name, value in values.items() if value != "")
     size = f"{sum(p.numel() for p in run.model.parameters()):,} parameters, {len(run.vocabulary):,} symbols"
@@ -50,8 +50,8 @@ def run_facts(run: Run, origin: str) -> Passages:
 
 
 def loss_figure(figures: PageFigures, name: str, run: Run, is_shipped: bool) -> ShownFigure:
-    """The loss terms of a run over its steps, or over its hours if it is shipped. A term that falls to less than a
-    hundredth has a logarithmic axis."""
+    """Draw the loss terms of a run over its steps, or over its hours if it is shipped. A term that falls to less than
+    a hundredth has a logarithmic axis."""
     caption = (
         f"Losses of {run.config['variant']} on {run.config['documents']['train']:,} training documents: of single "
         "batches (line) and on all validation documents (points)."
@@ -66,18 +66,18 @@ def loss_figure(figures: PageFigures, name: str, run: Run, is_shipped: bool) -> 
     for term in [key for key in run.metrics[0] if key not in ("step", "split", "seconds", "loss")]:
         logged = {split: [m for m in run.metrics if m["split"] == split and term in m] for split in ("train", "val")}
         series = {s: [[pace * m["step"] for m in ms], [m[term] for m in ms]] for s, ms in logged.items() if ms}
-        least, most = (f(value for _, values in series.values() for value in values) for f in (min, max))
-        falls = 0 < 100 * least < most
+        lowest, highest = (f(value for _, values in series.values() for value in values) for f in (min, max))
+        falls = 0 < 100 * lowest < highest
         panels.append({
             "title": term, "series": series, "styles": {"train": "-", "val": "o--"},
             "marks": [pace * step for step in halved], "xlabel": label, "ylabel": "loss",
-            "yscale": "log" if falls else "linear", "zero": least < 0.2 * most and not falls,
+            "yscale": "log" if falls else "linear", "zero": lowest < 0.2 * highest and not falls,
         })  # fmt: skip
     return figures.show(lines, caption, name, panels=panels, width=max(3.4, 4.4 / len(panels)))
 
 
 def _halvings(run: Run) -> list[float]:
-    """Steps after which the learning rate is halved, of a run that has done all its epochs."""
+    """List the steps after which the learning rate is halved, of a run that has done all its epochs."""
     after, epochs = (run.config["train"][name] for name in ("halve_after", "epochs"))
     if after is None or run.config["train"]["steps"] is not None:
         return []
@@ -85,8 +85,8 @@ def _halvings(run: Run) -> list[float]:
 
 
 def nll_by_text(run: Run, documents: Sequence[Document]) -> pd.Series:
-    """Mean -log P of a word (piece) of the references, given their own texts, and given each the text of the next
-    document: what the exchange costs is what a model takes from the text."""
+    """Compute the mean -log P of a word (piece) of the references, given their own texts, and given the text of the
+    next document. The cost of the exchange is the information that a model takes from the text."""
     following = [*documents[1:], *documents[:1]]
     others = [
         replace(document, title=other.title, sections=other.sections, section_names=other.section_names)

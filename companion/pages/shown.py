@@ -1,5 +1,5 @@
-"""Results that a page shows below its cells: figures with number, caption and description, tables whose numbers stay
-in one piece, passages of text that wrap between words."""
+"""Results that a page shows below its cells: figures with number, caption and description, tables without line
+breaks in numbers, passages of text that wrap between words."""
 
 import html
 import os
@@ -20,7 +20,7 @@ from lib.system.files import work_folder
 
 @dataclass(frozen=True)
 class ShownFigure:
-    """A figure as the result of a cell, a PNG with its caption; both in words where there are no pictures."""
+    """A figure as the result of a cell: a PNG with its caption, or its description where there are no pictures."""
 
     picture: bytes
     alt: str
@@ -38,8 +38,8 @@ class ShownFigure:
 
 
 def figures_folder() -> Path:
-    """The folder of a page's figures: `figures` in the `work_folder`, or the one that the environment variable
-    COMPANION_FIGURES names. `make notebooks` names the committed `figures`: nothing else changes them."""
+    """Return the folder of a page's figures: `figures` in the `work_folder`, or that of the environment variable
+    COMPANION_FIGURES. Only `make notebooks` sets it to the committed `figures`."""
     return Path(os.environ.get("COMPANION_FIGURES") or work_folder() / "figures")
 
 
@@ -104,7 +104,7 @@ class Passages:
 
 
 def clip(text: str, words: int = 45) -> str:
-    """The first words of a text, for printing."""
+    """Return the first words of a text."""
     parts = text.split()
     return " ".join(parts[:words]) + (" ..." if len(parts) > words else "")
 
@@ -126,7 +126,7 @@ def table_html(frame: pd.DataFrame) -> str:
 
 
 def _is_text(cell: str) -> bool:
-    """Whether it is none of: a number with its unit, an interval, "p < 0.01", nothing."""
+    """Return whether a cell is a text, not a number with its unit, an interval, "p < 0.01" or empty."""
     return bool(re.search("[A-Za-z]{2}", re.sub(UNIT, "", cell))) or bool(cell.strip() and not re.search(r"\d", cell))
 
 

@@ -1,4 +1,4 @@
-"""What the page Start here draws."""
+"""Panels of the figures of the page Start here."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from lib.evaluation.rouge import repeated_ngrams
 
 
 def repetition_panel(how: str, words: list[str]) -> dict:
-    """A dot for each pair of equal trigrams of a summary, with their share in the title."""
+    """Make a panel with a dot for each pair of equal trigrams of a summary, and their share in the title."""
     repeated, count = repeated_ngrams(words)
     grams = list(enumerate(zip(words, words[1:], words[2:]), start=1))
     pairs = [[i, j] for i, a in grams for j, b in grams if a == b]
@@ -24,7 +24,7 @@ def resampled(values: np.ndarray, seed: int, resamples: int = 2000) -> np.ndarra
 
 
 def bootstrap_panels(first: np.ndarray, second: np.ndarray, names: Sequence[str], seed: int) -> list[dict]:
-    """Histograms of the resampled means of two systems, and of their difference, paired and unpaired."""
+    """Make histograms of the resampled means of two systems, and of their difference, paired and unpaired."""
     apart = {
         name: resampled(scores, seed + i) for i, (name, scores) in enumerate(zip(names, (first, second)), start=1)
     }
@@ -43,8 +43,8 @@ def bootstrap_panels(first: np.ndarray, second: np.ndarray, names: Sequence[str]
 
 
 def lcs_panel(L: Sequence[Sequence[int]], reference: Sequence[str], summary: Sequence[str]) -> dict:
-    """The lengths of the longest common subsequences of all prefixes; on a way back from the last number, shared
-    words are dark."""
+    """Make a panel of the lengths of the longest common subsequences of all prefixes. On a path back from the last
+    number, shared words are dark."""
     i, j, shades = len(reference), len(summary), np.zeros((len(reference) + 1, len(summary) + 1))
     while i and j:
         shared = reference[i - 1] == summary[j - 1]

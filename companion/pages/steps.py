@@ -1,5 +1,5 @@
-"""Steps of a decoder, one frame each: the text as dark as it is attended to, the most probable words, the switch, and
-what a model has besides (slots, a window, paragraphs)."""
+"""Steps of a decoder, one frame each: the text, shaded by its attention weights, the most probable words, the switch,
+and other parts of a model (slots, a window, paragraphs)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from companion.pages.frames import Frames
 from lib.layers.pointer import PointerGenerator, PointerOutput
 
 BLUE, ORANGE, GREY = "0, 102, 168", "#b8440a", "#5f6b76"
-WHITE = "background: #fff; color: #14181e"  # what a page draws stands on white in every theme, the rows of tables too
+WHITE = "background: #fff; color: #14181e"  # drawings have a white background in every theme, table rows too
 PAPER = f"{WHITE}; max-width: 56rem"
 CELL = "padding: 0.2rem 0.6rem; text-align: left"  # a widget's table has no style of its own
 Best = Sequence[tuple[str, float]]
@@ -23,9 +23,9 @@ Best = Sequence[tuple[str, float]]
 
 @dataclass(frozen=True)
 class Step:
-    """What a decoder does before it writes one word.
+    """The quantities of a decoder before it writes one word.
 
-    word: what it writes.
+    word: the word that it writes.
     attention: a number from 0 to 1 for each word of the text [N].
     best: the most probable words of each distribution, by its name (`best_words`).
     switch: the probability of generating; None where a model has no switch.
@@ -42,7 +42,7 @@ class Step:
 
 
 def best_words(probabilities: Tensor, words: Sequence[str], count: int = 3) -> Best:
-    """The most probable words of a distribution [V] with their probabilities, the largest first."""
+    """Return the most probable words of a distribution [V] with their probabilities, the largest first."""
     values, ids = probabilities.detach().topk(count)
     return [(words[int(i)], float(p)) for i, p in zip(ids, values)]
 
@@ -55,10 +55,10 @@ def pointer_steps(
     words: Sequence[str],
     names: Sequence[str] = ("P_g", "P_c", "P"),
 ) -> list[Step]:
-    """The steps of a model that generates or copies, of what its decoder gives for one document.
+    """Make the steps of a model that generates or copies, from its decoder's output for one document.
 
     Args:
-        ids: what is written [T].
+        ids: of the words that are written [T].
         words: one for each id, those that can only be copied after the vocabulary.
         names: of the distributions by generating, by copying, and by both.
     """
@@ -79,15 +79,13 @@ def decoding_frames(
     steps: Sequence[Step],
     names: Sequence[str] = (),
     beside: Mapping[str, Sequence[str]] | None = None,
-    first: int = 1,
 ) -> Frames:
-    """A frame for each step, numbered from 1.
+    """Make a frame for each step, numbered from 1.
 
     Args:
         text: its lines (sentences, paragraphs, or one), each a list of words.
         names: one for each line; none without.
-        beside: words that others write at the same steps, by their names.
-        first: the step that is seen first, or the last one where there are fewer.
+        beside: words that other models write at the same steps, by the models' names.
     """
     written = {"written": [step.word for step in steps], **(beside or {})}
     frames = []
@@ -95,17 +93,17 @@ def decoding_frames(
         summaries = "".join(_written(name, words, t) for name, words in written.items())
         parts = _shaded(text, names, step) + summaries + _distributions(step) + _slots(step.slots)
         frames.append(f'<div style="{PAPER}; padding: 0.3rem 0.6rem">{parts}</div>')
-    return Frames(frames, min(first, len(steps)))
+    return Frames(frames, 1)
 
 
 def _written(name: str, words: Sequence[str], t: int) -> str:
-    """The words before a step, and its own in colour."""
+    """Write the words up to a step, its own in colour."""
     before, now = " ".join(map(escape, words[:t])), "".join(map(escape, words[t : t + 1]))
     return f'<p style="margin: 0.5rem 0">{escape(name)}: {before} <b style="color: {ORANGE}">{now}</b></p>'
 
 
 def _shaded(text: Sequence[Sequence[str]], names: Sequence[str], step: Step) -> str:
-    """The lines of the text, each after its name."""
+    """Write the lines of the text, each after its name."""
     looks = iter([shade(weight, j, step.view) for j, weight in enumerate(step.attention)])
     lines = []
     for name, line in zip_longest(names, text, fillvalue=""):
@@ -118,7 +116,7 @@ def _shaded(text: Sequence[Sequence[str]], names: Sequence[str], step: Step) -> 
 
 
 def shade(weight: float, place: int = 0, view: tuple[int, int] | None = None) -> str:
-    """The style of a word."""
+    """Return the style of a word."""
     if view and not view[0] <= place < view[1]:
         return f"color: {GREY}"
     look = [f"background: rgba({BLUE}, {weight:.2f})"] if weight >= 0.005 else []
@@ -128,7 +126,7 @@ def shade(weight: float, place: int = 0, view: tuple[int, int] | None = None) ->
 
 
 def _ink(weight: float) -> str:
-    """The colour of words on blue of so much weight: black or white, with a contrast of at least 4.5 (WCAG 1.4.3)."""
+    """Choose black or white for words on blue of this weight, with a contrast of at least 4.5 (WCAG 1.4.3)."""
     return "#fff" if weight >= 0.86 else "#000"
 
 
@@ -145,7 +143,7 @@ def _distributions(step: Step) -> str:
 
 
 def _slots(slots: Sequence[tuple[float, float]]) -> str:
-    """Boxes as dark as what is left of a slot; below, how much it is read."""
+    """Write a box for each slot, shaded by what is left of it, with its share of the reading."""
     boxes = "".join(
         f'<td style="{CELL}; background: rgba({BLUE}, {left:.2f}); color: {_ink(left)}">'
         f"slot {k + 1}: {left:.2f} left<br>{share_bar(read, '4rem')} read {read:.2f}</td>"
@@ -155,6 +153,6 @@ def _slots(slots: Sequence[tuple[float, float]]) -> str:
 
 
 def share_bar(share: float, width: str = "8rem", colour: str = ORANGE) -> str:
-    """A bar of which a share is filled."""
+    """Write a bar of which a share is filled."""
     filled = f'<span style="display: block; height: 100%; width: {share:.0%}; background: {colour}"></span>'
     return f'<span style="display: inline-block; height: 0.7em; width: {width}; background: #ddd">{filled}</span>'

@@ -1,5 +1,5 @@
-"""What the hierarchical transformer's page shows of its synthetic tasks: a decoder's steps, a head of a global layer,
-learning curves, and tables of the numbers of `companion.solve`."""
+"""Synthetic tasks on the hierarchical transformer's page: a decoder's steps, a head of a global layer, learning
+curves, and tables of the numbers of `companion.solve`."""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,7 +18,7 @@ from lib.system.files import project_root, read_numbers
 
 
 def hops_table() -> pd.DataFrame:
-    """Answers right of the task `hops`, by seed."""
+    """Tabulate the share of right answers in the task `hops`, by seed."""
     table = task_table("hops", {"250 steps": "right after 250", "500 steps": "right"}, by_seed=True)
     return table.rename_axis("global layers, graph")
 
@@ -27,8 +27,8 @@ def hops_table() -> pd.DataFrame:
 def town_writing(
     model: HierarchicalTransformer, cluster: TownCluster
 ) -> tuple[list[str], torch.Tensor, torch.Tensor]:
-    """The T pieces of a summary that a model writes, its end too; the distribution of each [T, V]; and how much of
-    the decoder's attention the title and each of m paragraphs get [T, 1 + m]."""
+    """Write a summary: its T pieces, the end included; the distribution of each [T, V]; and the decoder's attention
+    to the title and to each of m paragraphs [T, 1 + m]."""
     (words,) = towns.write_towns(model, [cluster])
     state = model.encode(towns.batch_of([cluster]))
     tokens = torch.tensor([[BOS, *towns.pieces_of(" ".join(words))]])

@@ -1,4 +1,4 @@
-"""What the windowed page shows: a model of facts step by step, and where a run on articles writes its words from."""
+"""Helpers of the windowed page: a model of facts step by step, and the windows that a run's words come from."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -110,7 +110,8 @@ REFERENCES = "references as marked"
 
 
 class Windows:
-    """Where a run writes its words from: the stored results of the shipped run on its own sample, or measured here.
+    """The windows that a run's words come from: stored results of the shipped run on its own sample, or measured
+    here.
 
     words: of each system, how many words each document has from the first window, from those between and from the
         last. slide, word: P of → and of the most probable word before the first word of each document. begins: how
@@ -179,7 +180,7 @@ class Windows:
 
     def marks(self) -> tuple[str, str, list[pd.DataFrame]]:
         """Tabulate the marks of the abstract that the rule "never goes back" changes most, and the shares of right
-        windows; and say how many sentences have a known source, and how many the rule changes."""
+        windows. Returns also how many sentences there are, and how many of the abstract's the rule changes."""
         found = [linked_windows(self.run, document) for document in self.encoded]
         moved = [int((of[marking.FORWARD] != of[marking.ALONE]).sum()) for of, _ in found]
         most = int(np.argmax(moved))
@@ -198,7 +199,7 @@ class Windows:
         return f"{count}", f"{moved[most]} of {len(names)}", [example, pd.DataFrame.from_dict(rows, orient="index")]
 
     def right(self, kind: str, rule: str, measure: str = "right") -> str:
-        """Write a share of `companion.studies.marking` without its interval."""
+        """Format a share of `companion.studies.marking` without its interval."""
         return f"{float(self.link_shares[f'{kind}, {rule}'][measure].split()[0]):.0f}%"
 
 

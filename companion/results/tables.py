@@ -71,7 +71,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Shown:
-    """What runs write of a few test documents, or a figure of what they look at."""
+    """Summaries of a few test documents by runs, or a figure of the runs' attention."""
 
     paper: str
     title: str

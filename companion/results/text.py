@@ -38,14 +38,14 @@ def table_frame(numbers: dict) -> pd.DataFrame:
 
 
 def _columns(numbers: dict) -> list[str]:
-    """The columns to show: `distinct` only where some summary is another document's as well."""
+    """Choose the columns to show: `distinct` only if two documents have the same summary."""
     scores = [row.get("scores", {}) for row in numbers["rows"]]
     alike = any(one["distinct"]["mean"] < 100 for one in scores if "distinct" in one)
     return [column for column in numbers["columns"] if column != "distinct" or alike]
 
 
 def _published_corpus(numbers: dict) -> str:
-    """The corpus whose published numbers are shown: ours, or the first one that the paper has."""
+    """Choose the corpus whose published numbers are shown: ours, or the first one of the paper."""
     reported = next((row["published"] for row in numbers["rows"] if row["published"]), {})
     return numbers["corpus"] if numbers["corpus"] in reported else next(iter(reported), "")
 
@@ -93,7 +93,7 @@ def setting(numbers: dict) -> str:
 
 
 def _values(values: set[int], between: str) -> str:
-    """The least and the largest value, once where they are the same."""
+    """Write the smallest and the largest value, or one value if they are equal."""
     return between.join(f"{n:,}" for n in sorted(values)[:: max(1, len(values) - 1)])
 
 

@@ -18,7 +18,7 @@ from companion.command import run_command
 from lib.system.errors import InputError
 from lib.system.files import project_root, read_json, write_whole
 
-# What a page says to its readers alone, and not to a class.
+# A sentence of a page that is not for a class.
 FOR_READERS = re.compile(r"\s*Hints and solutions are folded\b.*?\(`docs/teaching\.md`\)\.", re.DOTALL)
 UNWRITTEN = "    raise NotImplementedError"
 STUB = re.compile(rf"(?P<head>def (?P<name>\w+)\(.*?\):\n).*\n{UNWRITTEN}", re.DOTALL)
@@ -28,8 +28,8 @@ CONFIG = Path(__file__).with_name("nbgrader_config.txt")
 
 
 def exercises_of(page: dict) -> list[dict]:
-    """The cells of a page from its heading "N. Your own model", or else "N. Exercises", up to the first heading of
-    that level after the exercises, without outputs. They need nothing that comes before them."""
+    """Return the cells of a page from its heading "N. Your own model", or else "N. Exercises", up to the next heading
+    of that level after the exercises, without outputs. They need no earlier cell."""
     headings = list(map(_heading, page["cells"]))
     last = next(number for number, heading in enumerate(headings) if heading.endswith(". Exercises"))
     start = next((n for n, heading in enumerate(headings) if heading.endswith(". Your own model")), last)
@@ -49,7 +49,7 @@ def _text(cell: dict) -> str:
 
 
 def for_class(page: dict, name: str) -> dict:
-    """The exercises of a page, called `name`, as a notebook that stands by itself, with marks of nbgrader."""
+    """Make a notebook of the exercises of the page `name`, with nbgrader's marks."""
     title = next(filter(None, map(_heading, page["cells"])))
     first, *others = exercises_of(page)
     text = FOR_READERS.sub("", _text(first).partition("\n")[2].strip())
@@ -59,8 +59,8 @@ def for_class(page: dict, name: str) -> dict:
 
 
 def _marked(cells: list[dict], name: str) -> Iterator[dict]:
-    """Cells as a class gets them: an answer holds its solution, between marks, and a check hidden tests. Folds and
-    the progress of a reader are left out."""
+    """Yield the cells for a class: an answer holds its solution, between marks, and a check holds hidden tests. Folds
+    and the reader's progress are left out."""
     known = import_module(f"companion.exercises.{name}").PAGE.known
     answers = {answer.function: answer for answer in answers_of(cells)}
     for number_of_cell, cell in enumerate(cells):
@@ -107,8 +107,8 @@ def answers_of(cells: list[dict]) -> list[Answer]:
 
 
 def _graded(cell: dict, code: str, name: str, solution: bool = False, grade: bool = False, points: int = 0) -> dict:
-    """A cell with nbgrader's marks. Set-up cells are checks of 0 points: of the cells that a student deleted, it puts
-    back checks alone."""
+    """Add nbgrader's marks to a cell. Set-up cells are checks of 0 points, because nbgrader puts back only checks if
+    a student deletes cells."""
     marks = {"schema_version": 3, "grade_id": name, "grade": grade, "solution": solution, "locked": grade}
     marks |= {"task": False, **({"points": points} if grade else {})}
     return {**cell, "source": code, "metadata": {**cell["metadata"], "nbgrader": marks}}

@@ -30,8 +30,8 @@ html_static_path = ["static"]
 html_css_files = ["book.css"]
 html_js_files = ["book.js"]
 
-# The repository, owner/name: GitHub's workflows say it themselves. Write it here for links to it, to Binder and to
-# Colab in a book that is built elsewhere.
+# The repository, owner/name. GitHub's workflows set it; for a book that is built elsewhere, write it here to have
+# links to the repository, Binder and Colab.
 repository = os.environ.get("GITHUB_REPOSITORY", "")
 if repository:
     branch = os.environ.get("GITHUB_REF_NAME", "main")
@@ -47,22 +47,22 @@ mathjax_path = mathjax.name
 
 
 def keep_equations(app, doctree):
-    r"""Equations as they stand on the page: Sphinx would wrap lines in split, which refuses \tag, and count them."""
+    r"""Keep equations unchanged. Sphinx would number them, and wrap lines in split, which refuses \tag."""
     for equation in doctree.findall(nodes.math_block):
         equation.children = [nodes.Text(rf"\[{equation.astext()}\]")]
         equation["no-wrap"], equation["number"], equation["classes"] = True, None, []
 
 
 def name_remote_pictures(app, doctree):
-    """A picture of another host, such as a badge, is its text: the book fetches nothing."""
+    """Replace a picture of another host, such as a badge, by its text: the book loads nothing from the network."""
     for picture in list(doctree.findall(nodes.image)):
         if "://" in picture["uri"]:
             picture.replace_self(nodes.Text(picture["alt"]))
 
 
 def name_parts(app, page, template, context, doctree):
-    """A fold is called what is written on it (WCAG 2.5.3), and the corner of a table that heads nothing is a cell and
-    no header without a name (WCAG 1.3.1)."""
+    """Give a fold the name that is written on it (WCAG 2.5.3), and make the empty corner of a table a cell, not a
+    header without a name (WCAG 1.3.1)."""
     if "body" in context:
         context["body"] = context["body"].replace(' aria-label="Toggle hidden content"', "")
         for corner in ('<th class="head"><p></p></th>', "<th></th>"):  # of Markdown, of pandas

@@ -1,5 +1,5 @@
-"""How long a page takes, by one rule: 200 words or 6 lines of code a minute, half a minute for an equation or a
-prediction, a minute for a figure or a table; an exercise takes the minutes that it states.
+"""Estimate how long a page takes: 200 words or 6 lines of code a minute, half a minute for an equation or a
+prediction, a minute for a figure or a table. An exercise takes the minutes that it states.
 
     python -m companion.site.minutes        # of all pages, with their visible words
 """

@@ -1,5 +1,5 @@
-"""Where the project is published, once that is known: badges in the README, an address in the package's description,
-and in every page a cell for Colab.
+"""Write the project's repository into its texts: badges in the README, an address in the package's description, and
+in every page a cell for Colab.
 
 make publish REPOSITORY=owner/name
 """

@@ -10,12 +10,12 @@ CODE = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.
 
 
 def anchor(number: str) -> str:
-    """The id of the equation of that number."""
+    """Return the id of the equation with this number."""
     return f"equation-{number.lower()}"
 
 
 def link_equations(doctree: nodes.document) -> None:
-    """Gives every numbered equation an id, every mention of one a link to it; titles and code stay as they are."""
+    """Give every numbered equation an id, and every mention of it a link, except in titles and code."""
     numbers = set()
     for equation in doctree.findall(nodes.math_block):
         found = TAG.findall(equation.astext())
@@ -34,7 +34,7 @@ def _above(node: nodes.Node):
 
 
 def _linked(text: str, numbers: set[str]):
-    """The text in parts, mentions of one of the numbers as links."""
+    """Split a text into parts; mentions of one of the numbers become links."""
     end = 0
     for mention in NUMBER.finditer(text):
         if mention[1] in numbers:

@@ -8,9 +8,11 @@ in a random order, or in LexRank's, until the extract is about as long as that o
 chance, on the text that another preset reads; no run of that preset is needed.
 """
 
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ import numpy as np
 from rouge_score.rouge_scorer import RougeScorer
 
 import lib
+from companion.command import run_command
 from companion.stored import effect_row
 from companion.studies.slots import head_places
 from lib.data.corpora import load_corpus, unseen
@@ -27,34 +30,36 @@ from lib.decoding.search import choose_sentences, source_sentences
 from lib.evaluation.baselines import by_centrality, counted_in, lead, random_sentences
 from lib.evaluation.rouge import count_words, words_for
 from lib.papers import resolve
-from lib.system.command_line import command_parser, plain_errors
 from lib.system.files import write_json
 
 DRAWS = 10
 SENTENCES = (7, 8, 9, 10)  # at random
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("companion.studies.extracts", __doc__)
-    parser.add_argument("run", type=Path, help="the folder of a run of Mem2Mem")
-    parser.add_argument("--dataset", nargs="+", required=True, help="corpora; their test documents are read")
-    parser.add_argument("--documents", type=int, default=200, help="the first so many (200)")
-    parser.add_argument("--reading", default="", help="a preset of Mem2Mem: read as it does, without heads")
-    parser.add_argument("--output", type=Path, required=True, help="a JSON file for the numbers")
-    args = parser.parse_args(arguments)
-    with plain_errors():
-        run, effects = lib.load(args.run), []
-        for dataset in args.dataset:
-            documents = unseen(load_corpus(dataset), "test", [run.config["corpus"]], args.documents)
-            rows = compare(run, documents, args.reading)
-            effects += [row | {"name": f"{Path(dataset).name}: {row['name']}"} for row in rows]
-        command = " ".join(["python -m companion.studies.extracts", *(arguments or sys.argv[1:])])
-        about = {"command": command, "run": str(args.run), "reading": args.reading or run.config["preset"]}
-        write_json(args.output, {**about, "draws": DRAWS, "effects": effects})
+def compare_extracts(
+    run: Path, /, *, dataset: tuple[str, ...], output: Path, documents: int = 200, reading: str = ""
+) -> None:
+    """Compare extracts on corpora, and write the numbers.
+
+    Args:
+        run: the folder of a run of Mem2Mem.
+        dataset: corpora; their test documents are read.
+        output: a JSON file for the numbers.
+        documents: the first so many of a corpus.
+        reading: a preset of Mem2Mem: read as it does, without heads.
+    """
+    opened, effects = lib.load(run), []
+    for name in dataset:
+        texts = unseen(load_corpus(name), "test", [opened.config["corpus"]], documents)
+        rows = compare(opened, texts, reading)
+        effects += [row | {"name": f"{Path(name).name}: {row['name']}"} for row in rows]
+    command = shlex.join(["python", "-m", "companion.studies.extracts", *sys.argv[1:]])
+    about = {"command": command, "run": str(run), "reading": reading or opened.config["preset"]}
+    write_json(output, {**about, "draws": DRAWS, "effects": effects})
 
 
 def compare(run: Run, documents: Sequence[Document], reading: str = "") -> Iterator[dict]:
-    """R-1 of each extract of the documents, and differences between extracts that are as long."""
+    """Measure the R-1 of each extract of the documents, and differences between extracts of equal length."""
     encoder = replace(run.encoder, options=resolve("mem2mem", reading).options) if reading else run.encoder
     encoded = encoder.encode(documents)
     read = [source_sentences(document, run.vocabulary) for document in encoded]
@@ -122,6 +127,8 @@ def as_long(sentences: list[str], order: Any, words: int) -> list[str]:
     count = int(np.abs(lengths - words).argmin()) + 1
     return [sentences[i] for i in sorted(order[:count])]
 
+
+main = partial(run_command, "companion.studies.extracts", __doc__, compare_extracts)
 
 if __name__ == "__main__":
     main()

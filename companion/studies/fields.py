@@ -1,4 +1,4 @@
-"""How well a text of another field than a run's corpus is recognised by its words, and the weights for it.
+"""Measure how well texts of another field than a run's corpus are recognised by their words, and make the weights.
 
     python -m companion.studies.fields trained/mem2mem "biomedical papers" --like pmc-sample \
         --unlike aclsum docstrings reuters data/specs
@@ -16,6 +16,7 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 from importlib.metadata import distributions
 from itertools import islice
 from pathlib import Path
@@ -25,13 +26,13 @@ import numpy as np
 from scipy.stats import binomtest
 
 import lib
+from companion.command import run_command
 from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
 from lib.data.plain_text import parse_text
 from lib.decoding.field import FILE, mean_weight, words_of_field
 from lib.decoding.run import Run
 from lib.decoding.search import source_sentences
-from lib.system.command_line import command_parser, plain_errors
 from lib.system.files import check_writable, write_whole
 
 WORDS = 3000  # that get a weight
@@ -115,32 +116,30 @@ def _rate(texts: Texts, weights: Weights, limit: float, below: bool) -> dict[str
             "texts": len(texts)}  # fmt: skip
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = command_parser("companion.studies.fields", __doc__)
-    parser.add_argument("run", type=Path, help="the folder of a run")
-    parser.add_argument("texts", help='what its corpus has, for people: "biomedical papers"')
-    parser.add_argument("--like", nargs="*", default=[], help="other corpora of the same field")
-    parser.add_argument("--unlike", nargs="+", required=True, help="corpora of other fields")
-    args = parser.parse_args(arguments)
-    with plain_errors():
-        output = args.run / FILE
-        check_writable(output)
-        weights, limit, errors = measure(lib.load(args.run, device="cpu"), args.like, args.unlike)
-        mean = {
-            part: np.mean([r["percent"] for r in errors[TWO_CLASSES][part].values()]) / 100
-            for part in ("warned", "missed")
-        }
-        field = {"texts": args.texts, "least": round(limit, 3), **{k: round(float(v), 3) for k, v in mean.items()}}
-        command = shlex.join(["python", "-m", "companion.studies.fields", *(arguments or sys.argv[1:])])
-        lines = {"command": command, "errors": errors, "field": {**field, "weights": weights}}
-        write_whole(output, json.dumps(lines, ensure_ascii=False) + "\n")
-        for title, parts in errors.items():
-            for part, groups in parts.items():
-                shown = ", ".join(
-                    f"{g} {r['percent']}% [{r['low']}, {r['high']}] of {r['texts']}" for g, r in groups.items()
-                )
-                print(f"{title}, {part}: {shown}")
+def write_field(run: Path, texts: str, /, *, unlike: tuple[str, ...], like: tuple[str, ...] = ()) -> None:
+    """Measure how well other texts are recognised, and write field.json into the folder of a run.
 
+    Args:
+        run: the folder of a run.
+        texts: what its corpus has, for people, as "biomedical papers".
+        unlike: corpora of other fields.
+        like: other corpora of the same field.
+    """
+    check_writable(run / FILE)
+    weights, limit, errors = measure(lib.load(run, device="cpu"), [*like], [*unlike])
+    parts = {part: [row["percent"] for row in errors[TWO_CLASSES][part].values()] for part in ("warned", "missed")}
+    means = {part: round(float(np.mean(values)) / 100, 3) for part, values in parts.items()}
+    command = shlex.join(["python", "-m", "companion.studies.fields", *sys.argv[1:]])
+    field = {"texts": texts, "least": round(limit, 3), **means, "weights": weights}
+    write_whole(
+        run / FILE, json.dumps({"command": command, "errors": errors, "field": field}, ensure_ascii=False) + "\n"
+    )
+    for title, (part, groups) in ((title, pair) for title, found in errors.items() for pair in found.items()):
+        shown = (f"{g} {r['percent']}% [{r['low']}, {r['high']}] of {r['texts']}" for g, r in groups.items())
+        print(f"{title}, {part}: {', '.join(shown)}")
+
+
+main = partial(run_command, "companion.studies.fields", __doc__, write_field)
 
 if __name__ == "__main__":
     main()

@@ -1,4 +1,4 @@
-"""What Read-Again's encoder holds important (5), and whether its attention shows what it copies.
+"""Measure the importance of words (5) in Read-Again's encoder, and whether its attention shows what it copies.
 
     python -m companion.studies.importance runs/gru--0 --seeds runs/gru--1 runs/gru--2 --dataset data/reuters
     python -m companion.studies.importance trained/read_again --dataset docstrings

@@ -6,33 +6,33 @@
 The lever has five positions: a text's own memory, another text's, an erased one, random vectors, and one memory for
 all texts, which is the mean over other texts. It is pulled in a trained run, and in synthetic models
 (`companion.tasks.memory`) in which all paths from the text to the summary are open or the memory is the only one. The
-file also has cosines between memories, what is left of a memory, and what the models write.
+file also has cosines between memories, and what is left of a memory after some words.
 """
 
+import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import torch
 from torch.nn import functional as F
 
 import lib
+from companion.command import run_command
 from companion.stored import effect_row
 from companion.studies.slots import distance_after, mean_cosine, slots_after
 from companion.tasks.memory import VOCABULARY, MemoryAlone, learn_planted, unseen_documents
 from companion.tasks.synthetic import planted_sentences
 from lib.data.batch import EncodedDocument
 from lib.data.corpora import load_corpus, unseen
-from lib.decoding.search import DECODINGS, DecodeConfig, beam_search
 from lib.evaluation.interventions import MEMORY, NOTHING, Change, batch_alone, log_probs, one_memory
 from lib.models.mem2mem import Mem2Mem
-from lib.system.command_line import command_parser, plain_errors
 from lib.system.files import trained_folder, write_json
 
+SHIPPED = trained_folder("mem2mem")
 TOYS = {
     "toy": (Mem2Mem, "plain gate"),
     "memory only, gate that starts by keeping": (MemoryAlone, "gate +3"),
@@ -42,36 +42,36 @@ BEGINNING = 10  # words of a summary that are measured on their own
 WORDS = (1, 5, 20, 50, 100)  # of a reference, after which what is left of a memory is measured
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("companion.studies.lever", __doc__)
-    parser.add_argument("run", nargs="?", default=str(trained_folder("mem2mem")), help="a run; the shipped one")
-    parser.add_argument("--dataset", default="pmc-sample", help="a corpus; its test documents are read")
-    parser.add_argument("--documents", type=int, default=50, help="so many; as many others give the mean memory")
-    parser.add_argument("--seeds", type=int, nargs="*", default=[3, 0, 1, 2, 4], help="of the synthetic models")
-    parser.add_argument("--output", type=Path, required=True, help="a JSON file for the numbers")
-    args = parser.parse_args(arguments)
-    with plain_errors():
-        run, effects, written = lib.load(args.run), [], {}
-        for label, (kind, gate) in TOYS.items() if args.seeds else ():
-            models = {seed: learn_planted(kind, "both", gate, seed) for seed in args.seeds}
-            texts, others = unseen_documents(), planted_sentences(200, seed=2, vocab_size=VOCABULARY)
-            effects += [*costs(label, models, texts, others), *cosines(label, models, texts)]
-            written[label] = writes(models[args.seeds[0]], texts, others, {"": DecodeConfig(max_length=20)}, list)
-        encoded = run.encode(unseen(load_corpus(args.dataset), "test", [run.config["corpus"]], 2 * args.documents))
-        own = [document for document in encoded[: args.documents] if len(document.target) > BEGINNING]
-        others, models = encoded[args.documents :], {run.config["train"].get("seed", 0): run.model}
-        effects += [*costs("papers", models, own, others), *cosines("papers", models, own)]
-        effects += contents("papers", run.model, own)
-        decodings = {f", {name}": replace(run.decode, block_ngrams=n) for name, n in DECODINGS.items()}
-        read = lambda ids: run.vocabulary.text(ids, own[0].unknown)  # noqa: E731
-        written["papers"] = writes(run.model, own, others, decodings, read)
-        command = " ".join(["python -m companion.studies.lever", *(arguments or sys.argv[1:])])
-        about = {"command": command, "corpus": Path(args.dataset).name, "documents": args.documents}
-        write_json(args.output, {**about, "effects": effects, "written": written})
+def pull(
+    run: Path = SHIPPED, /, *, output: Path, dataset: str = "pmc-sample", documents: int = 50,
+    seeds: tuple[int, ...] = (3, 0, 1, 2, 4),
+) -> None:  # fmt: skip
+    """Measure the positions of the lever, and write the numbers.
+
+    Args:
+        run: the folder of a run of Mem2Mem; by default the shipped one.
+        output: a JSON file for the numbers.
+        dataset: a corpus; its test documents are read.
+        documents: how many are measured; as many others give the mean memory.
+        seeds: of the synthetic models; none without a seed.
+    """
+    opened, effects = lib.load(run), []
+    for label, (kind, gate) in TOYS.items() if seeds else ():
+        models = {seed: learn_planted(kind, "both", gate, seed) for seed in seeds}
+        texts, others = unseen_documents(), planted_sentences(200, seed=2, vocab_size=VOCABULARY)
+        effects += [*costs(label, models, texts, others), *cosines(label, models, texts)]
+    encoded = opened.encode(unseen(load_corpus(dataset), "test", [opened.config["corpus"]], 2 * documents))
+    own = [document for document in encoded[:documents] if len(document.target) > BEGINNING]
+    models = {opened.config["train"].get("seed", 0): opened.model}
+    effects += [*costs("papers", models, own, encoded[documents:]), *cosines("papers", models, own)]
+    effects += contents("papers", opened.model, own)
+    command = shlex.join(["python", "-m", "companion.studies.lever", *sys.argv[1:]])
+    about = {"command": command, "corpus": Path(dataset).name, "documents": documents}
+    write_json(output, {**about, "effects": effects})
 
 
 def positions(model: Mem2Mem, others: Sequence[EncodedDocument]) -> dict[str, Change]:
-    """The positions of the lever; `others` give the mean memory."""
+    """Return the positions of the lever as changes; `others` give the mean memory."""
     names = {"another text's": "another memory", "erased": "memory erased", "random": "random memory"}
     changes = {position: MEMORY[name] for position, name in names.items()}
     return {"own": NOTHING, **changes, "one for all": one_memory(model, others)}
@@ -80,8 +80,8 @@ def positions(model: Mem2Mem, others: Sequence[EncodedDocument]) -> dict[str, Ch
 def costs(
     label: str, models: Mapping[int, Mem2Mem], documents: Sequence[EncodedDocument], others: Sequence[EncodedDocument]
 ) -> Iterator[dict]:
-    """Nats a word that references lose in each position, over all words, the first ones and the later ones; for "own"
-    the loss itself. models: by seed."""
+    """Measure the nats a word that references lose in each position, over all words, the first ones and the later
+    ones; for "own" the loss itself. models: by seed."""
     found = [
         {name: by_place(model, documents, change) for name, change in positions(model, others).items()}
         for model in models.values()
@@ -94,7 +94,7 @@ def costs(
 
 
 def by_place(model: Mem2Mem, documents: Sequence[EncodedDocument], change: Change) -> np.ndarray:
-    """Log-probability of all words, of the first ones and of the later ones: [3, documents]."""
+    """Compute the log-probability of all words, of the first ones and of the later ones: [3, documents]."""
     begun = [replace(document, target=document.target[:BEGINNING]) for document in documents]
     whole, first = (log_probs(model, texts, change) for texts in (documents, begun))
     lengths = np.array([len(document.target) for document in documents])
@@ -103,7 +103,7 @@ def by_place(model: Mem2Mem, documents: Sequence[EncodedDocument], change: Chang
 
 @torch.no_grad()
 def cosines(label: str, models: Mapping[int, Mem2Mem], documents: Sequence[EncodedDocument]) -> Iterator[dict]:
-    """Cosines of a slot and the same slot for the next document, of two slots, and of two sentence states."""
+    """Measure cosines of a slot and the same slot for the next document, of two slots, and of two sentence states."""
     states = [[model.encode(batch_alone(model, document)) for document in documents] for model in models.values()]
     memories = [torch.cat([state.memory for state in row]) for row in states]
     across = [F.cosine_similarity(memory, memory.roll(-1, 0), dim=-1).mean(1).numpy() for memory in memories]
@@ -117,10 +117,10 @@ def cosines(label: str, models: Mapping[int, Mem2Mem], documents: Sequence[Encod
 
 @torch.no_grad()
 def contents(label: str, model: Mem2Mem, documents: Sequence[EncodedDocument]) -> Iterator[dict]:
-    """What is left of a memory after words of long references."""
+    """Measure what is left of a memory after words of long references."""
     batches = [batch_alone(model, document) for document in documents if len(document.target) > WORDS[-1] + 1]
     states = [model.encode(batch) for batch in batches]
-    left = [slots_after(model, batch, WORDS)["left"] for batch in batches]
+    left = [slots_after(model, batch, WORDS) for batch in batches]
     distance = [
         distance_after(model, batch, other.memory, WORDS) for batch, other in zip(batches, [*states[1:], states[0]])
     ]
@@ -131,21 +131,7 @@ def contents(label: str, model: Mem2Mem, documents: Sequence[EncodedDocument]) -
         yield effect_row(f"{label}: distance after {words} words", what, of_memories)
 
 
-def writes(
-    model: Mem2Mem, documents: Sequence[EncodedDocument], others: Sequence[EncodedDocument],
-    decodings: Mapping[str, DecodeConfig], read: Callable[[list[int]], Any],
-) -> dict[str, Any]:  # fmt: skip
-    """What a model writes of the first document in each position of the lever, with each decoding, and the target."""
-    encode, batch = model.encode, batch_alone(model, documents[0])
-    texts = {"right": read(documents[0].target.tolist())}
-    following = batch_alone(model, documents[1])
-    for name, change in positions(model, others).items():
-        handed_over = lambda batch: change.state(encode(batch), lambda: (following, encode(following)))  # noqa: B023, E731
-        with patch.object(model, "encode", handed_over):
-            for decoding, config in decodings.items():
-                texts[name + decoding] = read(beam_search(model, batch, config)[0][0].ids)
-    return texts
-
+main = partial(run_command, "companion.studies.lever", __doc__, pull)
 
 if __name__ == "__main__":
     main()

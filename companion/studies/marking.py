@@ -1,9 +1,9 @@
-"""How references are marked with slides: the windows that links name, before and after "never goes back".
+"""Measure how references are marked with slides: the windows of their links, before and after "never goes back".
 
     python -m companion.studies.marking trained/windowed --dataset pmc-sample --output figures/windowed_links.json
 
 Each reference sentence is linked to the source sentence that is most like it, by the run's embeddings ("embeddings",
-as in training) or by tf-idf, or to one that is drawn ("random", mean of 20 draws). Three rules make windows of the
+as in training), or to one that is drawn ("random", mean of 20 draws). Three rules make windows of the
 links: "link alone"; "never goes back", the rule of training, by which no window is earlier than the one before; and
 "best path", the windows that never go back and have the largest sum of similarities.
 
@@ -12,13 +12,12 @@ window; last, between: shares of all reference words in the last window, and in 
 of two windows are left out.
 """
 
-from argparse import Namespace
 from collections.abc import Sequence
 
 import numpy as np
 
 from companion.stored import difference_row, open_store
-from companion.studies.windows import SentenceLists, by_tfidf, embeddings_of, open_papers, papers_parser
+from companion.studies.windows import SentenceLists, embeddings_of, open_papers, papers_parser
 from lib.data.batch import EncodedDocument
 from lib.decoding.run import Run
 from lib.evaluation.bootstrap import interval, paired_bootstrap
@@ -26,47 +25,42 @@ from lib.models.windowed import window_of
 from lib.system.command_line import plain_errors
 
 DRAWS = 20
-LINKS = "embeddings", "tf-idf", "random"
+LINKS = "embeddings", "random"
 ALONE, FORWARD, PATH = RULES = "link alone", "never goes back", "best path"
 MEASURES = "right", "last", "between"
 PAIRS = [  # the second minus the first
     *(((links, ALONE), (links, FORWARD)) for links in LINKS),
-    *(((links, FORWARD), (links, PATH)) for links in LINKS[:2]),
-    *(((links, ALONE), (links, PATH)) for links in LINKS[:2]),
-    *((("random", rule), (links, rule)) for rule in RULES for links in LINKS[:2]),
+    (("embeddings", FORWARD), ("embeddings", PATH)),
+    (("embeddings", ALONE), ("embeddings", PATH)),
+    *((("random", rule), ("embeddings", rule)) for rule in RULES),
 ]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    args = papers_parser("companion.studies.marking", __doc__).parse_args(arguments)
     with plain_errors():
-        _measure(args)
+        args = papers_parser("companion.studies.marking", __doc__).parse_args(arguments)
+        run, documents, about = open_papers(args)
+        store = open_store(args.output, "how references are marked", about)
+        counts = store.part("counts", lambda: count(run, documents))
+        store.numbers.pop("shares", None)
+        store.numbers.pop("effects", None)
+        for name, row in store.part("shares", lambda: shares(counts)).items():
+            print(f"{name}: {row}")
+        for effect in store.part("effects", lambda: effects(counts)):
+            print("{name}: {mean:+.1f} [{low:+.1f}, {high:+.1f}] {what}".format(**effect))
 
 
-def _measure(args: Namespace) -> None:
-    run, documents, about = open_papers(args)
-    store = open_store(args.output, "how references are marked", about)
-    counts = store.part("counts", lambda: count(run, documents))
-    store.numbers.pop("shares", None)
-    store.numbers.pop("effects", None)
-    for name, row in store.part("shares", lambda: shares(counts)).items():
-        print(f"{name}: {row}")
-    for effect in store.part("effects", lambda: effects(counts)):
-        print("{name}: {mean:+.1f} [{low:+.1f}, {high:+.1f}] {what}".format(**effect))
-
-
-def count(run: Run, documents: Sequence, least: int = 3) -> dict[str, list[list[float]]]:
-    """Count, for each kind of link and rule, by paper of at least so many windows: right ones, sentences with a known
-    source; words in the last window, in those between, all words."""
+def count(run: Run, documents: Sequence, min_windows: int = 3) -> dict[str, list[list[float]]]:
+    """Count for each kind of link and rule, in each paper with at least so many windows: right windows and sentences
+    with a known source; words in the last window, in those between, and all words."""
     vectors, random, counts = embeddings_of(run), np.random.default_rng(0), {}
     for document in run.encode(documents):
         sentences, windows = SentenceLists.of(document, run.options.lower), windows_of(document, run)
-        if windows.max() + 1 < least:
+        if windows.max() + 1 < min_windows:
             continue
         lengths, copies = np.array([len(s) for s in sentences.reference]), sentences.copies
-        similar = {"embeddings": sentences.similarities(vectors), "tf-idf": by_tfidf(sentences, vectors)}
         drawn = [random.random((len(lengths), len(windows))) for _ in range(DRAWS)]
-        for links, tables in {**{name: [table] for name, table in similar.items()}, "random": drawn}.items():
+        for links, tables in {"embeddings": [sentences.similarities(vectors)], "random": drawn}.items():
             for rule in RULES:
                 rows = []
                 for table in tables:

@@ -1,4 +1,4 @@
-"""How much of a summary is in the best paragraphs of its cluster, by how they are ranked.
+"""Measure how much of a summary is in the best paragraphs of its cluster, for several rankings.
 
     python -m companion.studies.ranking --dataset my/clusters --preset clusters --output rankings.json
 
@@ -7,10 +7,12 @@ three seeds.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from companion.command import run_command
 from lib.data.batch import rows_of
 from lib.data.corpora import load_corpus
 from lib.data.split import Split
@@ -19,7 +21,6 @@ from lib.evaluation.rouge import longest_common_recall
 from lib.intervene import mean_row
 from lib.papers import resolve
 from lib.papers.hierarchical_transformer.ranking import best_first, learned_scores, paragraph_scores, train_ranker
-from lib.system.command_line import command_parser, plain_errors
 from lib.system.files import write_json
 
 SEEDS = (0, 1, 2)
@@ -27,18 +28,14 @@ COUNTS = (5, 10, 20, 40)  # L'
 _PAIRS = [("similarity", "learned"), ("as they come", "learned"), ("similarity", "by the labels")]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("companion.studies.ranking", __doc__)
-    parser.add_argument("--dataset", required=True, help="a corpus of clusters")
-    parser.add_argument("--preset", default="demo")
-    parser.add_argument("--output", type=Path, required=True, help="a JSON file for the numbers of each document")
-    args = parser.parse_args(arguments)
-    with plain_errors():
-        write_json(args.output, study(args.dataset, args.preset))
+def study(*, dataset: str, output: Path, preset: str = "demo") -> None:
+    """Measure all rankings: their means by L', a number for each seed, and differences at the first L'.
 
-
-def study(dataset: str, preset: str) -> dict:
-    """Measure all rankings: their means by L', a number for each seed, and differences at the first L'."""
+    Args:
+        dataset: a corpus of clusters.
+        output: a JSON file for the numbers of each document.
+        preset: of the hierarchical transformer.
+    """
     setup = resolve("hierarchical_transformer", preset)
     wide = setup.options.base.prepare(load_corpus(dataset), setup.documents)
     test, pieces = wide["test"], wide.vocabulary
@@ -53,7 +50,7 @@ def study(dataset: str, preset: str) -> dict:
         for name, seeds in scores.items()
     }
     what, name = f"ROUGE-L recall of {COUNTS[0]} paragraphs", Path(dataset).name
-    return {
+    numbers = {
         "command": f"python -m companion.studies.ranking --dataset {name} --preset {preset}",
         "documents": len(test),
         "means": {name: dict(zip(COUNTS, of.mean(2).T.round(2).tolist())) for name, of in found.items()},
@@ -62,6 +59,7 @@ def study(dataset: str, preset: str) -> dict:
             for first, second in _PAIRS
         ],
     }
+    write_json(output, numbers)
 
 
 def recalls(test: Split, scores: Sequence[np.ndarray], count: int, pieces: Vocabulary) -> np.ndarray:
@@ -72,6 +70,8 @@ def recalls(test: Split, scores: Sequence[np.ndarray], count: int, pieces: Vocab
     ]
     return longest_common_recall(best, [document.reference for document in test])
 
+
+main = partial(run_command, "companion.studies.ranking", __doc__, study)
 
 if __name__ == "__main__":
     main()

@@ -12,7 +12,6 @@ slide symbol and of the most probable word at each step of the first document, i
 median. first step: these two before the first word of each document.
 """
 
-from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -49,22 +48,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--systems", nargs="+", default=SYSTEMS, help="only these")
     args = parser.parse_args(arguments)
     with plain_errors():
-        _measure(args)
-
-
-def _measure(args: Namespace) -> None:
-    run, documents, about = open_papers(args)
-    encoded = run.encode(documents)
-    store = open_store(args.output, "when a window slides", {**about, "cut to": CUT})
-    for decoding, block in DECODINGS.items():
-        of_decoding = replace(run, decode=replace(run.decode, block_ngrams=block))
-        for name in args.systems:
-            system = partial(_system, of_decoding, one_of(name, SYSTEMS, "system"), encoded, documents)
-            print(f"{name}, {decoding}: {store.part(f'{name}, {decoding}', system)['R-1']}", flush=True)
-    store.part("example", lambda: example(run, encoded[0]))
-    store.part("first step", lambda: first_step(run, encoded))
-    store.numbers.pop("effects", None)
-    store.part("effects", lambda: effects(store.numbers))
+        run, documents, about = open_papers(args)
+        encoded = run.encode(documents)
+        store = open_store(args.output, "when a window slides", {**about, "cut to": CUT})
+        for decoding, block in DECODINGS.items():
+            of_decoding = replace(run, decode=replace(run.decode, block_ngrams=block))
+            for name in args.systems:
+                system = partial(_system, of_decoding, one_of(name, SYSTEMS, "system"), encoded, documents)
+                print(f"{name}, {decoding}: {store.part(f'{name}, {decoding}', system)['R-1']}", flush=True)
+        store.part("example", lambda: example(run, encoded[0]))
+        store.part("first step", lambda: first_step(run, encoded))
+        store.numbers.pop("effects", None)
+        store.part("effects", lambda: effects(store.numbers))
 
 
 def _system(run: Run, name: str, encoded: Sequence[EncodedDocument], documents: Sequence[Document]) -> dict:

@@ -1,5 +1,4 @@
-"""What is in the slots of a memory while a summary is written, and where its heads look. `companion.studies.lever`
-measures it of a run."""
+"""Measure the slots of a memory while a summary is written, and the places that its heads attend to."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,24 +14,20 @@ from lib.models.mem2mem import Mem2Mem
 
 
 @torch.no_grad()
-def slots_after(model: Mem2Mem, batch: Batch, counts: Sequence[int]) -> dict[str, np.ndarray]:
-    """The slots after so many words of the references, means over documents: "left", the product of the write gates,
-    and "cosine" of two different slots; [counts] each. "left" is the share of what was handed over that stays in its
-    place. It is a lower bound of what is left: the update (9) reads the slots as well, and may write content back.
+def slots_after(model: Mem2Mem, batch: Batch, counts: Sequence[int]) -> np.ndarray:
+    """Compute how much of the slots is left after so many words of the references: the mean product of the write
+    gates [counts]. It is a lower bound: the update (9) reads the slots as well, and may write their content back.
 
     Every reference must have more words than the largest count.
     """
-    left, cosine = {}, {}
-    for t, (memory, share) in enumerate(_written(model, batch, max(counts))):
-        if t in counts:
-            left[t], cosine[t] = share.mean().item(), mean_cosine(memory)
-    return {"left": np.array([left[n] for n in counts]), "cosine": np.array([cosine[n] for n in counts])}
+    left = [share.mean().item() for _, share in _written(model, batch, max(counts))]
+    return np.array([left[n] for n in counts])
 
 
 @torch.no_grad()
 def distance_after(model: Mem2Mem, batch: Batch, other: Tensor, counts: Sequence[int]) -> np.ndarray:
-    """How far two memories are from each other after so many words, as a share of their first distance: a document's
-    own and an `other` one [B, r, d], into both of which the same words are written: [counts]."""
+    """Compute how far two memories are from each other after so many words, as a share of their first distance
+    [counts]. They are a document's own and an `other` one [B, r, d], and the same words are written into both."""
     pairs = zip(_written(model, batch, max(counts)), _written(model, batch, max(counts), other))
     distances = [(own - exchanged).norm().item() for (own, _), (exchanged, _) in pairs]
     return np.array([distances[n] / distances[0] for n in counts])
@@ -40,15 +35,15 @@ def distance_after(model: Mem2Mem, batch: Batch, other: Tensor, counts: Sequence
 
 @torch.no_grad()
 def slots_left(model: Mem2Mem, batch: Batch, count: int) -> Tensor:
-    """The share of each slot that is still there before each of the first words of the references, which the product
-    of its write gates gives: [B, count, r], 1 before the first word."""
+    """Compute the share of each slot that is left before each of the first words of the references, by the product
+    of its write gates: [B, count, r], 1 before the first word."""
     return torch.stack([left.mean(-1) for _, left in _written(model, batch, count - 1)], 1)
 
 
 @torch.no_grad()
 def head_places(model: Mem2Mem, document: Document, encoder: TextEncoder) -> np.ndarray:
-    """Of the sentence on which each head is strongest: its section, its place from the section's beginning, and from
-    its end, all from 1: [3, r]."""
+    """Find the sentence on which each head is strongest [3, r]: its section, its place from the section's beginning,
+    and its place from the end, all counted from 1."""
     ends = np.cumsum([len(section) for section in encoder.options.kept_sections(document)])
     (read,) = encoder.encode([document])
     attention = model.encode(batch_alone(model, read)).write_attention
@@ -60,8 +55,8 @@ def head_places(model: Mem2Mem, document: Document, encoder: TextEncoder) -> np.
 
 
 def _written(model: Mem2Mem, batch: Batch, last: int, first: Tensor | None = None) -> Iterator[tuple[Tensor, Tensor]]:
-    """M_D [B, r, d] and the product of its gates [B, r, d] after 0, 1, ... `last` words. first: the M_D to begin
-    with, where it is not what the encoder hands over."""
+    """Yield M_D [B, r, d] and the product of its gates [B, r, d] after 0, 1, ... `last` words. first: the M_D to
+    begin with, instead of the one that the encoder hands over."""
     tokens, state = in_vocabulary(batch.target_input, model.config.vocab_size), model.encode(batch)
     hidden, _ = model.decoder(model.embedding(tokens), state.hidden[None])
     memory: Tensor = state.memory if first is None else first
@@ -77,7 +72,7 @@ def _written(model: Mem2Mem, batch: Batch, last: int, first: Tensor | None = Non
 
 
 def mean_cosine(memory: Tensor) -> float:
-    """The mean cosine of two different rows (slots, or sentences) of each document in [B, r, d]."""
+    """Compute the mean cosine of two different rows (slots, or sentences) of each document in [B, r, d]."""
     unit = torch.nn.functional.normalize(memory, dim=-1)
     others = ~torch.eye(memory.shape[1], dtype=torch.bool, device=memory.device)
     return (unit @ unit.transpose(1, 2))[:, others].mean().item()

@@ -1,4 +1,4 @@
-"""Which paragraphs a model of the task `towns` marks for its decoder, and whether the marks are used.
+"""Measure which paragraphs a model of the task `towns` marks for its decoder, and whether the marks are used.
 
     python -m companion.studies.town_marks --output figures/town_marks.json
 
@@ -14,23 +14,24 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from companion.command import run_command
 from companion.tasks.towns import TownCluster, batch_of, facts_right, open_towns, rows_about, unseen_towns
 from lib.evaluation.interventions import Change
 from lib.intervene import mean_row
 from lib.models.hierarchical_transformer import HierarchicalTransformer
-from lib.system.command_line import command_parser, plain_errors
 from lib.system.files import write_json
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("companion.studies.town_marks", __doc__)
-    parser.add_argument("--output", type=Path, required=True, help="a JSON file for the numbers of each cluster")
-    args = parser.parse_args(arguments)
-    with plain_errors():
-        effects = [effect for layer in (0, 1) for effect in effects_in(open_towns()["HT"], layer)]
-        print(*(f"{effect['change']}: {effect['text']}" for effect in effects), sep="\n")
-        command = "python -m companion.studies.town_marks --output figures/town_marks.json"
-        write_json(args.output, {"command": command, "model": "HT, seed 0", "effects": effects})
+def measure_marks(*, output: Path) -> None:
+    """Measure the marks of the shipped model.
+
+    Args:
+        output: a JSON file for the numbers of each cluster.
+    """
+    effects = [effect for layer in (0, 1) for effect in effects_in(open_towns()["HT"], layer)]
+    print(*(f"{effect['change']}: {effect['text']}" for effect in effects), sep="\n")
+    command = "python -m companion.studies.town_marks --output figures/town_marks.json"
+    write_json(output, {"command": command, "model": "HT, seed 0", "effects": effects})
 
 
 def effects_in(model: HierarchicalTransformer, layer: int) -> Iterator[dict]:
@@ -75,6 +76,8 @@ def without_context(model: HierarchicalTransformer, layer: int, rows: Tensor) ->
     ):
         yield
 
+
+main = partial(run_command, "companion.studies.town_marks", __doc__, measure_marks)
 
 if __name__ == "__main__":
     main()

@@ -1,13 +1,7 @@
-"""How a windowed run reads papers whose sections are in another order; and what other studies of windows share.
-
-    python -m companion.studies.windows trained/windowed --dataset pmc-sample --output figures/windowed_papers.json
-
-Papers are cut to introduction, second section and conclusion, and these change their order. What --output already
-holds is not measured again.
-"""
+"""Helpers of the studies of windowed runs: command lines, chunks of a text, lists of sentences and their links."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,30 +9,17 @@ from typing import Any
 import numpy as np
 
 import lib
-from companion.stored import open_store
 from lib.data.batch import EncodedDocument
 from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
-from lib.data.sections import choose_sections
-from lib.data.tfidf import tfidf
 from lib.data.vocabulary import SLIDE
 from lib.data.word_vectors import similarities, target_sentences
 from lib.decoding.run import Run
-from lib.decoding.search import search_split
-from lib.evaluation.bootstrap import interval, paired_bootstrap
-from lib.evaluation.scores import score_systems
 from lib.models.windowed import Windowed, count_windows
-from lib.system.command_line import command_parser, plain_errors
+from lib.system.command_line import command_parser
 from lib.system.errors import InputError
 
 CUT = 200  # words of a summary that are scored
-TOGETHER = 10  # documents in a batch
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    args = papers_parser("companion.studies.windows", __doc__).parse_args(arguments)
-    with plain_errors():
-        _measure(args)
 
 
 def papers_parser(module: str, docstring: str | None) -> ArgumentParser:
@@ -63,20 +44,13 @@ def open_papers(args: Namespace) -> tuple[Run, list[Document], dict[str, Any]]:
     return run, documents, {"run": str(args.run), "corpus": Path(args.dataset).name, "documents": len(documents)}
 
 
-def _measure(args: Namespace) -> None:
-    run, documents, about = open_papers(args)
-    store = open_store(args.output, "how papers are read", about)
-    for name, row in store.part("orders", lambda: orders(run, documents)).items():
-        print(f"{name}: {row['R-1']}, difference {row['difference']}")
-
-
 def window_counts(run: Run, documents: Sequence[EncodedDocument]) -> list[int]:
     """Count the windows of each document."""
     config = run.model.config
     return [int(count_windows(len(document.source), config.window, config.stride)) for document in documents]
 
 
-# ------------------------------------------------------------------------------------------------ chunks and orders
+# ----------------------------------------------------------------------------------------------------------- chunks
 
 
 def chunks_of(document: EncodedDocument, cuts: Sequence[int]) -> list[EncodedDocument]:
@@ -92,52 +66,6 @@ def chunks_of(document: EncodedDocument, cuts: Sequence[int]) -> list[EncodedDoc
 def equal_chunks(document: EncodedDocument, count: int) -> list[EncodedDocument]:
     """Cut a document into so many chunks of equal length, to a word."""
     return chunks_of(document, [len(document.source) * i // count for i in range(1, count)])
-
-
-ORDERS = {"conclusion first": (2, 0, 1), "conclusion in the middle": (0, 2, 1), "conclusion last": (0, 1, 2)}
-AGAINST = dict.fromkeys(ORDERS, "as they are") | {"conclusion last": "conclusion in the middle"}
-
-
-def orders(run: Run, documents: Sequence[Document]) -> dict[str, dict]:
-    """Score what is written of papers as they are, and with their conclusion in each place of three sections."""
-    papers = [document for document in documents if len(document.sections) > 2]
-    systems = {"as they are": _summaries(run, run.encode(papers))}
-    for name, order in ORDERS.items():
-        systems[name] = _summaries(run, run.encode([reordered(paper, order) for paper in papers]))
-    return _scored(systems, papers, run, AGAINST)
-
-
-def reordered(document: Document, order: Sequence[int]) -> Document:
-    """Introduction, second section and conclusion of a document, in this order."""
-    places = np.array(choose_sections(document.section_names, 3))[list(order)]
-    names, sections = ([values[i] for i in places] for values in (document.section_names, document.sections))
-    return replace(document, section_names=names, sections=sections)
-
-
-def _summaries(run: Run, documents: Sequence[EncodedDocument]) -> list[list[str]]:
-    best = search_split(run.model, documents, run.vocabulary, run.decode, batch_size=TOGETHER)
-    ids = [[i for i in hypothesis.ids if i != SLIDE] for hypothesis in best]
-    return [run.vocabulary.sentences(i, d.unknown) for i, d in zip(ids, documents)]
-
-
-def _scored(
-    systems: Mapping[str, Sequence[list[str]]], documents: Sequence[Document], run: Run, against: Mapping[str, str]
-) -> dict[str, dict]:
-    """R-1 of each system with its interval and that of the difference from the one that it is compared with; share of
-    the trigrams that are repeated."""
-    parts, rows = score_systems(systems, documents, run.options, CUT), {}
-    r1 = {name: np.array(part["rouge"])[:, 0] for name, part in parts.items()}
-    for name, part in parts.items():
-        repeated, trigrams = np.sum(part["repeated"], axis=0).tolist()
-        other = against.get(name, "")
-        rows[name] = {
-            "R-1": str(interval(r1[name])),
-            "difference": str(paired_bootstrap(r1[other], r1[name])) if other else "",
-            "compared with": other,
-            "repeated": round(repeated / max(1, trigrams), 4),
-            "values": r1[name].tolist(),
-        }
-    return rows
 
 
 # ------------------------------------------------------------------------------------------------------------ links
@@ -179,10 +107,6 @@ class SentenceLists:
             np.split(document.source, np.cumsum(document.sentence_lengths)[:-1]),
         )
 
-    @property
-    def all(self) -> list[np.ndarray]:
-        return [*self.reference, *self.source]
-
     def similarities(self, vectors: np.ndarray, aggregate: str = "sum") -> np.ndarray:
         """(2), (3): [S, L]. aggregate: "sum", cosines of sums of vectors, as in the article; "mean", dot products of
         means of vectors of length 1, as in the author's code."""
@@ -197,18 +121,8 @@ class SentenceLists:
         return [(i, j) for i, j in found if j is not None]
 
 
-def by_tfidf(sentences: SentenceLists, _: np.ndarray) -> np.ndarray:
-    """Cosines of tf-idf over the sentences of the text and the reference: [S, L]. No vector is needed."""
-    weights = tfidf([words.tolist() for words in sentences.all])
-    return weights[: len(sentences.reference)] @ weights[len(sentences.reference) :].T
-
-
 def embeddings_of(run: Run) -> np.ndarray:
     """Copy the run's embeddings as word vectors [V, width]; those of symbols are 0."""
     vectors = run.model.embedding.weight.detach().double().cpu().numpy().copy()
     vectors[: SLIDE + 1] = 0
     return vectors
-
-
-if __name__ == "__main__":
-    main()

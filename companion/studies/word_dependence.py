@@ -1,4 +1,4 @@
-"""What the states of an encoder depend on: which words reach a state, and whether two words act on it together.
+"""Measure which words an encoder's states depend on, and whether two words act on a state together.
 
 Both are measured on an encoder that reads a document of its own words, whose embeddings are moved.
 """

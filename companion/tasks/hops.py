@@ -1,4 +1,4 @@
-"""Two hops: the title has a name, one paragraph says its alias, and the answer is in the alias's paragraph. How many
+"""Two hops: the title has a name, one paragraph gives its alias, and the answer is in the alias's paragraph. How many
 global layers lead there, with attention that is learned or a graph that is given?"""
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def hop_cluster(random: np.random.Generator, graph: bool = False) -> EncodedDocu
     """Draw four paragraphs that say which alias a name has, and four with an alias and two words, in any order. The
     title is a name, the answer the two words after its alias. No paragraph with an answer shares a word with it.
 
-    graph: with `shared_names`.
+    graph: whether it has the graph of `shared_names`.
     """
     names, aliases = (random.permutation(ids)[:CHAINS].tolist() for ids in (NAMES, ALIASES))
     words = random.integers(CONTENT.start, CONTENT.stop, (CHAINS, 2)).tolist()
@@ -43,8 +43,8 @@ def hop_cluster(random: np.random.Generator, graph: bool = False) -> EncodedDocu
 
 
 def shared_names(rows: list[list[int]]) -> np.ndarray:
-    """1 where two rows share a name or an alias, and on the diagonal: [rows, rows]. These are the edges that (26) of
-    the hierarchical transformer draws between paragraphs with the same entity."""
+    """Join rows that share a name or an alias: [rows, rows], 1 for an edge and on the diagonal. These are the edges
+    that (26) of the hierarchical transformer draws between paragraphs with the same entity."""
     called = [{word for word in row if word in NAMES or word in ALIASES} for row in rows]
     return np.array([[float(bool(one & other)) for other in called] for one in called], dtype=np.float32)
 
@@ -55,8 +55,8 @@ def _documents(seed: int | list[int], count: int, graph: bool) -> list[EncodedDo
 
 
 def solve(row: str, seed: int, steps: int = STEPS) -> dict[str, float]:
-    """Train a model of three layers, at least one of them local: the share of unseen clusters whose answer it writes
-    at the end and on the way. One of the four answers, taken at random, is right in 0.25."""
+    """Train a model of three layers, at least one of them local. Returns the share of unseen clusters whose answer it
+    writes, on the way and at the end. One of the four answers, chosen at random, is right in 0.25."""
     layers, graph = ROWS[row]
     torch.manual_seed(seed)
     model = small_transformer(VOCAB_SIZE, local_layers=max(1, 3 - layers), global_layers=layers)

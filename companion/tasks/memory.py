@@ -1,5 +1,4 @@
-"""When a memory matters: planted sentences, with all paths from the text to the summary open, and with the memory as
-the only one."""
+"""When a memory matters: planted sentences, with all paths from the text to the summary open, or only the memory."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -32,14 +31,14 @@ COMP_WEIGHTS, READ_WEIGHTS = (0.0, 1e-4, 1e-3, 0.01, 0.1), (0.0, 1e-3, 0.01, 0.1
 GATES = {"plain gate": {}, "gate +3": {"gate_bias": 3.0}, "never written": {"write": False}}
 
 
-# By the name of a pair of weights in rows: that of `LOSSES`, or the weights.
+# by its name in rows, each pair of weights: the name in `LOSSES`, or the weights themselves
 NAMES = {pair: name for name, pair in LOSSES.items()}
 GRID = {NAMES.get(pair, "{:g}, {:g}".format(*pair)): pair for pair in product(COMP_WEIGHTS, READ_WEIGHTS)}
 
 
 class MemoryAlone(Mem2Mem):
-    """Mem2Mem whose decoder knows of the text by its memory alone: its first state and all contexts are zeros, and no
-    word is copied. Words and sentences are still attended to, for the read loss (11)."""
+    """Mem2Mem whose memory is the only path from the text to the decoder: the decoder's first state and all contexts
+    are zeros, and no word is copied. Words and sentences are still attended to, for the read loss (11)."""
 
     def __init__(self, config: Mem2MemConfig):
         super().__init__(config)
@@ -85,14 +84,14 @@ def memory_scores(model: Mem2Mem, documents: list[EncodedDocument]) -> dict[str,
     changes = {"nll": NOTHING, "nll, another": MEMORY["another memory"], "nll, averaged": MEMORY["slots averaged"]}
     scores = {name: -float(log_probs(model, documents, change).mean()) for name, change in changes.items()}
     scores["words right"] = words_right(model, batch)
-    left = slots_after(model, batch, LEFT_AFTER)["left"].tolist()
+    left = slots_after(model, batch, LEFT_AFTER).tolist()
     scores |= {f"left {words}": share for words, share in zip(LEFT_AFTER, left)}
     return scores | heads_scores(model.seen(output, state)["heads"], documents)
 
 
 def heads_scores(attention: Tensor, documents: list[EncodedDocument]) -> dict[str, float]:
-    """Of write attention A [B, r, L]: "precision" and "recall" of the sentences on which a head is strongest, the
-    mean weight of a head "on marked" sentences, and on its "strongest"."""
+    """Measure write attention A [B, r, L]: "precision" and "recall" of the sentences on which a head is strongest,
+    the mean weight of a head "on marked" sentences, and on its "strongest" one."""
     chosen = [set(row) for row in memory_sentences(attention)]
     marked = [planted_at(document) for document in documents]
     hits = [len(c.intersection(m)) for c, m in zip(chosen, marked)]
@@ -107,7 +106,7 @@ def heads_scores(attention: Tensor, documents: list[EncodedDocument]) -> dict[st
 
 @torch.no_grad()
 def words_right(model: Mem2Mem, batch: Batch) -> float:
-    """The share of the references' words, without the end, that are the most probable after the words before them."""
+    """Compute the share of the references' words, without the end, that are the most probable next word."""
     state, right = model.encode(batch), []
     for t in range(batch.target.shape[1] - 1):
         output, state = model.decode(batch.target_input[:, t : t + 1], state)
@@ -128,4 +127,4 @@ def _rows(kind: type[Mem2Mem], losses: Iterable[str], gates: Iterable[str]) -> d
 
 ROWS = _rows(MemoryAlone, ("both", "neither"), GATES)
 ROWS |= _rows(Mem2Mem, ("neither", "the paper's", "both"), GATES) | _rows(Mem2Mem, GRID, ["plain gate"])
-TASK = Task("when a memory matters: planted sentences, all paths open or the memory alone", ROWS, (0, 1, 2, 3, 4))
+TASK = Task("when a memory matters: planted sentences, with all paths open or only the memory", ROWS, (0, 1, 2, 3, 4))

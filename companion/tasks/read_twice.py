@@ -1,9 +1,9 @@
-"""A task that asks for a second read: the first and the last word together say which word of a text matters.
+"""A task for a second read: the first and the last word together determine which word of a text matters.
 
 Each text has one word of each of four kinds, in any order, between two numbers. The kind whose number is their sum,
-modulo four, is asked for, and the headline is the text's word of this kind. Whoever reads forwards learns the last
-number when the words are over, and whoever reads backwards the first: until then any of the four words may be asked
-for. Only a second read knows before it begins. A model that knows the words and not the kind, or the kind and not the
+modulo four, is asked for, and the headline is the text's word of this kind. A forward read reaches the last number
+after all words, and a backward read the first number. Until then any of the four words may be the answer. Only a
+second read begins with both numbers. A model that knows the words and not the kind, or the kind and not the
 word, is right in a quarter of the texts.
 
 In half of the texts to learn from the first number is 0, so that the last one is learned before the sum is.
@@ -30,7 +30,7 @@ UNSEEN = 1000  # texts that are asked for their word
 
 
 def words_between_numbers(count: int, seed: int, zeros: float = 0.0) -> list[EncodedDocument]:
-    """Texts of a number, a word of each kind and a number; the target is the word that they ask for and [EOS].
+    """Make texts of a number, a word of each kind and a number. The target is the word that is asked for and [EOS].
 
     zeros: the share of the texts whose first number is 0 for certain.
     """
@@ -44,7 +44,7 @@ def words_between_numbers(count: int, seed: int, zeros: float = 0.0) -> list[Enc
 
 
 class LastStateOnly(ReadAgain):
-    """A decoder that starts from where the encoder ends, and whose attention gets zeros from every word."""
+    """A decoder that starts from the encoder's last state, and whose attention gets zeros from every word."""
 
     def encode(self, batch: Batch) -> DecoderState:
         state = super().encode(batch)
@@ -52,7 +52,8 @@ class LastStateOnly(ReadAgain):
 
 
 def asked(encoder: Encoder, kind: type[ReadAgain], seed: int) -> Mapping[str, float]:
-    """Train a small model: shares of unseen texts of which it writes the right word, and a word of that kind."""
+    """Train a small model. Returns the shares of unseen texts for which it writes the right word, and the right
+    kind."""
     torch.manual_seed(seed)
     sizes = {"embedding": WIDTH, "hidden": WIDTH, "dropout": 0.0}
     model = kind(ReadAgainConfig(SIZE, SIZE, encoder=encoder, copy=False, importance="sigmoid", **sizes))

@@ -27,7 +27,7 @@ WRITTEN = Vocabulary(["to", "buy", "rejects"])  # Y
 PLAIN = ["to", "buy", "says", "wants", "may", "be", "sold", "the", "board", "of", "agrees", "refuses", "."]
 READ = Vocabulary([*PLAIN, *NAMES])
 STEPS, BATCH, RATE, WIDTH = 150, 32, 0.01, 12
-EARLY = 60  # batches after which it is looked at before
+EARLY = 60  # batches before the first measurement
 UNSEEN = 500
 # names of three companies, whether the second wants to buy the third or may be sold to it, the answer, the order
 SIX = (
@@ -43,7 +43,7 @@ SIX = (
 def dispatch(
     teller: str, first: str, second: str, buys: bool, agrees: bool, answer_first: bool = False
 ) -> EncodedDocument:
-    """One dispatch, encoded, with its headline as the target.
+    """Encode one dispatch, with its headline as the target.
 
     teller, first, second: names; buys: the first wants to buy the second, or else may be sold to it.
     """
@@ -63,7 +63,7 @@ def dispatch(
 
 
 def dispatches(count: int, seed: int) -> list[EncodedDocument]:
-    """Random ones. In each place a name is one that the encoder knows or, as often, one that it does not."""
+    """Draw dispatches. In each place the name is, with probability 1/2, one that the encoder does not know."""
     random, made = np.random.default_rng(seed), []
     for _ in range(count):
         teller, first, second = (
@@ -75,14 +75,14 @@ def dispatches(count: int, seed: int) -> list[EncodedDocument]:
 
 
 class UnknownFedBack(ReadAgain):
-    """[UNK] enters the decoder in place of a word that is embedded by its context."""
+    """Feed [UNK] back to the decoder instead of a word that is embedded by its context."""
 
     def _embed(self, tokens: Tensor, source: Tensor, state: DecoderState) -> Tensor:
         return super()._embed(tokens.where(tokens < self.config.vocab_size, UNK), source, state)
 
 
 def reader(seed: int, encoder: str, kind: type[ReadAgain] = ReadAgain, **changes) -> ReadAgain:
-    """A small model with random weights."""
+    """Make a small model with random weights."""
     torch.manual_seed(seed)
     sizes = {"source_vocab_size": len(READ), "embedding": WIDTH, "hidden": WIDTH, "dropout": 0.0}
     made_of = {"encoder": encoder, "importance": "sigmoid", **sizes, **changes}
@@ -94,13 +94,13 @@ def dispatch_batches(seed: int, steps: range = range(STEPS)) -> Iterator[Batch]:
 
 
 def headlines(model: ReadAgain, documents: Sequence[EncodedDocument]) -> list[str]:
-    """What a model writes, word by word the most probable one."""
+    """Write headlines by greedy search."""
     words = greedy_words(model, documents, max_length=6, min_length=1)
     return [WRITTEN.text(ids, document.unknown) for ids, document in zip(words, documents)]
 
 
 def shares_of_seed(encoder: str, kind: type[ReadAgain], seed: int, **changes) -> Mapping[str, float]:
-    """Train a small model: shares of unseen dispatches whose headline it writes without a fault."""
+    """Train a small model. Returns the shares of unseen dispatches whose headline is right, early and at the end."""
     model, unseen = reader(seed, encoder, kind, **changes), dispatches(UNSEEN, 10**7 + seed)
     learn(model, dispatch_batches(seed, range(EARLY)), RATE)
     early = share_right(model, unseen)

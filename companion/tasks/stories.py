@@ -1,4 +1,4 @@
-"""Stories of three sentences, made up at random: of one a summary says who did what, in the active voice.
+"""Random stories of three sentences. The summary repeats one of them, in the active voice.
 
 Ten of the thirteen animals are outside the vocabulary, so that a model can only copy their names.
 """

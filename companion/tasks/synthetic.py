@@ -62,7 +62,7 @@ def planted_at(document: EncodedDocument) -> list[int]:
 def planted_clusters(
     count: int, seed: int, paragraphs: int = 8, words: int = 4, names: int = 16, vocab_size: int = 48
 ) -> list[EncodedDocument]:
-    """Clusters whose title names one of the paragraphs: the summary is what stands in it after its name.
+    """Make clusters whose title names one of the paragraphs. The summary is the words after that name.
 
     As `ParagraphOptions` of the hierarchical transformer encodes them: a row for the title, ended by `<T>`, and one
     for each paragraph: a name and `words` random words. Names are the first ids after the symbols. The asked

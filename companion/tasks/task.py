@@ -16,7 +16,7 @@ from lib.system.threads import torch_threads
 
 @dataclass(frozen=True)
 class Task:
-    what: str  # one line for people
+    what: str  # a description in one line
     rows: Mapping[str, Callable[[int], Mapping[str, float]]]  # by name: trains with a seed, returns measures by name
     seeds: tuple[int, ...] = (0, 1, 2)
 
@@ -38,7 +38,7 @@ def learn(model: Any, batches: Iterator[Batch], learning_rate: float) -> Any:
 def greedy_words(
     model: Any, documents: Sequence[EncodedDocument], max_length: int, min_length: int = 0, change: Change = NOTHING
 ) -> list[list[int]]:
-    """Write summaries with a model, perhaps a changed one, always the most probable word: ids without [EOS]."""
+    """Write summaries by greedy search, perhaps with a changed model: ids without [EOS]."""
     batch = make_batch(documents, model.config.vocab_size)
     with change.model(model):
         found = greedy_search(model.eval(), batch, DecodeConfig(min_length=min_length, max_length=max_length))
@@ -48,7 +48,7 @@ def greedy_words(
 def share_written(
     model: Any, documents: Sequence[EncodedDocument], max_length: int, change: Change = NOTHING
 ) -> float:
-    """The share of documents whose whole target a model writes."""
+    """Compute the share of documents whose whole target a model writes."""
     words = greedy_words(model, documents, max_length, change=change)
     return float(np.mean([ids == document.target[:-1].tolist() for ids, document in zip(words, documents)]))
 

@@ -1,12 +1,12 @@
-"""Towns: many snippets about two invented towns repeat and contradict each other, and the title says which town to
-summarize. Every fact is said several times in other words, once perhaps wrongly.
+"""Towns: many snippets about two invented towns repeat and contradict each other. The title names the town to
+summarize. Every fact occurs several times in other words, and perhaps once wrongly.
 
 Every part of the hierarchical transformer has a job here. Local layers bind "it" and a fact to the town of their
-paragraph, global layers say whether that town is the title's, and the decoder takes what most mentions say.
+paragraph, global layers compare that town with the title's, and the decoder goes with the majority of the mentions.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -20,14 +20,14 @@ from torch import Tensor
 from companion.tasks.task import Task, greedy_words, learn
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, PARAGRAPH_END, TITLE_END, Vocabulary
-from lib.evaluation.interventions import NOTHING, Change, changes_of, decoder_sees
+from lib.evaluation.interventions import NOTHING, Change, changes_of
 from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
 from lib.system.files import project_root, write_whole
 from lib.training.folder import load_tensors, under
 
 _BEGINNINGS = ("zor", "bel", "quin", "tar", "mel", "os", "vel", "lun", "kar", "dra")
 TOWNS = [begin + end for begin in _BEGINNINGS for end in ("via", "mont", "stad", "holm")]
-# What a fact can be: founded in, river, product, mayor; and how it is said.
+# The values of each fact (year, river, product, mayor), and its phrases.
 VALUES = [
     line.split()
     for line in (
@@ -49,7 +49,7 @@ PHRASES = (
 FACTS = len(VALUES)
 _SUMMARY = "{} , founded in {} , lies on the {} . it is known for its {} . its mayor is {} ."
 _MENTIONS = 3  # of a fact in each group of paragraphs
-_PARAGRAPHS = _MENTIONS * FACTS // 2  # of a group: each says two facts
+_PARAGRAPHS = _MENTIONS * FACTS // 2  # of a group: each has two facts
 
 
 @dataclass(frozen=True)
@@ -77,11 +77,11 @@ class TownCluster:
 
 
 def town_cluster(random: np.random.Generator, towns: int = 2, groups: int = 1, wrong_groups: int = 1) -> TownCluster:
-    """A cluster with `groups` times six paragraphs about each town, in any order.
+    """Make a cluster with `groups` times six paragraphs about each town, in random order.
 
-    A paragraph says two facts, the second of "it". Each fact of a town is said three times a group. With probability
-    1/2, one of these three mentions is wrong in each of `wrong_groups` groups, always with the same wrong value.
-    """
+    A paragraph has two facts; the second one is about "it". Each fact of a town occurs three times a group. With
+    probability 1/2, one of these three mentions is wrong in each of `wrong_groups` groups, always with the same
+    value."""
     names = [TOWNS[i] for i in random.permutation(len(TOWNS))[:towns]]
     truth = {name: [_any(random, values) for values in VALUES] for name in names}
     paragraphs = [p for name in names for p in _about(random, name, truth[name], groups, wrong_groups)]
@@ -109,7 +109,7 @@ def _about(
 
 
 def _pairs(random: np.random.Generator) -> np.ndarray:
-    """The facts of each paragraph of a group, two different ones: [paragraphs, 2]."""
+    """Draw two different facts for each paragraph of a group: [paragraphs, 2]."""
     while True:
         pairs = random.permutation(np.arange(FACTS).repeat(_MENTIONS)).reshape(_PARAGRAPHS, 2)
         if (pairs[:, 0] != pairs[:, 1]).all():
@@ -142,14 +142,14 @@ def pieces_of(text: str) -> list[int]:
     return [_IDS[word] for word in text.split()]
 
 
-# The places of the facts in a summary, in pieces.
+# the places of the facts in a summary, counted in pieces
 FACT_PLACES = [i for i, word in enumerate(_SUMMARY.split()) if word == "{}"][1:]
 
 
 def town_document(
     cluster: TownCluster, name: str = "", flat: bool = False, separator: bool = False, graph: bool = False
 ) -> EncodedDocument:
-    """A row for the title, ended by `<T>`, and one for each paragraph.
+    """Encode a cluster: a row for the title, which ends with `<T>`, and one for each paragraph.
 
     flat: all in one row, with `<P>` between paragraphs if separator is set. graph: the weight of two paragraphs is 1
     if they are about the same town, the title's row being about its own, and else 0.
@@ -164,7 +164,7 @@ def town_document(
 
 
 def same_town(cluster: TownCluster) -> np.ndarray:
-    """1 where two rows, of which the title is the first, are about the same town: [rows, rows]."""
+    """Join the rows about the same town: [rows, rows], 1 for an edge. The title is the first row."""
     about = np.array([cluster.title, *(p.town for p in cluster.paragraphs)])
     return (about[:, None] == about).astype(np.float32)
 
@@ -202,7 +202,7 @@ ROWS = {  # the stored results of those "trained longer" were made on an H100 in
 
 
 def small_transformer(vocab_size: int, **sizes) -> HierarchicalTransformer:
-    """A model with random weights, of width 64 where nothing else is said."""
+    """Make a model with random weights, by default of width 64."""
     sizes = {"width": 64, "heads": 4, "inner": 128, "dropout": 0.0, "smoothing": 0.0, **sizes}
     return HierarchicalTransformer(HierarchicalTransformerConfig(vocab_size, **sizes))
 
@@ -213,14 +213,14 @@ def town_model(row: str = "HT") -> HierarchicalTransformer:
 
 
 def unseen_towns(count: int = TESTED, towns: int = 2, groups: int = 1, wrong_groups: int = 1) -> list[TownCluster]:
-    """Clusters that no training has, always the same."""
+    """Make clusters that no training has, always the same ones."""
     random = np.random.default_rng(10**6)
     return [town_cluster(random, towns, groups, wrong_groups) for _ in range(count)]
 
 
 def train_towns(row: str, seed: int, steps: int = 0) -> tuple[HierarchicalTransformer, dict[str, float]]:
-    """A trained model of a row, by default after as many steps as the row says; and the share of facts right after
-    every 500 steps."""
+    """Train the model of a row, by default for the row's steps. Returns it, and the share of facts right after every
+    500 steps."""
     torch.manual_seed(seed)
     model, on_the_way = town_model(row), {}
 
@@ -246,7 +246,7 @@ def batch_of(clusters: list[TownCluster], row: str = "HT") -> Batch:
 def write_towns(
     model: HierarchicalTransformer, clusters: list[TownCluster], row: str = "HT", change: Change = NOTHING
 ) -> list[list[str]]:
-    """Write summaries, always the most probable word."""
+    """Write summaries by greedy search."""
     summaries = greedy_words(model, documents_of(clusters, row), _LONGEST, change=change)
     return [[TOWN_PIECES.words[i] for i in ids] for ids in summaries]
 
@@ -255,7 +255,7 @@ KINDS = ("right", "other town's", "minority's", "nowhere")
 
 
 def kind_of(cluster: TownCluster, fact: int, word: str) -> str:
-    """What a word is that stands where a fact of the title's town should."""
+    """Name the kind, of `KINDS`, of a word at the place of a fact in a summary."""
     if word == cluster.truth[cluster.title][fact]:
         return "right"
     said = {own: _said(cluster, fact, own) for own in (True, False)}
@@ -263,7 +263,7 @@ def kind_of(cluster: TownCluster, fact: int, word: str) -> str:
 
 
 def _said(cluster: TownCluster, fact: int, own: bool) -> set[str]:
-    """What paragraphs about the title's town say of a fact; or those about the others."""
+    """Collect the values of a fact in the paragraphs about the title's town, or in those about the others."""
     chosen = [p for p in cluster.paragraphs if (p.town == cluster.title) == own]
     return {value for p in chosen for f, value in zip(p.facts, p.values) if f == fact}
 
@@ -271,8 +271,8 @@ def _said(cluster: TownCluster, fact: int, own: bool) -> set[str]:
 def facts_written(
     model: HierarchicalTransformer, row: str = "HT", change: Change = NOTHING, groups: int = 1, wrong_groups: int = 1
 ) -> dict[str, float]:
-    """Of summaries of `unseen_towns` in `groups` of twelve paragraphs: shares of facts by `KINDS`, and of summaries
-    that are right from the first word to the last ("whole")."""
+    """Summarize `unseen_towns` in `groups` of twelve paragraphs. Returns the shares of facts by `KINDS`, and the
+    share of summaries that are right from the first word to the last ("whole")."""
     clusters = unseen_towns(groups=groups, wrong_groups=wrong_groups)
     written = write_towns(model, clusters, row, change)
     kinds = Counter(kind for cluster, summary in zip(clusters, written) for kind in kinds_of(cluster, summary))
@@ -293,48 +293,27 @@ def kinds_of(cluster: TownCluster, summary: list[str]) -> list[str]:
 
 # ------------------------------------------------------------------------------------------- what each part does
 
-CUTS = {  # of `lib.evaluation.interventions`, where the first paragraph is the title; and in the words of the page
-    "first paragraph cut in layer 1": "no look at the title in layer 1",
-    "first paragraph cut in layer 2": "no look at the title in layer 2",
-    "first paragraph cut": "no look at the title",
-    "layer 1 cut": "layer 1: each paragraph sees itself alone",
-    "layer 2 cut": "layer 2: each paragraph sees itself alone",
-    "layers cut": "both layers: each sees itself alone",
-}
-DECODER_CUTS = {
-    "decoder sees the answer": "decoder: the answer's paragraphs alone",
-    "decoder sees the rest": "decoder: all others alone",
-}
-
-
-def right_under_cuts(
-    model: HierarchicalTransformer, answer: Tensor, others: Tensor, share_right: Callable[[Change], float]
-) -> dict[str, float]:
-    """What is right under each of `CUTS`, and where the decoder sees only the answer's paragraphs or the others:
-    masks [clusters, rows]."""
-    changes = changes_of(model) | dict(zip(DECODER_CUTS, (decoder_sees(answer), decoder_sees(others))))
-    return {f"right, {name}": share_right(changes[name]) for name in (*CUTS, *DECODER_CUTS)}
+CUTS = "layer 1 cut", "layer 2 cut", "layers cut"  # of `lib.evaluation.interventions`
 
 
 @torch.no_grad()
-def towns_under_cuts(model: HierarchicalTransformer) -> dict[str, float]:
-    """Facts right with longer inputs, the last with as large a share of wrong mentions, and under cuts."""
-    answer, others = (rows_about(unseen_towns(), own) for own in (True, False))
+def towns_under_changes(model: HierarchicalTransformer) -> dict[str, float]:
+    """Measure the share of facts right with longer inputs and under `CUTS`. The last longer input has as large a
+    share of wrong mentions as in training."""
     found = {f"right, {12 * groups} paragraphs": facts_written(model, groups=groups)["right"] for groups in (2, 4)}
     found["right, 48 paragraphs, as many wrong"] = facts_written(model, groups=4, wrong_groups=4)["right"]
-    return found | right_under_cuts(
-        model, answer, others, lambda change: facts_written(model, change=change)["right"]
-    )
+    changes = changes_of(model)
+    return found | {f"right, {cut}": facts_written(model, change=changes[cut])["right"] for cut in CUTS}
 
 
 def rows_about(clusters: list[TownCluster], own: bool) -> Tensor:
-    """Which rows are paragraphs about the title's town, or about the others: [clusters, rows]."""
+    """Mark the rows that are paragraphs about the title's town, or about the others: [clusters, rows]."""
     return torch.tensor([[False, *((p.town == c.title) == own for p in c.paragraphs)] for c in clusters])
 
 
 def solve(row: str, seed: int) -> dict[str, float]:
     model, on_the_way = train_towns(row, seed)
-    return facts_written(model, row) | on_the_way | (towns_under_cuts(model) if row == "HT" else {})
+    return facts_written(model, row) | on_the_way | (towns_under_changes(model) if row == "HT" else {})
 
 
 # ------------------------------------------------------------------------------------------------ shipped models
@@ -347,13 +326,13 @@ def shipped_towns() -> Path:
 
 
 def save_towns(models: Mapping[str, HierarchicalTransformer], path: Path) -> None:
-    """Weights in 16 bits, of models by the name of their row."""
+    """Write the weights of models, by the name of their row, in 16 bits."""
     weights = {f"{row}.{name}": w.half() for row, model in models.items() for name, w in model.state_dict().items()}
     write_whole(path, save({name: weight.contiguous() for name, weight in weights.items()}))
 
 
 def open_towns(steps: int = 0, seed: int = 0) -> dict[str, HierarchicalTransformer]:
-    """The models of the rows `SHIPPED`: the shipped ones, or trained here for a number of steps."""
+    """Open the shipped models of the rows `SHIPPED`, or train them for a number of steps."""
     if steps:
         return {row: train_towns(row, seed, steps)[0] for row in SHIPPED}
     weights, models = load_tensors(shipped_towns()), {}
@@ -364,6 +343,6 @@ def open_towns(steps: int = 0, seed: int = 0) -> dict[str, HierarchicalTransform
 
 
 TASK = Task(
-    "of two towns in twelve paragraphs, write what most mentions say of the one that the title names",
+    "twelve paragraphs about two towns: summarize the town that the title names, by majority",
     {row: partial(solve, row) for row in ROWS},
 )

@@ -27,7 +27,7 @@ Facts = list[list[int]]
 
 
 def small_model(seed: int, encode: Literal["whole", "stream"] = "whole", window: int | None = WINDOW) -> Windowed:
-    """A model of width 64 with random weights; without a window it attends to everything."""
+    """Make a model of width 64 with random weights; without a window it attends to everything."""
     torch.manual_seed(seed)
     stride = window and STRIDE
     return Windowed(WindowedConfig(VOCABULARY, 32, 32, window=window, stride=stride, encode=encode))
@@ -48,7 +48,7 @@ def facts_in_place(ids: Sequence[int] | np.ndarray, symbols: bool = True) -> Fac
 
 
 def share_in_place(texts: Sequence[Facts], true: Sequence[Facts]) -> float:
-    """The share of the true facts that are written, each in its place."""
+    """Compute the share of the true facts that are written in their place."""
     right = [ours[i : i + 1] == [fact] for ours, facts in zip(texts, true) for i, fact in enumerate(facts)]
     return float(np.mean(right))
 
@@ -57,8 +57,8 @@ def share_in_place(texts: Sequence[Facts], true: Sequence[Facts]) -> float:
 
 
 def learn_facts(mode: str, seed: int, steps: int = 200) -> Windowed:
-    """Train a model on new texts of two to six windows at every step: "standard" attends to everything and has three
-    times the steps, "windows" encodes the whole text, "streamed" each window when it is entered."""
+    """Train a model on new texts of two to six windows at every step. "standard" attends to everything and has three
+    times the steps; "windows" encodes the whole text; "streamed" encodes each window when it is entered."""
     standard = mode == "standard"
     model = small_model(seed, "stream" if mode == "streamed" else "whole", None if standard else WINDOW)
     made = (planted_facts(BATCH, 1000 * (seed + 1) + i, 2 + i % 5) for i in range(3 * steps if standard else steps))
@@ -71,7 +71,7 @@ def _unmarked(document: EncodedDocument) -> EncodedDocument:
 
 
 def _by_length(mode: str, seed: int) -> dict[str, float]:
-    """Facts that are written in their place, at each length."""
+    """Measure the share of facts that are written in their place, at each length."""
     model, measures = learn_facts(mode, seed), {}
     for windows, count in TESTED.items():
         documents = planted_facts(count, 1, windows)
@@ -86,7 +86,7 @@ def _by_length(mode: str, seed: int) -> dict[str, float]:
 
 @contextmanager
 def _attend_to_all(model: Windowed) -> Iterator[None]:
-    """Attention to the whole text. Windows are counted, so that symbols can be written."""
+    """Attend to the whole text. Windows are counted, so that slide symbols can be written."""
     sizes = model.config.window, model.config.stride
     last_window = lambda lengths: count_windows(lengths, *sizes) - 1  # noqa: E731
     with configured(window=None, stride=None)(model), patch.object(model, "_last_window", last_window):
@@ -94,7 +94,7 @@ def _attend_to_all(model: Windowed) -> Iterator[None]:
 
 
 def _stay(model: Windowed) -> AbstractContextManager:
-    """The window never leaves the beginning of the text, whatever is written."""
+    """Keep the window at the beginning of the text, whatever is written."""
     return patch.object(model, "_windows", lambda tokens, state: torch.zeros_like(tokens))
 
 
@@ -113,8 +113,8 @@ _trained = cache(partial(learn_facts, "windows"))  # every part is taken from th
 
 
 def _without(part: str, seed: int) -> dict[str, float]:
-    """Without one of its parts: facts that a trained model with windows writes in their places, texts whose first
-    fact it writes, texts in which it writes a symbol."""
+    """Leave out a part of a trained model with windows. Returns the shares of facts that it writes in their places,
+    of texts whose first fact it writes, and of texts in which it writes a slide symbol."""
     model, documents = _trained(seed), planted_facts(50, 1, 6)
     with LEFT_OUT[part](model):
         texts = written_for(model, documents, 36)
