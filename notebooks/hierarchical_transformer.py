@@ -13,6 +13,17 @@ r"""
 Yang Liu, Mirella Lapata: *Hierarchical Transformers for Multi-Document Summarization*, ACL 2019, [arXiv:1905.13164](https://arxiv.org/abs/1905.13164). *30 minutes, no code. You need a transformer's attention, beam search and ROUGE ([Start here](start_here.ipynb)).*
 """
 
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details ontoggle="for (const frame of this.getElementsByTagName('iframe')) frame.src ||= frame.dataset.src"><summary><b>Watch the model write about two invented towns</b></summary>
+
+The model runs in your browser. Step through the words, or answer five questions about it. ([In a window of its own](../docs/live.md).)
+
+<iframe class="live" data-src="../live/towns.html" title="A hierarchical transformer writes about two towns in this frame"></iframe>
+
+</details>
+"""
+
 # %% slideshow={"slide_type": "skip"} tags=["parameters"]
 dataset: str = ""  # aclsum:paragraphs, multi_news, ... or a folder of clusters
 run: str = ""  # folder of a trained run that reads it; empty: the shipped one

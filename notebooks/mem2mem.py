@@ -13,6 +13,17 @@ r"""
 *Mem2Mem: Park, Pilault and Pal, "Learning to Summarize Long Texts with Memory Compression and Transfer", 2020, [arXiv:2010.11322](https://arxiv.org/abs/2010.11322). 30 minutes, no code. You need attention, copying and ROUGE ([Start here](start_here.ipynb)).*
 """
 
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details ontoggle="for (const frame of this.getElementsByTagName('iframe')) frame.src ||= frame.dataset.src"><summary><b>Watch the model write an abstract</b></summary>
+
+The model runs in your browser. Step through the words, or answer five questions about it. ([In a window of its own](../docs/live.md).)
+
+<iframe class="live" data-src="../live/mem2mem.html" title="Mem2Mem writes an abstract in this frame"></iframe>
+
+</details>
+"""
+
 # %% slideshow={"slide_type": "skip"} tags=["parameters"]
 dataset: str = ""  # a corpus (aclsum, arxiv, ...) or a folder of train, val, test files
 run: str = ""  # folder of a trained run that reads it; empty: the shipped one

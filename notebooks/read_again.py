@@ -13,6 +13,17 @@ r"""
 *Read-Again: Wenyuan Zeng, Wenjie Luo, Sanja Fidler and Raquel Urtasun, 2016, [arXiv:1611.03382](https://arxiv.org/abs/1611.03382). 30 minutes, no code. You need attention, copying and ROUGE ([Start here](start_here.ipynb)).*
 """
 
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details ontoggle="for (const frame of this.getElementsByTagName('iframe')) frame.src ||= frame.dataset.src"><summary><b>Watch the model write a headline of your own sentence</b></summary>
+
+The model runs in your browser. Step through the words, or answer five questions about it. ([In a window of its own](../docs/live.md).)
+
+<iframe class="live" data-src="../live/read_again.html" title="Read-Again writes a headline in this frame"></iframe>
+
+</details>
+"""
+
 # %% slideshow={"slide_type": "skip"} tags=["parameters"]
 dataset: str = ""  # docstrings, gigaword, ... or a folder of train, val and test files
 run: str = ""  # folder of a trained run that reads it; empty: the shipped one

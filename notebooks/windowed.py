@@ -13,6 +13,17 @@ r"""
 *Leon Schüller: Abstractive Summarization for Long Texts, 2019, a report with its code (`lschuell/abs-summ-long-texts`); in 2020 an article of Schüller, Wilhelm, Kreiling and Glavaš, [arXiv:2004.03324](https://arxiv.org/abs/2004.03324). 30 minutes, no code. You need attention, copying, beam search and ROUGE ([Start here](start_here.ipynb)).*
 """
 
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+<details ontoggle="for (const frame of this.getElementsByTagName('iframe')) frame.src ||= frame.dataset.src"><summary><b>Watch the model slide over a paper</b></summary>
+
+The model runs in your browser. Step through the words, or answer five questions about it. ([In a window of its own](../docs/live.md).)
+
+<iframe class="live" data-src="../live/windowed.html" title="The windowed model writes an abstract in this frame"></iframe>
+
+</details>
+"""
+
 # %% slideshow={"slide_type": "skip"} tags=["parameters"]
 dataset: str = ""  # a corpus (aclsum, ...) or a folder of train, val and test files
 run: str = ""  # folder of a trained run that reads it; empty: the shipped one

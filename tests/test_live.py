@@ -10,18 +10,8 @@ import pytest
 import torch
 
 import lib
+from companion.live import page as live
 from companion.live.__main__ import main
-from companion.live.page import (
-    LAYERS,
-    MAX_BYTES,
-    TOWNS_SCRIPTS,
-    LivePaper,
-    LivePointer,
-    model_scripts,
-    sample_papers,
-    scripts,
-    write_live_page,
-)
 from companion.pages.dispatches import made_up_dispatches
 from companion.tasks import stories, towns
 from companion.tasks.task import learn
@@ -62,12 +52,12 @@ def without_slot(state, _):
 MOVED = partial(Change, "", only_known=True)  # a word of the text may be out of sight
 
 
-def without_second(document):
-    """A page takes an erased sentence out of the text."""
-    return with_units(document, [unit for unit in range(len(document.sentence_lengths)) if unit != 1])
+def units_moved(units):
+    """A change of a text: of its n sentences the `units(n)`, in that order."""
+    return MOVED(document=lambda document: with_units(document, units(len(document.sentence_lengths))))
 
 
-SECOND_ERASED = Change("", document=without_second, only_known=True)
+SECOND_ERASED = units_moved(lambda n: [unit for unit in range(n) if unit != 1])  # as a page takes it out of the text
 
 
 @dataclass(frozen=True)
@@ -112,10 +102,7 @@ CASES = {
         partial(WindowedConfig, embedding=5, hidden=3, window=4, stride=3, budget=6, longest=4),
         ArticleOptions(vocab_size=VOCAB, window=4, stride=3),
         WITH_SLIDES,
-        [
-            {}, {"window": None, "stride": None}, {"windowing": "static"},
-            {"encode": "stream"}, {"encode": "stream", "stride": 4}, {"encode": "stream", "windowing": "static"},
-        ],
+        [{}, {"window": None, "stride": None}, {"windowing": "static"}],
         "alpha",
         {"no copying": {"copying": False}, "first unit erased": {}},
         {
@@ -123,8 +110,10 @@ CASES = {
             "static": ({"windowing": "static"}, MOVED(model=configured(windowing="static"))),
             "everything in sight": ({"everything": True}, MOVED(model=LEFT_OUT["window"])),
             "second unit erased": ({}, SECOND_ERASED),
+            "sections turned": ({}, units_moved(lambda n: [*range(n // 2, n), *range(n // 2)])),
         },
-        {"no copying": "uncopied", "stays": "stays", "static": "static", "everything in sight": "everything"},
+        {"no copying": "uncopied", "stays": "stays", "static": "static", "everything in sight": "everything",
+         "sections turned": "order=1"},
     ),
     "read_again": Case(
         ReadAgain,
@@ -175,7 +164,7 @@ def small(name, words=LETTERS[: VOCAB - 4], source_words=LETTERS, **changes):
 def small_pointer():
     """The frame of a small pointer-generator."""
     model = double(Seq2Seq, CASES["pointer"].config(VOCAB)).half().double()
-    return LivePointer(model, Vocabulary(LETTERS[: VOCAB - 4]), TEXT, DecodeConfig(max_length=9))
+    return live.LivePointer(model, Vocabulary(LETTERS[: VOCAB - 4]), TEXT, DecodeConfig(max_length=9))
 
 
 def changes_for(name, model):
@@ -252,9 +241,9 @@ def test_the_shipped_run_reads_and_writes_the_same(node, name, tmp_path):
     main([str(TRAINED / name), str(tmp_path / "page.html")])
     papers = data_of(tmp_path / "page.html")["papers"]
     assert "It is not to be trusted" in data_of(tmp_path / "page.html")["caution"]
-    assert all(paper["source"] for paper in papers) and (tmp_path / "page.html").stat().st_size < MAX_BYTES
+    assert all(paper["source"] for paper in papers) and (tmp_path / "page.html").stat().st_size < live.MAX_BYTES
     run = lib.load(TRAINED / name, device="cpu")
-    offered = [p.document for p in sample_papers()] if name != "read_again" else made_up_dispatches()
+    offered = [p.document for p in live.sample_papers()] if name != "read_again" else made_up_dispatches()
     read = {"mem2mem": "readDocument", "windowed": "readArticle", "read_again": "readHeadline"}[name]
     others = {
         "mem2mem": [{"sections": 2, "section_tokens": 40, "whole_sentences": True}, {"unit": "section"}],
@@ -263,7 +252,7 @@ def test_the_shipped_run_reads_and_writes_the_same(node, name, tmp_path):
     }[name]
     options = [run.options, *(replace(run.options, **other) for other in others)]
     body = f"return data.options.map(options => data.papers.map(paper => {read}(paper, options)));"
-    found = node(scripts(*LAYERS), body, papers=papers, options=list(map(asdict, options)))
+    found = node(live.scripts(*live.LAYERS), body, papers=papers, options=list(map(asdict, options)))
     for texts, option in zip(found, options):
         assert [text["rows"] for text in texts] == [option.example(document).sentences for document in offered]
     decode = replace(run.decode, min_length=min(run.decode.min_length, 40), max_length=min(run.decode.max_length, 45))
@@ -310,14 +299,10 @@ def test_facts_of_towns_are_judged_the_same(node):
     summaries = towns.write_towns(model, clusters, change=changes_of(model)["layers cut"])
     others = [towns.town_cluster(random).summary.split() for _ in clusters]
     cases = list(zip(clusters * 3, [*summaries, *others, *[["a"]] * 3]))
-    texts = [
-        {"title": c.title, "paragraphs": [p.text.split() for p in c.paragraphs], "summary": summary}
-        for c, summary in cases
-    ]
-    found = node(
-        scripts(*TOWNS_SCRIPTS), "return judged(data);", cases=texts, towns=towns.TOWNS, values=towns.VALUES,
-        places=towns.FACT_PLACES,
-    )  # fmt: skip
+    told = [(c.title, [p.text.split() for p in c.paragraphs], summary) for c, summary in cases]
+    texts = [dict(zip(("title", "paragraphs", "summary"), case)) for case in told]
+    facts = {"towns": towns.TOWNS, "values": towns.VALUES, "places": towns.FACT_PLACES}
+    found = node(live.scripts(*live.TOWNS_SCRIPTS), "return judged(data);", cases=texts, **facts)
     expected = [
         [towns.kind_of(c, fact, "".join(summary[place : place + 1])) for fact, place in enumerate(towns.FACT_PLACES)]
         for c, summary in cases
@@ -330,9 +315,8 @@ def test_a_text_of_another_field_is_recognised_the_same(node):
     field = Field("papers", {"gene": 2.0, "the": -1.5}, least=0.4, warned=0.0, missed=0.0)
     texts = ["the Gene gene .", "the gene 5 - 6 7 .", "the gene was", "the", "3 .", "naïve gene x2", "Änderung gene"]
     data = {**asdict(field), "warning": field.warning}
-    found = node(
-        scripts(*LAYERS), "return data.texts.map(t => warningOf(t.split(' '), data.field));", texts=texts, field=data
-    )
+    body = "return data.texts.map(t => warningOf(t.split(' '), data.field));"
+    found = node(live.scripts(*live.LAYERS), body, texts=texts, field=data)
     assert found == [field.warning if field.is_unlike([[text]]) else "" for text in texts]
     assert 0 < found.count("") < len(texts)
 
@@ -346,7 +330,7 @@ def test_training_steps_are_the_librarys(node, copy):
     """The loss and all gradients of ragged documents, and the weights after two steps with clipped gradients."""
     model, batch = double(Seq2Seq, Seq2SeqConfig(VOCAB, 6, 8, 5, copy)), make_batch(RAGGED, VOCAB)
     (loss, gradients, _), (*_, weights) = node(
-        scripts(*SMALL["Seq2Seq"]), "return trained(data);",
+        live.scripts(*SMALL["Seq2Seq"]), "return trained(data);",
         documents=[{**read_by(d), "target": d.target.tolist()} for d in RAGGED],
         weights={name: {"data": p.flatten().tolist()} for name, p in model.named_parameters()},
     )  # fmt: skip
@@ -364,7 +348,7 @@ def test_training_begins_as_the_librarys_does(node, tmp_path):
     """The stories of the page are of the library's grammar and in its ids, and random weights are as large."""
     main(["training", str(tmp_path / "page.html")])
     models, told = node(
-        scripts(*SMALL["Seq2Seq"], "stories"), "return begun(data);", **data_of(tmp_path / "page.html")
+        live.scripts(*SMALL["Seq2Seq"], "stories"), "return begun(data);", **data_of(tmp_path / "page.html")
     )
     for copy, weights in zip((False, True), models):
         parameters = list(stories.Seq2Seq(replace(stories.CONFIG, copy=copy)).parameters())
@@ -381,8 +365,8 @@ def test_training_begins_as_the_librarys_does(node, tmp_path):
 
 
 def test_the_page_loads_nothing_and_no_text_leaves_its_data(tmp_path):
-    paper = LivePaper(Document("d", HOSTILE, [HOSTILE], [[HOSTILE]], []), HOSTILE)
-    path = write_live_page(tmp_path / "page.html", small("mem2mem"), HOSTILE, [paper])
+    paper = live.LivePaper(Document("d", HOSTILE, [HOSTILE], [[HOSTILE]], []), HOSTILE)
+    path = live.write_live_page(tmp_path / "page.html", small("mem2mem"), HOSTILE, [paper])
     pointer = small_pointer()
     for page in (path.read_text(encoding="utf-8"), pointer.document()):
         assert not re.search(r"""(src|href)\s*=\s*["'](?!#|x)|@import|url\((?!#)|fetch\(|import\(""", page)
@@ -401,6 +385,7 @@ def test_bad_arguments_are_one_line(tmp_path):
     for message, arguments in refused.items():
         with pytest.raises(SystemExit, match=message):
             main(list(map(str, arguments)))
-    with pytest.raises(InputError, match="no live page of an encoder of several sentences"):
-        model_scripts(small("read_again", encoder="option 2"))
+    for name, changes in (("read_again", {"encoder": "option 2"}), ("windowed", {"encode": "stream"})):
+        with pytest.raises(InputError, match="no live page of an encoder of several sentences, or of windows"):
+            live.model_scripts(small(name, **changes))
     assert text.read_text(encoding="utf-8") == "It ends." and not page.exists()

@@ -7,6 +7,7 @@ texts that a page offers are cut into sentences and words here; only a reader's 
 
 import base64
 import re
+import tomllib
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -36,6 +37,8 @@ from lib.system.errors import InputError
 from lib.system.files import project_root, write_whole
 
 STATIC = Path(__file__).with_name("static")
+# What the page of each model says: what to see and to try, its formulas and symbols, and the questions of its tour.
+TEXTS = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))
 LAYERS = ("vocabulary", "own_text", "layers", "search")
 PAGE = ("draw", "page")
 # Each model has a script, a page and a picture: NAME.js, NAME_page.js and NAME.svg, NAME that of its module.
@@ -66,8 +69,8 @@ def model_scripts(run: Run) -> str:
     if type(run.model) not in MODELS:
         known = ", ".join(sorted(kind.__name__ for kind in MODELS))
         raise InputError(f"{run.folder}: there is no live page of {type(run.model).__name__}, only of {known}")
-    if getattr(run.model.config, "encoder", "") in ("option 1", "option 2"):
-        raise InputError(f"{run.folder}: there is no live page of an encoder of several sentences")
+    if {vars(run.model.config).get(name) for name in ("encoder", "encode")} & {"option 1", "option 2", "stream"}:
+        raise InputError(f"{run.folder}: there is no live page of an encoder of several sentences, or of windows")
     return scripts(*LAYERS, _module(run))
 
 
@@ -85,7 +88,7 @@ def write_live_page(path: str | Path, run: Run, title: str, papers: Sequence[Liv
     code = f"{model_scripts(run)}\n{scripts('elements', f'{name}_page', *PAGE)}"
     texts = [_paper(paper, run.options) for paper in papers]
     for bits in (32, 16):
-        page = live_page("page", title, name, code, {**live_data(run, bits), "papers": texts})
+        page = live_page("page", title, name, code, live_data(run, bits) | TEXTS[name] | {"papers": texts})
         if (size := len(page.encode())) <= MAX_BYTES:
             return write_whole(path, page)
     raise InputError(f"{run.folder}: the page would have {size / 1e6:.0f} MB, more than {MAX_BYTES / 1e6:.0f}")
@@ -107,15 +110,17 @@ def sample_papers() -> list[LivePaper]:
     attributions = project_root() / "lib" / "data" / "pmc_sample" / "ATTRIBUTION.md"
     sources = dict(re.findall(r"^- (\S+): (.*)$", attributions.read_text(encoding="utf-8"), re.MULTILINE))
     documents = {document.id: document for document in load_corpus("pmc-sample").split("test")}
-    return [LivePaper(documents[name], sources[name]) for name in SAMPLE]
+    return [LivePaper(documents[name], sources[name].replace("et al..", "et al.")) for name in SAMPLE]
 
 
 def _paper(paper: LivePaper, options: Options) -> dict[str, Any]:
-    """Cut a paper as the scripts read it: of each sentence its words, and how many white space sets apart."""
+    """Cut a paper as the scripts read it: of each sentence its words, how the text writes them, and how many words
+    white space sets apart."""
     document = paper.document
 
     def cut(sentence: str) -> dict[str, Any]:
-        return {"tokens": options.words(sentence, document.tokenised), "spaced": len(sentence.split())}
+        tokens, shown = (of(sentence, document.tokenised) for of in (options.words, options.surfaces))
+        return {"tokens": tokens, "shown": shown, "spaced": len(sentence.split())}
 
     named = zip(document.section_names, document.sections)
     sections = [{"name": name, "sentences": list(map(cut, sentences))} for name, sentences in named]
@@ -153,9 +158,6 @@ TOWNS_MODEL = "hierarchical_transformer"
 TOWNS_SCRIPTS = (*LAYERS, "transformer", TOWNS_MODEL, "town_facts")
 TOWNS_DECODE = DecodeConfig(beam=1, max_length=30)
 TOWNS_OFFERED = 20  # clusters
-TOWNS_CAUTION = (
-    "The models were trained on invented clusters about two towns. They know nothing else, and err there too."
-)
 
 
 def write_towns_page(path: Path) -> Path:
@@ -176,8 +178,8 @@ def towns_data(models: Sequence[HierarchicalTransformer], clusters: Sequence[tow
         for c in clusters
     ]
     return {
-        **model, "beside": beside, "papers": papers, "caution": TOWNS_CAUTION, "decode": asdict(TOWNS_DECODE),
-        "symbols": len(SPECIALS) + len(CLUSTER_SYMBOLS), "words": towns.TOWN_PIECES.words,
+        **TEXTS[TOWNS_MODEL], **model, "beside": beside, "papers": papers, "decode": asdict(TOWNS_DECODE),
+        "specials": len(SPECIALS) + len(CLUSTER_SYMBOLS), "words": towns.TOWN_PIECES.words,
         "towns": towns.TOWNS, "values": towns.VALUES, "places": towns.FACT_PLACES,
     }  # fmt: skip
 

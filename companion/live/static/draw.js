@@ -1,11 +1,7 @@
 /* What the page draws: a text, summaries, and of the step that is looked at the picture, the equations and the tables.
- *
- * `PAGE` and `view` are described in `page.js`.
- */
+ * `PAGE` and `view` are described in `page.js`. */
 
 const SHOWN = 5;  // words of a distribution
-
-// ------------------------------------------------------------------------------------------------------------ helpers
 
 const shares = numbers => `${(100 * mean(numbers)).toFixed(mean(numbers) < 0.1 ? 1 : 0)}%`;
 const range = numbers => `${number(Math.min(...numbers))} to ${number(Math.max(...numbers))}`;
@@ -24,8 +20,6 @@ const tableCard = (id, title, ...more) => element("section", { className: "card"
   element("h2", { id: `${id}-name` }, title),
   element("div", { className: "wide", tabIndex: 0, role: "group", "aria-labelledby": `${id}-name` }, element("table", { id })), ...more);
 
-// --------------------------------------------------------------------------------------------------------------- text
-
 /** What is shown of a row by default: its number, which erases it. */
 const ERASING = {
   name: j => String(j + 1),
@@ -35,24 +29,31 @@ const ERASING = {
 };
 const rowsOf = () => PAGE.rows ?? ERASING;
 
-/** Draw a text, with a stop after every hundred rows. */
+/** Draw a text, with a stop after every hundred rows; what is not read of it is folded, where it stands. */
 function* drawText(text) {
-  const { raw: { title, source }, rows, of } = text, article = $("text"), { name, title: said, act } = rowsOf();
+  const { raw: { title, source }, rows, shown, of, unread } = text, article = $("text"), { name, title: said, act } = rowsOf();
+  const limit = DATA.limit?.replace(/\{(\w+)\}/g, (_, option) => DATA.options[option]);
+  const fold = j => {
+    const parts = unread.filter(({ row }) => row === j), count = parts.flatMap(part => part.text.split(/\s+/)).length;
+    const texts = parts.map((part, n) => `${part.name && part.name !== parts[n - 1]?.name ? `${part.name}: ` : ""}${part.text} `);
+    if (count) article.append(element("details", { className: "unread" }, element("summary", {}, `${count.toLocaleString("en")} words are not read. ${limit}`), ...texts));
+  };
   article.replaceChildren(element("div", { id: "strip", hidden: true }, element("i")), element("h2", {}, title || "Your text"));
-  article.classList.toggle("long", rows.length > 500);  // what is out of sight is not laid out
   if (source) article.append(element("p", { className: "note" }, source));
   Object.assign(view, { spans: [], bars: [], darks: [], shown: rows, inside: [0, 0] });
-  for (const [j, words] of rows.entries()) {
+  fold(-1);
+  for (const [j, words] of shown.entries()) {
     if (of[j] && of[j] !== of[j - 1]) article.append(element("h3", {}, of[j]));
     const length = element("span", { className: "bar" });
     const sentence = element("p", { className: "sentence" }, button(name(j), () => act(j), { title: said(j) }), length);
-    for (const [place, shown] of words.entries()) {
-      const span = element("span", { className: "word", onclick: PAGE.pick ? () => PAGE.pick(j, place) : null }, shown);
+    for (const [place, form] of words.entries()) {
+      const span = element("span", { className: "word", onclick: PAGE.pick ? () => PAGE.pick(j, place) : null }, form.trim());
       view.spans.push(span);
-      sentence.append(span, " ");
+      sentence.append(place && form.startsWith(" ") ? " " : "", span);
     }
     view.bars.push(length);
     article.append(sentence);
+    fold(j);
     if (j % 100 === 99) yield j;
   }
   article.scrollTop = 0;
@@ -118,8 +119,6 @@ function bringIntoView(span, share) {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------- summaries
-
 /** Each summary in its box: unchanged, with the change, and what another model writes. Words are marked that only one of
  *  the first two has. */
 function drawSummaries() {
@@ -140,14 +139,14 @@ function drawSummaries() {
  *  the word has that class}. */
 function drawSummary(name, title, { steps = [], logP, text }, classes) {
   const box = $(name), paragraph = box.lastElementChild, shown = paragraph.children;
-  box.firstElementChild.textContent = [title, steps.length && `log P a word ${signed(logP / steps.length)}`].filter(Boolean).join(", ");
-  const words = steps.filter(({ id }) => id !== EOS).map(({ id }) => word(id, text));
+  box.firstElementChild.replaceChildren(...withTerms([title, steps.length && `log P a word ${signed(logP / steps.length)}`].filter(Boolean).join(", ")));
+  const words = readable(steps.filter(({ id }) => id !== EOS).map(({ id }) => word(id, text)), text?.forms);
   let same = 0;
-  while (same < shown.length && same < words.length && shown[same].lastChild.textContent === words[same]) same++;
+  while (same < shown.length && same < words.length && shown[same].textContent === words[same]) same++;
   while (shown.length > same) shown[same].remove();
   for (let place = same; place < words.length; place++) {
-    const apart = place && !/^[.,;:)\]%]$/.test(words[place]) ? " " : "";
-    paragraph.append(element("span", {}, apart, element("span", { className: "word", onclick: () => look(name, place) }, words[place])));
+    const written = element("span", { className: "word", onclick: () => look(name, place) }, words[place].trim());
+    paragraph.append(element("span", {}, words[place].startsWith(" ") ? " " : "", written));
   }
   words.forEach((_, t) => {
     for (const [className, on] of Object.entries(classes(steps[t], t))) shown[t].lastChild.classList.toggle(className, on);
@@ -160,8 +159,6 @@ function effectOf({ own, changed, same }) {
   return `${same ? "The summary stays as it is. " : ""}log P of the unchanged summary, nats a word: `
     + `${signed(own)} unchanged, ${signed(changed)} with the change (${sign}${Math.abs(changed - own).toFixed(3)})`;
 }
-
-// --------------------------------------------------------------------------------------------------------------- step
 
 let drawn;  // weights of the step, at the places of the text that is shown
 
@@ -182,6 +179,7 @@ function drawStep() {
   drawWords(output, id, p);
   drawEquations(output);
   PAGE.finishStep?.();
+  if (summary().done) keepAddress();
 }
 
 /** The stepper, and the word that is looked at. */
@@ -194,7 +192,7 @@ function drawStepper(steps) {
   for (const here of document.querySelectorAll("#summaries .here")) here.classList.remove("here");
   if (!count) return;
   const written = word(steps[step].id), place = `word ${step + 1} of ${count}`;
-  $("drawn").textContent = `Before “${written}” is written`;
+  $("drawn").replaceChildren(...withTerms(`Before “${written}” is written`));
   $("place").textContent = place;
   slider.setAttribute("aria-valuetext", `${place}: ${written}`);
   const paragraph = $(view.looked).lastElementChild, here = paragraph.children[step]?.lastChild;
@@ -205,19 +203,23 @@ function drawStepper(steps) {
     paragraph.scrollTop = top - paragraph.clientHeight / 2;
 }
 
-/** Values of all equations, and the parts of the picture that are lit by the chosen one. */
+/** Values of all equations, the symbols of the chosen one, and the parts of the picture that it lights. */
 function drawEquations(output) {
   [...$("equations").children].forEach((choice, n) => {
-    choice.querySelector(".value").textContent = PAGE.equations[n][2](output, textNow());
+    const symbols = n === view.equation ? new Set([...choice.querySelectorAll("[data-symbol]")].map(({ dataset }) => dataset.symbol)) : [];
+    choice.querySelector(".means").replaceChildren(...[...symbols].map(symbol =>
+      element("span", {}, element("span", { className: "formula", innerHTML: symbol }), ` ${meaningOf(symbol)} `)));
+    choice.querySelector(".value").textContent = PAGE.equations[n][1](output, textNow());
     choice.setAttribute("aria-checked", String(n === view.equation));
     choice.tabIndex = n === view.equation ? 0 : -1;
   });
-  const lit = PAGE.equations[view.equation][0];
-  for (const part of document.querySelectorAll("#picture [data-equations]")) {
-    const numbers = part.dataset.equations.split(" ");
-    part.classList.toggle("lit", numbers.includes(typeof lit === "number" ? String(lit) : ""));  // a name stands for the unnumbered parts
-  }
+  for (const part of document.querySelectorAll("#picture [data-equations]"))
+    part.classList.toggle("lit", equationsOf(part).includes(view.equation));
 }
+
+/** The equations that a part of the picture belongs to, by their places; a name stands for the unnumbered parts. */
+const equationsOf = part => PAGE.equations.flatMap(([n], place) =>
+  part.dataset.equations.split(" ").includes(typeof n === "number" ? String(n) : "") ? [place] : []);
 
 function drawAttention() {
   const { units } = PAGE.attention, [main, ...others] = shadesOfRun(), rest = others.toReversed();
@@ -237,16 +239,60 @@ function drawWords({ generate, best, barred }, id, p) {
   const columns = Object.entries(PAGE.next.columns);
   $("dotted").hidden = $("switch").hidden = generate === undefined;
   if (generate !== undefined)
-    $("switch").replaceChildren(element("span", {}, `copy ${number(1 - generate)}`), bar(generate),
-      element("span", {}, `${PAGE.next.generate} = ${number(generate)} ${PAGE.next.by}`));
+    $("switch").replaceChildren(element("span", {}, `copied ${(1 - generate).toFixed(3)}`), bar(1 - generate, "copy"),
+      element("span", {}, `${PAGE.next.generate} ${generate.toFixed(3)} ${PAGE.next.by}`));
   const may = of => barred ? !barred.includes(of) : of === EOS;
   const cell = (pair, mixed) => pair ? element("span", {
     className: pair[0] === id ? "chosen" : mixed && !may(pair[0]) ? "barred" : "",
-    title: mixed && !may(pair[0]) ? "barred: a symbol, the end of a summary that is too short, or a repetition" : "",
-  }, `${word(pair[0])} ${number(pair[1])}`) : "";
-  const last = element("td", { colSpan: columns.length }, `written: ${word(id)}, P = ${number(p)}`);
+    ...(mixed && !may(pair[0]) ? tipped("Not allowed here: a symbol, an end of the summary that is too early, or a repetition.") : {}),
+  }, ...withTerms(`${word(pair[0])} ${number(pair[1])}`)) : "";
+  const last = element("td", { colSpan: columns.length }, ...withTerms(`written: ${word(id)}, P = ${number(p)}`));
   $("words").replaceChildren(header(...columns.map(([, label]) => label)),
     ...Array.from({ length: SHOWN }, (_, n) => cells(...columns.map(([name]) => cell(best[name][n], name === "mixed")))),
     element("tr", { className: "chosen" }, last));
   for (const td of $("words").querySelectorAll("td")) td.className = "text";
+}
+
+const TERMS = {
+  "[EOS]": "The end of the summary: a symbol that the model writes when it has finished.",
+  "[UNK]": "A word that the model's vocabulary does not have. All such words look the same to it.",
+  "→": "The symbol that moves the window on.",
+  "log P a word": "How probable the model finds its own summary: the logarithm of the probability, averaged over the words. Nearer to 0 is more probable.",
+  nats: "The unit of natural logarithms: 0.69 nats less make a word half as probable.",
+};
+const tipped = tip => ({ "data-tip": tip, tabIndex: 0 });
+
+/** A text in which the terms that it has are explained. */
+const withTerms = text => text.split(/(\[EOS\]|\[UNK\]|→|log P a word|nats)/).map(part =>
+  TERMS[part] ? element("span", { className: "term", ...tipped(TERMS[part]) }, part) : part);
+
+const SYMBOL = new RegExp(`(?<![\\p{L}</])(?:${Object.keys(DATA.symbols).sort((a, b) => b.length - a.length)
+  .map(symbol => symbol.replace(/[()[\]]/g, "\\$&")).join("|")})(?![\\p{L}>])`, "gu");
+
+/** A formula in which the symbols that are explained are marked. */
+const withSymbols = formula => formula.replace(SYMBOL, symbol => `<span class="symbol" data-symbol="${symbol}">${symbol}</span>`);
+
+/** The meaning of a symbol, its shape, and its value at the step that is looked at. */
+function meaningOf(symbol) {
+  const [meaning, shape, name] = DATA.symbols[symbol], value = summary()?.steps[view.step]?.output[name];
+  const now = value === undefined || value === null ? [] : [value.length ? range([...value]) : number(value)];
+  return [meaning, ...(shape ? [shape] : []), ...now].join("; ") + ".";
+}
+
+/** What is explained of the element that is pointed at, tapped or focused: nodes, none of most. */
+function explained(target) {
+  const [told, symbol, part] = ["[data-tip]", "[data-symbol]", "#picture [data-equations]"].map(kind => target.closest?.(kind));
+  if (told) return [told.dataset.tip];
+  if (symbol) return [meaningOf(symbol.dataset.symbol)];
+  return part ? equationsOf(part).map(place => $("equations").children[place].querySelector(".line").cloneNode(true)) : [];
+}
+
+function showTip({ target }) {
+  const told = explained(target), tip = $("tip");
+  tip.hidden = !told.length;
+  if (tip.hidden) return;
+  tip.replaceChildren(...told);
+  const { left, top, bottom } = target.getBoundingClientRect(), { offsetWidth, offsetHeight } = tip;
+  tip.style.left = `${Math.max(8, Math.min(left, innerWidth - offsetWidth - 8))}px`;
+  tip.style.top = `${bottom + offsetHeight + 12 > innerHeight ? Math.max(8, top - offsetHeight - 6) : bottom + 6}px`;
 }

@@ -34,8 +34,6 @@ class HierarchicalTransformer {
     return stacked([sinusoids(j, this.d / 2), sinusoids(this.change.positions ? i : 1, this.d / 2)]);
   }
 
-  // ------------------------------------------------------------------------------------------------------ encoder
-
   /** What is made once of a text, with a stop after every layer. sentences: ids of each paragraph; unknown: their words
    *  that the vocabulary does not have. `inputs`, `local` and `global` have what the layers made. */
   *encode({ sentences, unknown }) {
@@ -90,8 +88,6 @@ class HierarchicalTransformer {
     }
     return { scores, values, weights: shares, sums };
   }
-
-  // ------------------------------------------------------------------------------------------------------ decoder
 
   /** The state before the first piece: of each layer the keys and values of what is written, and how much that is. */
   first() {

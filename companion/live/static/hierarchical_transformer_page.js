@@ -5,28 +5,27 @@ const FACT_NAMES = ["founded in", "river", "known for", "mayor"];
 const SIGNS = { right: ["✓", "right"], tied: ["≈", "unsure"] }, WRONG = ["✗", "wrong"];
 const NO_GLOBAL = "this model has no global layers";
 
-/** Equations in their order: number, formula in the code's form, and what it gives of a place `c` (`chosen`). */
+/** Equations in their order, in the code's form: number, and what it gives of a place `c` (`chosen`). */
 const EQUATIONS = [
-  [7, "e<sub>p</sub>[2i] = sin(p / 10000<sup>2i/d</sup>)", c => positionsOf(c, "sin", 0)],
-  [8, "e<sub>p</sub>[2i+1] = cos(p / 10000<sup>2i/d</sup>)", c => positionsOf(c, "cos", 1)],
-  [9, "pe<sub>ij</sub> = [e<sub>j</sub>; e<sub>i</sub>]", c => vector(c.of.position(c.i, c.j))],
-  [10, "x<sup>0</sup><sub>ij</sub> = √d w<sub>ij</sub> + pe<sub>ij</sub>", c => vector(c.at(c.encoded.inputs[c.i]))],
-  [11, "h = x + MHAtt(LN x)", c => `${c.word} looks most at ${c.encoded.local.map((_, l) => localLook(c, l)).join("; ")}`],
-  [12, "x<sup>l</sup> = h + FFN(LN h)", c => { const { h, x } = c.encoded.local.at(-1)[c.i]; return `|h| ${length(c.at(h))}, |x| ${length(c.at(x))} in the last local layer`; }],
-  [13, "a<sup>z</sup><sub>ij</sub> = W<sup>z</sup><sub>a</sub>LN(x<sub>ij</sub>)", c => `${signed(c.pooled.scores[c.j * c.heads + c.z], 2)} for ${c.word}`],
-  [14, "b<sup>z</sup><sub>ij</sub> = W<sup>z</sup><sub>b</sub>LN(x<sub>ij</sub>)", c => vector(c.head(c.pooled.values, c.j))],
-  [15, "â<sup>z</sup><sub>ij</sub> = softmax<sub>j</sub>(a<sup>z</sup><sub>ij</sub>)", c => `${number(c.pooled.weights[c.j * c.heads + c.z])} for ${c.word}`],
-  [16, "head<sup>z</sup><sub>i</sub> = LN(Σ<sub>j</sub> â<sup>z</sup><sub>ij</sub>b<sup>z</sup><sub>ij</sub>)", c => vector(c.head(c.global.norm, c.i))],
-  [17, "q<sup>z</sup><sub>i</sub> = W<sub>q</sub>head<sup>z</sup><sub>i</sub>", c => vector(c.head(c.global.queries, c.i))],
-  [18, "k<sup>z</sup><sub>i′</sub> = W<sub>k</sub>head<sup>z</sup><sub>i′</sub>", c => `i′ = ${c.k}: ${vector(c.head(c.global.keys, c.k))}`],
-  [19, "v<sup>z</sup><sub>i′</sub> = W<sub>v</sub>head<sup>z</sup><sub>i′</sub>", c => `i′ = ${c.k}: ${vector(c.head(c.global.values, c.k))}`],
-  [20, "context<sup>z</sup><sub>i</sub> = Σ<sub>i′</sub> softmax<sub>i′</sub>(q<sup>z⊤</sup><sub>i</sub>k<sup>z</sup><sub>i′</sub> / √d<sub>head</sub>) v<sup>z</sup><sub>i′</sub>",
-    c => `score ${signed(dot(c.head(c.global.queries, c.i), c.head(c.global.keys, c.k)) / Math.sqrt(c.s), 2)}, weight ${number(c.between(c.i, c.k))} of ${nameOf(c.text, c.k)}; ${vector(c.head(c.global.contexts, c.i))}`],
-  [21, "c<sub>i</sub> = W<sub>c</sub>[context<sup>1</sup><sub>i</sub>; …; context<sup>n</sup><sub>i</sub>]", c => vector(row(c.global.c, c.d, c.i))],
-  [22, "g<sub>ij</sub> = FFN(LN(x<sub>ij</sub> + c<sub>i</sub>))", c => vector(c.at(c.global.after[c.i]))],
-  [23, "x<sup>l</sup><sub>ij</sub> = x<sub>ij</sub> + c<sub>i</sub> + g<sub>ij</sub>", c => `|x| from ${length(c.at(c.global.paragraphs[c.i]))} to ${length(c.at(c.global.x[c.i]))}`],
-  ["y", "y + MHAtt(LN y, words)", c => { const most = highest(c.output.words, 1)[0]; return `most at “${c.text.words[most]}” of ${nameOf(c.text, c.encoded.paragraphOf[most])}: ${number(c.output.words[most])}`; }],
-  ["P", "softmax(E LN(y) + b)", c => bestOf(c.output.best.mixed)],
+  [7, c => positionsOf(c, "sin", 0)],
+  [8, c => positionsOf(c, "cos", 1)],
+  [9, c => vector(c.of.position(c.i, c.j))],
+  [10, c => vector(c.at(c.encoded.inputs[c.i]))],
+  [11, c => `${c.word} looks most at ${c.encoded.local.map((_, l) => localLook(c, l)).join("; ")}`],
+  [12, c => { const { h, x } = c.encoded.local.at(-1)[c.i]; return `|h| ${length(c.at(h))}, |x| ${length(c.at(x))} in the last local layer`; }],
+  [13, c => `${signed(c.pooled.scores[c.j * c.heads + c.z], 2)} for ${c.word}`],
+  [14, c => vector(c.head(c.pooled.values, c.j))],
+  [15, c => `${number(c.pooled.weights[c.j * c.heads + c.z])} for ${c.word}`],
+  [16, c => vector(c.head(c.global.norm, c.i))],
+  [17, c => vector(c.head(c.global.queries, c.i))],
+  [18, c => `i′ = ${c.k}: ${vector(c.head(c.global.keys, c.k))}`],
+  [19, c => `i′ = ${c.k}: ${vector(c.head(c.global.values, c.k))}`],
+  [20, c => `score ${signed(dot(c.head(c.global.queries, c.i), c.head(c.global.keys, c.k)) / Math.sqrt(c.s), 2)}, weight ${number(c.between(c.i, c.k))} of ${nameOf(c.text, c.k)}; ${vector(c.head(c.global.contexts, c.i))}`],
+  [21, c => vector(row(c.global.c, c.d, c.i))],
+  [22, c => vector(c.at(c.global.after[c.i]))],
+  [23, c => `|x| from ${length(c.at(c.global.paragraphs[c.i]))} to ${length(c.at(c.global.x[c.i]))}`],
+  ["y", c => { const most = highest(c.output.words, 1)[0]; return `most at “${c.text.words[most]}” of ${nameOf(c.text, c.encoded.paragraphOf[most])}: ${number(c.output.words[most])}`; }],
+  ["P", c => bestOf(c.output.best.mixed)],
 ];
 
 const facts = new TownFacts(DATA);
@@ -42,14 +41,15 @@ const cutting = l => ({
 
 const PAGE = {
   model: HierarchicalTransformer,
-  about: "A small hierarchical transformer has read paragraphs about two invented towns, which repeat and contradict each other, "
-    + "and writes about the town that the title names. It is in this page, which needs no network.",
-  read: ({ town, paragraphs }) => ({ rows: [[town, "<T>"], ...paragraphs.map(typedWords)], of: [] }),
+  read: ({ town, paragraphs }) => ({
+    rows: [[town, "<T>"], ...paragraphs.map(typedWords)], of: [],
+    shown: [[town, " <T>"], ...paragraphs.map(typed => shownOf(typed.replace(/ (?=[.,])/g, "")))],
+  }),
   unit: "paragraph",
   beside: "without global layers",
   closed: true,
   begin: { step: facts.places[1], equation: EQUATIONS.findIndex(([n]) => n === 20) },
-  equations: EQUATIONS.map(([n, formula, value]) => [n, formula, () => {
+  equations: EQUATIONS.map(([n, value]) => [n, () => {
     const c = chosen();
     return n >= 13 && n <= 23 && !c.global ? NO_GLOBAL : value(c);
   }]),
@@ -103,8 +103,6 @@ const PAGE = {
 
   finishText, finishStep, build: buildPlace,
 };
-
-// ------------------------------------------------------------------------------------------------------------ helpers
 
 const length = v => signed(size(v), 2);
 const vector = v => `(${[...v.subarray(0, 3)].map(x => signed(x, 2)).join(", ")}, …), length ${length(v)}`;
@@ -160,8 +158,6 @@ function seenRows(text, own) {
   return seen;
 }
 
-// -------------------------------------------------------------------------------------------------------------- facts
-
 const judge = ({ ids, text }) => facts.judged(wordsOf({ ids, text }), text.raw.town, facts.mentions(text.rows.slice(1)));
 
 /** What is said of a fact, for people: "2×, another 1×" of a town's own mentions. */
@@ -179,8 +175,6 @@ function factRows() {
       return element("td", { className }, `${sign} ${of[f].word || "–"} (${verdict(of[f])})`);
     })))];
 }
-
-// ----------------------------------------------------------------------------------------------------------- matrices
 
 /** A cell as dark as its weight. */
 function weightCell(weight, attributes = {}) {
@@ -231,8 +225,6 @@ function poolingRows({ text, output, pooled, heads, i, j }) {
       weightCell(output.words[first + w]), ...columns.map(h => weightCell(pooled.weights[w * heads + h]))))];
 }
 
-// -------------------------------------------------------------------------------------------------------------- reader
-
 let focused = "";  // the tool with which the reader goes on when the text has been drawn
 
 /** Tools to edit a paragraph and to drop it, and what the model does not know. */
@@ -244,13 +236,13 @@ function finishText(text, article) {
       return button(sign, act, { title: said, "aria-label": said, "data-tool": `${what} ${n}` });
     };
     const drop = () => take(paragraphs.filter((_, other) => other !== n), `Drop ${Math.min(n, paragraphs.length - 2)}`);
-    line.append(element("span", { className: "tools" }, tool("✎", "Edit", () => edit(paragraphs, n, line)), tool("✕", "Drop", drop)));
+    line.append(" ", element("span", { className: "tools" }, tool("✎", "Edit", () => edit(paragraphs, n, line)), tool("✕", "Drop", drop)));
   });
   text.words.forEach((shown, at) => view.spans[at].classList.toggle("unknown", !vocabulary.ids.has(shown)));
   if (unknown.length) article.append(element("p", { className: "note" },
     `Not among the model's ${vocabulary.words.length} words, and read as [UNK]: ${unknown.join(" ")}`));
   article.append(element("details", {}, element("summary", {}, "The words that the model knows"),
-    element("p", { className: "note" }, vocabulary.words.slice(DATA.symbols).join(" "))));
+    element("p", { className: "note" }, vocabulary.words.slice(DATA.specials).join(" "))));
   if (focused) article.querySelector(`[data-tool="${focused}"]`)?.focus();
   focused = "";
 }

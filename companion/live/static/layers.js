@@ -92,8 +92,6 @@ function beside(left, right, K) {
   return out;
 }
 
-// ------------------------------------------------------------------------------------------------------------- GRU
-
 /** New states [K, d] of PyTorch's GRU. input: W_i x + b_i, [K, 3d]; before: W_h h + b_h, [K, 3d]; hidden: h [K, d].
  *  alpha: shares [K, d] of the update that are made (`lib.layers.recurrent.GatedGRU`), or all of it. */
 function gruGates(input, before, hidden, K, alpha = null) {
@@ -135,8 +133,6 @@ function bidirectional(weights, name, inputs, n) {
   return { states: beside(forth.states, back.states, n), last: beside(forth.last, back.last, 1) };
 }
 
-// ------------------------------------------------------------------------------------------------------------ LSTM
-
 /** New states and cells [K, d] of PyTorch's LSTM. input: W_i x + b_i, before: W_h h + b_h, [K, 4d]; cell [K, d]. */
 function lstmGates(input, before, cell, K) {
   const d = cell.length / K, hidden = new Float32Array(K * d), next = new Float32Array(K * d);
@@ -158,12 +154,12 @@ function lstmStep(weights, name, inputs, hidden, cell, K, layer = "_l0") {
   return lstmGates(input, linear(of("weight_hh"), hidden, K, of("bias_hh")), cell, K);
 }
 
-/** An LSTM over n inputs [n, e], from a state {hidden, cell} [d], by default zeros: states [n, d], and the last state.
- *  A stop after every 32 words. back: from the last input to the first. */
-function* lstm(weights, name, inputs, n, start = null, back = false) {
+/** An LSTM over n inputs [n, e] from zeros: states [n, d], and the last state. A stop after every 32 words. back: from the
+ *  last input to the first. */
+function* lstm(weights, name, inputs, n, back = false) {
   const of = part => weights[`${name}.${part}_l0`], d = of("weight_hh").shape[1], e = inputs.length / n;
   const states = new Float32Array(n * d);
-  let last = start ?? { hidden: new Float32Array(d), cell: new Float32Array(d) };
+  let last = { hidden: new Float32Array(d), cell: new Float32Array(d) };
   for (let from = 0; from < n; from += 32) {
     const to = Math.min(n, from + 32), first = back ? n - to : from;
     const projected = linear(of("weight_ih"), inputs.subarray(first * e, (first + to - from) * e), to - from, of("bias_ih"));
@@ -185,8 +181,6 @@ function drained(generator) {
     if (done) return value;
   }
 }
-
-// ------------------------------------------------------------------------------------------------------- attention
 
 /** v tanh(k_i + q (+ w c_i)) of one query [A] and n keys [n, A]: [n]. w, c: of coverage (17). */
 function additiveScores(query, keys, n, v, w = null, coverage = null) {
@@ -244,8 +238,6 @@ function weightedSum(weights, rows, d) {
   });
   return Float32Array.from(out);
 }
-
-// ---------------------------------------------------------------------------------------------- generate or copy
 
 /** The generate-or-copy distribution, (13) to (15) (`lib.layers.pointer.PointerGenerator`). */
 class PointerGenerator {
@@ -313,8 +305,6 @@ function largest(numbers, k) {
   }
   return places;
 }
-
-// ---------------------------------------------------------------------------------------------------------- weights
 
 /** Numbers of 16 bits (IEEE binary16) as usual ones: an older browser has no `Float16Array`. */
 const fromHalves = bytes => Float64Array.from(new Uint16Array(bytes), half => {

@@ -23,8 +23,6 @@ class Mem2Mem {
 
   embedded(tokens) { return embed(this.weights["embedding.weight"], tokens); }
 
-  // ------------------------------------------------------------------------------------------------------ encoder
-
   /** What is made once of a text, with a stop after every sentence. sentences: extended ids; unknown: their words. */
   *encode({ sentences, unknown }) {
     const words = [], ends = [], L = sentences.length;
@@ -53,8 +51,6 @@ class Mem2Mem {
     const of = slot => softmax(Float64Array.from({ length: L }, (_, j) => scores[j * this.slots + slot]));
     return Array.from({ length: this.slots }, (_, slot) => of(slot));
   }
-
-  // ------------------------------------------------------------------------------------------------------ decoder
 
   /** The state before the first word: hidden [d], coverage [N], memory M_D [r, d], the last read m [d] or null, and
    *  `left` [r, d], the product of all write gates. */

@@ -5,24 +5,18 @@ const PAGE = {
   read: readDocument,
   unit: "sentence",
 
-  /** Equations of a step in their order: number, formula, and a value of an output for people. */
+  /** Equations of a step in their order: number, and a value of an output for people. */
   equations: [
-    [8, "z<sup>k</sup> = σ(W<sub>z1</sub>h<sup>(d)</sup> + W<sub>z2</sub>m + W<sub>z3</sub>M<sub>D</sub>(k))",
-      o => o.gates ? `keeps ${shares(o.gates)}` : UNWRITTEN],
-    [9, "u<sup>k</sup> = tanh(W<sub>u1</sub>h<sup>(d)</sup> + W<sub>u2</sub>m + W<sub>u3</sub>M<sub>D</sub>(k))",
-      o => o.updates ? `mean |u| ${range(o.updates)}` : UNWRITTEN],
-    [10, "M<sub>D</sub>(k) := z<sup>k</sup> ⊙ M<sub>D</sub>(k) + (1 − z<sup>k</sup>) ⊙ u<sup>k</sup>",
-      o => `of the first memory ${shares(o.left)} left`],
-    [7, "ψ = Attn(h<sup>(d)</sup>, M<sub>D</sub>), m = Σ ψ<sub>k</sub>M<sub>D</sub>(k), h<sup>(m)</sup> = W<sub>m</sub>[h<sup>(d)</sup>; m]",
-      o => { const k = highest(o.psi, 1)[0]; return `most from slot ${k + 1}: ${number(o.psi[k])}`; }],
-    [16, "cov<sub>t</sub> = Σ<sub>t′&lt;t</sub> α<sub>t′</sub>", o => largestWord(o.coverage)],
-    [17, "α<sub>i</sub> = softmax<sub>i</sub>(v<sup>⊤</sup>tanh(W<sub>e</sub>h<sub>i</sub> + W<sub>d</sub>h<sup>(m)</sup> + w<sub>cov</sub>cov<sub>i</sub>))",
-      o => largestWord(o.alpha)],
-    [3, "γ<sub>i</sub> ∝ β<sub>sen(i)</sub>α<sub>i</sub>, c = Σ γ<sub>i</sub>h<sub>i</sub>", o => largestWord(o.gamma)],
-    [13, "P<sub>g</sub> = softmax(V(V′[h<sup>(m)</sup>; c] + b) + b′), p = σ(w<sub>c</sub>c + w<sub>d</sub>h<sup>(m)</sup> + w<sub>x</sub>x′)",
-      o => `p = ${number(o.generate)}: generate`],
-    [14, "P<sub>c</sub>(w) = Σ<sub>i: x<sub>i</sub> = w</sub> γ<sub>i</sub>", o => bestOf(o.best.copied)],
-    [15, "P = pP<sub>g</sub> + (1 − p)P<sub>c</sub>", o => bestOf(o.best.mixed)],
+    [8, o => o.gates ? `keeps ${shares(o.gates)}` : UNWRITTEN],
+    [9, o => o.updates ? `mean |u| ${range(o.updates)}` : UNWRITTEN],
+    [10, o => `of the first memory ${shares(o.left)} left`],
+    [7, o => { const k = highest(o.psi, 1)[0]; return `most from slot ${k + 1}: ${number(o.psi[k])}`; }],
+    [16, o => largestWord(o.coverage)],
+    [17, o => largestWord(o.alpha)],
+    [3, o => largestWord(o.gamma)],
+    [13, o => `p = ${number(o.generate)}: generate`],
+    [14, o => bestOf(o.best.copied)],
+    [15, o => bestOf(o.best.mixed)],
   ],
 
   /** Weights of the words; the first shades them at the start and orders the table. */
@@ -37,7 +31,7 @@ const PAGE = {
   },
 
   next: {
-    title: "The next word: (13) to (15)", generate: "generate p", by: "(13)",
+    title: "The next word: (13) to (15)", generate: "generated p =", by: "(13)",
     columns: { generated: "generated, P<sub>g</sub>", copied: "copied, P<sub>c</sub> (14)", mixed: "both, P (15)" },
   },
 

@@ -1,12 +1,17 @@
-/* Texts as the models read them: {title, sections: [{name, sentences: [{tokens, spaced}]}]}; spaced: how many words white
- * space sets apart.
+/* Texts as the models read them: {title, sections: [{name, sentences: [{tokens, shown, spaced}]}]}; shown: the tokens as the
+ * text writes them, each with the space before it; spaced: how many words white space sets apart.
  *
  * The page's papers were cut by the library. A reader's own text is cut here by simple rules: what the model writes of it
  * may differ a little from what the library would write.
  */
 
+const TOKEN = /[\p{L}\p{M}\p{N}]+(?:[.,]\p{N}+)*|[^\s\p{L}\p{M}\p{N}]/gu;
+
 /** Words, numbers and marks of a text. */
-const tokensOf = text => text.match(/[\p{L}\p{M}\p{N}]+(?:[.,]\p{N}+)*|[^\s\p{L}\p{M}\p{N}]/gu) ?? [];
+const tokensOf = text => text.match(TOKEN) ?? [];
+
+/** The same, each with the space before it. */
+const shownOf = text => [...text.matchAll(TOKEN)].map(({ 0: token, index }) => (/\s/.test(text[index - 1]) ? " " : "") + token);
 
 // After . ! or ?, before a capital letter or a number.
 const BETWEEN_SENTENCES = /(?<=[.!?。！？]["”’)\]]*)\s+(?=["“‘(\[]*[\p{Lu}\p{Lo}\p{N}])/u;
@@ -17,8 +22,8 @@ function parseText(text, { lower, digits }) {
   let heading = "", paragraph = [];
   const endParagraph = () => {
     const sentences = paragraph.join(" ").split(BETWEEN_SENTENCES).map(sentence => {
-      const tokens = tokensOf(lower ? sentence.toLowerCase() : sentence);
-      return { tokens: digits ? tokens.map(word => word.replace(/\p{Nd}/gu, "#")) : tokens, spaced: sentence.split(/\s+/).length };
+      const shown = shownOf(sentence), tokens = shown.map(form => lower ? form.trim().toLowerCase() : form.trim());
+      return { tokens: digits ? tokens.map(word => word.replace(/\p{Nd}/gu, "#")) : tokens, shown, spaced: sentence.split(/\s+/).length };
     }).filter(({ tokens }) => tokens.length);
     paragraph = [];
     if (!sentences.length) return;
@@ -43,10 +48,29 @@ function warningOf(words, { weights, least, warning }) {
   return letters.reduce((sum, weight) => sum + weight, 0) < least * Math.max(1, letters.length) ? warning : "";
 }
 
-// ------------------------------------------------------------------------------------------------ what a model reads
-
 const named = ({ name, sentences }) => sentences.map(sentence => ({ ...sentence, name }));
-const asRows = sentences => ({ rows: sentences.map(({ tokens }) => tokens), of: sentences.map(({ name }) => name) });
+
+/** Rows, each of a group of sentences: their words as they are read and as they are `shown`, and the section that each is
+ *  `of`; read: of each sentence, by its `shown`, its row and how many of its words are read. */
+function asRows(groups) {
+  const rowsOf = words => groups.map(group => group.flatMap(words));
+  return {
+    rows: rowsOf(({ tokens }) => tokens), shown: rowsOf(({ tokens, shown }) => shown.slice(0, tokens.length)), of: groups.map(([{ name }]) => name),
+    read: new Map(groups.flatMap((group, j) => group.map(({ shown, tokens }) => [shown, [j, tokens.length]]))),
+  };
+}
+
+const asSentences = sentences => asRows(sentences.map(sentence => [sentence]));
+
+/** The parts of a text that are not read: {row, name, text}: after which row they are, and in which section. */
+function unreadOf({ sections }, read) {
+  let row = -1;
+  return sections.flatMap(({ name, sentences }) => sentences.flatMap(({ shown }) => {
+    const [own, count] = read.get(shown) ?? [row, 0];
+    row = own;
+    return count < shown.length ? [{ row, name, text: shown.slice(count).join("").trim() }] : [];
+  }));
+}
 
 /** Sentences until the budget of words is used up: the last one is cut or, of whole ones, left out. */
 function cut(sentences, budget, whole = false) {
@@ -74,8 +98,7 @@ function chooseSections(sections, count) {
 function readDocument({ sections }, { sections: count, section_tokens: budget, whole_sentences: whole, unit }) {
   const one = sections.length === 1, chosen = one ? sections : chooseSections(sections, count);
   const read = chosen.map(section => cut(named(section), one ? count * budget : budget, whole)).filter(own => own.length);
-  if (unit !== "section") return asRows(read.flat());
-  return asRows(read.map(own => ({ name: own[0].name, tokens: own.flatMap(({ tokens }) => tokens) })));
+  return unit === "section" ? asRows(read) : asSentences(read.flat());
 }
 
 /** The same of an article (`lib.papers.windowed.windows.ArticleOptions`): the beginning of each section, then of all. */
@@ -84,9 +107,38 @@ function readArticle({ sections }, { source_tokens: most, section_words: each })
     let before = 0;
     return sentences.filter(({ spaced }) => (before += spaced) - spaced < (each ?? Infinity));
   };
-  return asRows(cut(sections.flatMap(section => beginning(named(section))), most ?? Infinity));
+  return asSentences(cut(sections.flatMap(section => beginning(named(section))), most ?? Infinity));
 }
 
 /** The same for a headline (`lib.papers.read_again.headlines.HeadlineOptions`): the first sentences. */
 const readHeadline = ({ sections }, { sentences, source_tokens: most }) =>
-  asRows(cut(sections.flatMap(named).slice(0, sentences), most));
+  asSentences(cut(sections.flatMap(named).slice(0, sentences), most));
+
+const HIDDEN = { "<dig>": "[number]", "<num>": "[number]", "<cit>": "[citation]", "@xcite": "[citation]", "@formula": "[formula]" };
+const NO_SPACE_BEFORE = /^(?:[.,;:?!%)\]}’”…]|(?:n?['’])\p{L}{1,2})$/u, NO_SPACE_AFTER = /^[([{“‘]$/, INSIDE = /^[-/^_‐‑]$/;
+
+/** The form that each word mostly has in a text. A sentence's first word counts only if there is no other. */
+function formsOf({ rows, shown }) {
+  const counts = new Map();
+  rows.forEach((words, j) => words.forEach((word, i) => {
+    const own = shown[j][i].trim(), isName = i > 0 || own === "I" || /[\p{Lu}\d]/u.test(own.slice(1));
+    const forms = counts.get(word) ?? counts.set(word, new Map()).get(word), form = isName ? own : own.toLowerCase();
+    forms.set(form, (forms.get(form) ?? 0) + (i ? 1 : 0.001));
+  }));
+  return new Map([...counts].map(([word, forms]) =>
+    [word, word.includes("#") && forms.size > 1 ? "[number]" : [...forms].sort((a, b) => b[1] - a[1])[0][0]]));
+}
+
+/** Words of a summary as people write them, each with the space before it, by simpler rules than `lib.decoding.readable`. */
+function readable(words, forms) {
+  const isInside = t => INSIDE.test(words[t]) && /[\p{L}\p{N}>#]$/u.test(words[t - 1]) && /^[\p{L}\p{N}<#]/u.test(words[t + 1]);
+  let begins = true;
+  return words.map((word, t) => {
+    let form = HIDDEN[word] ?? forms.get(word) ?? word.replace(/#+(?:[.,:]#+)*/g, "[number]");
+    if (begins && /^\p{Ll}+$/u.test(form)) form = form[0].toUpperCase() + form.slice(1);
+    if (/^[\p{L}\p{N}[]/u.test(form)) begins = false;
+    if (/^[.?!]$/.test(word) && !/^\p{L}$/u.test(words[t - 1])) begins = true;
+    const joined = !t || NO_SPACE_BEFORE.test(word) || NO_SPACE_AFTER.test(words[t - 1]) || isInside(t) || isInside(t - 1);
+    return joined ? form : ` ${form}`;
+  });
+}

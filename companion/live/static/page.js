@@ -2,18 +2,18 @@
  *
  * A model's own script (NAME_page.js) stands before this one and defines PAGE:
  *   model      its class (see `search.js`), with `encode(ids)`, a generator, and `with(change)`
- *   read       (text, options) to {rows: lists of words, of: the heading of each}; unit: the name of a row
- *   equations  [number, formula, value(output, text)] in the order of a step; they light the parts of the picture
+ *   read       (text, options) to what `asRows` gives; unit: the name of a row
+ *   equations  [number, value(output, text)] in the order of a step; they light the parts of the picture
  *   attention  title; shades {name, label, weights(output, text), ...} of the words; units {label, weights} of the rows
  *   next       title, columns of `output.best`, and a name for the switch
  *   tables     more of a step: {id, title, rows(output, text), note, place(card)}
  *   changes    controls {id, label, ...}: a box, with `choices` a list, or `hidden`. A control makes a `change` of the
  *              model, one by the document of another `paper`, of the `text` before it is read, or `rules` of the search;
  *              `anew`: the text is encoded again; `without`: whether the run lacks that part
- * A PAGE may also have `about` (a sentence), `says` (names of symbols), `inside(output)` (first and last word in sight),
- * `readings` ({label, config, options}: other ways to read a text), `vocabulary`, `beside` (a title for the summary of a
- * second model), `closed` (a reader cannot bring a text), `begin` (the first step and equation), `rows` (instead of
- * `ERASING`), `pick(row, word)`, `classes(summary, t)`, `finishText`, `finishStep`, and `build()`, which adds controls.
+ * A PAGE may also have `says` (names of symbols), `inside(output)` (first and last word in sight), `vocabulary`, `beside`
+ * (a title for the summary of a second model), `closed` (a reader cannot bring a text), `begin` (the first step and
+ * equation), `rows` (instead of `ERASING`), `pick(row, word)`, `classes(summary, t)`, `finishText`, `finishStep`, `build()`.
+ * What it says is in DATA: `look`, `formulas`, `symbols` and `tour` of `companion/live/texts.toml`.
  */
 
 let model, second, vocabulary;
@@ -24,8 +24,7 @@ const view = {
   read: null, document: null, own: null, changed: null, other: null, looked: "own", step: 0, follows: true, equation: 0, job: 0,
 };
 
-// --------------------------------------------------------------------------------------------------------------- work
-
+const STRANGE = 0.25;  // from this share of unknown words on, a text is not the model's
 const SLICE = 12, DRAWN = 200;  // milliseconds of work before the page may breathe, and from one drawing to the next
 const breath = new MessageChannel(), waiting = [];
 breath.port1.onmessage = () => waiting.shift()();
@@ -62,17 +61,23 @@ async function begin(task) {
   if (job === view.job) $("stop").disabled = true;
 }
 
-// --------------------------------------------------------------------------------------------------------------- text
+/** A line for a text that is unlike those of the training, otherwise an empty one: as `lib.summarize.remarks` has it. */
+function unlikeness({ words, ids }) {
+  const warning = DATA.field ? warningOf(words, DATA.field) : "", known = vocabulary.reads ?? vocabulary.ids;
+  const counted = words.filter(word => /[\p{L}\p{N}]/u.test(word)), share = counted.filter(word => !known.has(word)).length / counted.length;
+  return warning || (share > STRANGE ? `The model does not know ${Math.round(100 * share)}% of these words. Its summary cannot be trusted.` : "");
+}
 
-const reading = () => PAGE.readings?.[Number($("reading").value)] ?? {};
-
-/** What is read of a text (see `own_text.js`): rows as they are shown, what each is `of`; all words, lengths of rows and
- *  ids as they are read; gap: what was taken out of it.
+/** What is read of a text (see `own_text.js`): rows, as they are `shown`, what each is `of`, and what is `unread`; all words,
+ *  lengths of rows and ids as they are read; forms of the words for a summary; gap: what was taken out of it.
  *  Throws an Error where nothing is left of it. */
 function textOf(raw) {
-  const { rows, of } = PAGE.read(raw, { ...DATA.options, ...reading().options });
+  const { read, ...text } = PAGE.read(raw, DATA.options), { rows } = text;
   if (!rows.length) throw new Error("Nothing is left of the text: there is nothing to summarize.");
-  return { raw, rows, of, words: rows.flat(), lengths: rows.map(words => words.length), ids: vocabulary.encode(rows), gap: null };
+  return {
+    ...text, raw, unread: read ? unreadOf(raw, read) : [], words: rows.flat(), lengths: rows.map(words => words.length),
+    ids: vocabulary.encode(rows), forms: formsOf(text), gap: null,
+  };
 }
 
 /** The same text without `size` words from the place `at` on: a word, or a row, whose number it is. */
@@ -102,20 +107,17 @@ function withoutWord(text, at) {
 /** Ids of a summary for another text, whose unknown words are others. */
 const idsFor = (ids, from, to) => ids.map(id => vocabulary.idOf(vocabulary.word(id, from.ids.unknown), to.ids.unknown));
 
-// ---------------------------------------------------------------------------------------------------- read and write
-
-/** Read a text, and write its summary. */
-async function read(job, raw, number = null) {
+/** Read a text. number: of one that the page offers. */
+async function read(job, raw, number) {
   say("reads …");
   const text = textOf(raw);
   Object.assign(view, { read: text, own: null, changed: null, other: null, looked: "own", step: 0, follows: true, document: null });
-  clearChanges();
-  $("unlike").textContent = DATA.field ? warningOf(text.words, DATA.field) : "";
+  $("pasting").open = false;
+  $("unlike").textContent = unlikeness(text);
   await work(job, drawText(text));
   for (const control of controls()) if (control.gap || control.text) fillList(control);
   drawSummaries();
   view.document = await encode(job, model, text.ids, number);
-  await write(job);
 }
 
 async function encode(job, of, ids, number = null) {
@@ -128,19 +130,16 @@ async function encode(job, of, ids, number = null) {
 /** Write the summary, or with changes a second one beside it; and what the second model writes of the same text. */
 async function write(job) {
   const chosen = chosenChanges();
-  view.follows = true;
-  if (!view.own?.done || !chosen.length) {
-    Object.assign(view, { own: null, changed: null, other: null });
-    $("effect").textContent = "";
-    await searched(job, "own", model, view.read, view.document);
-  }
+  Object.assign(view, { follows: true, changed: null, other: null, looked: "own" });
+  $("effect").textContent = "";
+  if (!view.own?.done) await searched(job, "own", model, view.read, view.document);
   if (chosen.length) await writeChanged(job, chosen);
+  else drawSummaries();
   if (second) await writeBeside(job, (view.changed ?? view.own).text);
 }
 
 const rules = (document = view.document, more = {}) => rulesFor({
-  ...DATA.decode, block_ngrams: Number($("blocking").value), beam: bounded("beam"), min_length: bounded("least"),
-  max_length: Math.max(bounded("least"), bounded("most")), ...more,
+  ...DATA.decode, block_ngrams: Number($("blocking").value), beam: bounded("beam"), ...more,
 }, document.N);
 
 const summaryOf = (best, made) => ({ ...made, steps: stepsOf(best), ids: best.ids, logP: best.logP });
@@ -150,9 +149,10 @@ async function searched(job, name, of, text, document, more = {}) {
   const started = performance.now(), show = (best, done = false) => {
     view[name] = summaryOf(best, { of, text, document, done });
     view.looked = name;
-    if (view.follows) view.step = done && PAGE.begin?.step || view[name].steps.length - 1;
+    if (view.follows) view.step = done ? PAGE.begin?.step ?? 0 : view[name].steps.length - 1;
     if (view.follows && done) view.equation = PAGE.begin?.equation ?? PAGE.equations.length - 1;
     drawSummaries();
+    if (view.follows && done) light(view.equation);
   };
   say("writes …");
   const best = await work(job, search(of, document, rules(document, more)), run => show(run.best));
@@ -171,6 +171,7 @@ async function writeChanged(job, chosen) {
   say("writes with the change …");
   const change = {}, more = {};
   let text = view.read;
+  $("summaries").scrollIntoView({ block: "nearest" });
   for (const { control, value } of chosen) {
     if (control.text) text = textOf(control.text(text.raw, value));
     if (control.gap) text = control.gap(text, value);
@@ -187,7 +188,7 @@ async function writeChanged(job, chosen) {
     own: await meanLogP(job, model, view.read, view.document), changed: await meanLogP(job, of, text, document),
     same: wordsOf(view.own).join(" ") === wordsOf(view.changed).join(" "),
   };
-  $("effect").textContent = effectOf(effect);
+  $("effect").replaceChildren(...withTerms(effectOf(effect)));
   $("effect").dataset.values = JSON.stringify(effect);
 }
 
@@ -197,8 +198,6 @@ async function meanLogP(job, of, text, document) {
   const logs = await work(job, logProbs(of, document, idsFor(ids, view.read, text)));
   return mean(known.map(t => logs[t]));
 }
-
-// ------------------------------------------------------------------------------------------------------------ changes
 
 const numbered = count => Array.from({ length: count }, (_, n) => [n, String(n + 1)]);
 const titles = () => DATA.papers.map(({ title }, n) => [n, title || `Text ${n + 1}`]);
@@ -214,8 +213,9 @@ const chosenChanges = () => controls().flatMap(control => {
 
 const rewrite = () => view.document && begin(write);
 
-function clearChanges() {
-  for (const { id } of controls()) if ($(id).type === "checkbox") $(id).checked = false; else $(id).value = "";
+/** Make the changes that a state names, and no others. */
+function setChanges(state) {
+  for (const { id } of controls()) if ($(id).type === "checkbox") $(id).checked = state.has(id); else $(id).value = state.get(id) ?? "";
 }
 
 /** Give a control another value, and write with it. */
@@ -233,8 +233,6 @@ function choose({ id, text, gap }) {
 
 const fillList = ({ id, none, choices }) => choices && $(id).replaceChildren(option("", none), ...choices().map(pair => option(...pair)));
 
-// -------------------------------------------------------------------------------------------------------------- reader
-
 function look(name, step) {
   Object.assign(view, { looked: name, step, follows: false });
   drawStep();
@@ -246,23 +244,65 @@ function light(equation) {
   view.equation = equation;
   const { output } = summary()?.steps[view.step] ?? {};
   if (output) drawEquations(output);
+  const lit = document.querySelector("#picture .lit")?.getBoundingClientRect(), box = $("picture").getBoundingClientRect();
+  if (lit) $("picture").scrollBy(lit.left - box.left - box.width / 3, lit.top - box.top - box.height / 3);
 }
 
-/** Begin with what the reader chose: one of the papers, or a text of their own. */
-function start() {
-  const own = $("paper").value === "own", chosen = Number($("paper").value);
+/** What a reader sees, as the page's address has it: text, changes, summary and step. */
+const stateNow = () => new URLSearchParams([["text", $("paper").value], ...($("paper").value === "own" ? [["own", $("pasted").value]] : []),
+  ...chosenChanges().map(({ control: { id } }) => [id, $(id).value]), ["look", view.looked], ["step", view.step + 1]]);
+
+/** Write the state into the address, and into the link to it. */
+function keepAddress() {
+  history.replaceState(null, "", $("address").href = `#${stateNow()}`);
+}
+
+/** Begin with a text: the one that an address names, otherwise the one that is chosen. anew: read it again if it is there. */
+function start(address = "", anew = true) {
+  const state = new URLSearchParams(address);
+  for (const [id, name] of [["paper", "text"], ["pasted", "own"]]) if (state.has(name)) $(id).value = state.get(name);
+  const own = $("paper").value === "own", number = own ? null : Number($("paper").value);
   if (own) $("pasting").open = true;
-  begin(job => own ? read(job, parseText($("pasted").value, DATA.options)) : read(job, DATA.papers[chosen], chosen));
+  return begin(async job => {
+    const raw = own ? parseText($("pasted").value, DATA.options) : DATA.papers[number];
+    if (anew || raw !== view.read?.raw || !view.document) await read(job, raw, number);
+    setChanges(state);
+    await write(job);
+    if (state.has("step")) look(view[state.get("look")] ? state.get("look") : "own", Number(state.get("step")) - 1);
+    $("answer").textContent = DATA.tour[asked].state === address ? DATA.tour[asked].see : "";
+  });
+}
+
+let asked = 0, playing = null;
+
+/** Ask a question of the tour. Its answer is shown when the reader has made the change. */
+function ask(n) {
+  asked = n % DATA.tour.length;
+  const { question, act } = DATA.tour[asked];
+  $("tour-name").textContent = `A tour in questions: ${asked + 1} of ${DATA.tour.length}`;
+  for (const [id, text] of [["question", question], ["act", act], ["answer", ""]]) $(id).textContent = text;
+  $("ahead").textContent = asked + 1 < DATA.tour.length ? "Next question" : "From the start";
+}
+
+/** Step through the summary by itself, or stop. */
+function play(on = !playing) {
+  clearInterval(playing);
+  playing = null;
+  const end = () => view.step >= summary().steps.length - 1;
+  if (on && end()) look(view.looked, 0);
+  if (on) playing = setInterval(() => end() ? play(false) : look(view.looked, view.step + 1), 400);
+  $("play").textContent = playing ? "❚❚ Pause" : "▶ Play";
 }
 
 /** The controls of the changes, the kinds of shade, the tables and the equations that this model has. */
 function build() {
-  const { attention: { title, units }, changes, next, tables, readings, equations, closed } = PAGE;
+  const { attention: { title, units }, changes, next, tables, equations, closed } = PAGE;
   for (const control of changes) {
     const { id, label, hidden, choices } = control;
     const input = choices ? element("select", { id }) : element("input", { id, type: hidden ? "hidden" : "checkbox" });
     $("erasing").before(hidden ? input : element("label", {}, ...(choices ? [`${label} `, input] : [input, ` ${label}`])));
     fillList(control);
+    $(id).disabled = Boolean(control.without?.());  // of what the run does not have
   }
   $("erasing").firstChild.textContent = `${PAGE.unit} erased `;
   $("erasing").hidden = Boolean(PAGE.rows);
@@ -274,38 +314,30 @@ function build() {
   $("summaries").classList.toggle("short", DATA.decode.max_length <= 30);
   for (const { id, title, note, place = card => $("inside").append(card) } of tables)
     place(tableCard(id, title, ...(note ? [element("p", { className: "note" }, note)] : [])));
-  $("equations").append(...equations.map(([n, formula], place) =>
+  $("equations").append(...equations.map(([n], place) =>
     element("button", { type: "button", role: "radio", tabIndex: -1, onclick: () => light(place) },
       element("b", {}, typeof n === "number" ? `(${n})` : n),
       element("span", { className: "line" },
-        element("span", { className: "formula", innerHTML: formula }),
-        element("span", { className: "value" })))));
-  $("reading").replaceChildren(...(readings ?? []).map(({ label }, n) => option(n, label)));
-  $("reading").parentElement.hidden = !readings;
+        element("span", { className: "formula", innerHTML: withSymbols(DATA.formulas[n]) }),
+        element("span", { className: "value" }), element("span", { className: "means" })))));
   $("pasting").hidden = Boolean(closed);
   PAGE.build?.();
-}
-
-/** A control of what the run does not have cannot be used. */
-function allow() {
-  for (const { id, without } of PAGE.changes) $(id).disabled = Boolean(without?.());
-}
-
-function fillControls() {
   const { decode, weights: { rounded } } = DATA, n = decode.block_ngrams || 3;
   $("paper").replaceChildren(...titles().map(pair => option(...pair)), ...(PAGE.closed ? [] : [option("own", "Your own text …")]));
   $("blocking").replaceChildren(option(0, "plain beam search"), option(n, `no ${n} words twice (blocking)`));
   $("blocking").value = decode.block_ngrams;
-  for (const [id, value] of [["beam", decode.beam], ["least", decode.min_length], ["most", decode.max_length]])
-    $(id).value = $(id).defaultValue = Math.min(value, Number($(id).max));
+  $("beam").value = $("beam").defaultValue = decode.beam;
   const millions = Object.values(model.weights).reduce((sum, w) => sum + w.data.length, 0) / 1e6;
   $("caution").textContent = DATA.caution;
-  $("about").textContent = `${PAGE.about ?? "The trained model is in this page, which needs no network: what you paste stays in your browser."} `
-    + `${millions.toFixed(1)} million weights${rounded ? ", rounded to 16 bits: numbers differ from the library's in the fourth digit" : ""}.`;
+  $("look").textContent = DATA.look;
+  const inBook = location.pathname.includes("/live/"), page = `notebooks/${DATA.page}.${inBook ? "html" : "ipynb"}`;
+  $("about").append(`The trained model (${millions.toFixed(1)} million weights${rounded ? ", rounded to 16 bits" : ""}) runs in this page, without a network: `
+    + "what you paste stays in your browser. Simple rules cut it into words, the library cuts some texts otherwise. The equations are explained on ",
+  inBook ? element("a", { href: `../${page}`, target: "_top" }, "the model's own page") : page, ".");
 }
 
 function listen() {
-  const move = step => look(view.looked, step), by = n => () => move(view.step + n);
+  const move = step => { play(false); look(view.looked, step); }, by = n => () => move(view.step + n);
   for (const [id, act] of Object.entries({ first: () => move(0), back: by(-1), on: by(1), last: () => move(Infinity) }))
     $(id).addEventListener("click", act);
   $("step").addEventListener("input", () => move(Number($("step").value)));
@@ -317,12 +349,21 @@ function listen() {
   };
   $("equations").addEventListener("keydown", onKeys({ ArrowDown: turn(1), ArrowUp: turn(-1) }));
   $("stop").addEventListener("click", () => { view.job++; $("stop").disabled = true; say("stopped"); });
-  $("write").addEventListener("click", start);
   $("take").addEventListener("click", () => { $("paper").value = "own"; start(); });
   $("paper").addEventListener("change", () => $("paper").value === "own" ? ($("pasting").open = true, $("pasted").focus()) : start());
-  $("undo").addEventListener("click", () => { clearChanges(); rewrite(); });
+  $("undo").addEventListener("click", () => { setChanges(new URLSearchParams()); rewrite(); });
+  $("play").addEventListener("click", () => play());
+  for (const kind of ["pointerover", "click", "focusin"]) document.addEventListener(kind, showTip);
+  document.addEventListener("keydown", ({ key }) => { if (key === "Escape") $("tip").hidden = true; });
+  $("picture").addEventListener("click", ({ target }) => {
+    const part = target.closest("[data-equations]"), [place] = part ? equationsOf(part) : [];
+    if (place !== undefined) light(place);
+  });
+  $("act").addEventListener("click", () => start(DATA.tour[asked].state, false));
+  $("ahead").addEventListener("click", () => ask(asked + 1));
+  addEventListener("hashchange", () => start(location.hash.slice(1), false));
   for (const control of controls()) $(control.id).addEventListener("change", () => choose(control));
-  for (const id of ["blocking", "beam", "least", "most"])
+  for (const id of ["blocking", "beam"])
     $(id).addEventListener("change", () => { if (view.own) view.own.done = false; rewrite(); });
   $("shades").addEventListener("change", () => drawn && drawStep());
 }
@@ -331,14 +372,11 @@ function listen() {
   say("unpacks the weights …");
   await new Promise(go => requestAnimationFrame(() => setTimeout(go)));  // the page is seen first
   vocabulary = PAGE.vocabulary?.(DATA) ?? new Vocabulary(DATA.words);
-  const weights = await unpacked(DATA.weights), made = () => new PAGE.model({ ...DATA.config, ...reading().config }, weights, SHOWN);
-  model = made();
+  model = new PAGE.model(DATA.config, await unpacked(DATA.weights), SHOWN);
   if (DATA.beside) second = new PAGE.model(DATA.beside.config, await unpacked(DATA.beside.weights), SHOWN);
   build();
-  allow();
-  fillControls();
-  $("reading").addEventListener("change", () => { model = made(); encoded.clear(); allow(); start(); });
   listen();
-  if (DATA.papers.length) start();
+  ask(0);
+  if (DATA.papers.length) start(location.hash.slice(1));
   else say("Paste a text.");
 })();

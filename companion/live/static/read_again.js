@@ -19,19 +19,15 @@ class ReadAgain {
   /** The same model with changes; `told` changes what is encoded. */
   with(change) { return Object.assign(Object.create(this), { change: { ...READ_TWICE, ...change } }); }
 
-  // ------------------------------------------------------------------------------------------------------ encoder
-
   /** What is made once of a text, with stops. sentences: extended ids; read: those that the encoder reads. */
   *encode({ sentences, unknown, read }) {
     const source = sentences.flat(), N = source.length, embedded = embed(this.weights["source_embedding.weight"], (read ?? sentences).flat());
     const { first, states, last, importance } = yield* this.read(embedded, N);
     const contexts = this.config.copy ? layer(this.weights, "word", states, N).map(tanh) : null;  // (15)
-    const document = {
+    return {
       sentences, unknown, read, source, N, extra: unknown.length, states, contexts, importance, text: first.last,
       keys: this.attention.keys(states, N), hidden: layer(this.weights, "bridge", last, 1).map(tanh), cell: new Float32Array(this.d),
     };
-    if (this.shown && contexts) document.near = this.nearest(document);
-    return document;
   }
 
   /** The reads: the first one, the states [N, d] of the words and the last of them, and alpha of a GRU that reads again. */
@@ -61,20 +57,6 @@ class ReadAgain {
     const each = new Float32Array(N * d).map((_, at) => width === d ? alpha[at] : alpha[Math.floor(at / d)]);
     return { each, mean: Array.from({ length: N }, (_, i) => mean(row(alpha, width, i))) };
   }
-
-  /** Of each unknown word its first place, and the words of Y whose embeddings are nearest to p there, by cosine. */
-  nearest({ source, contexts, extra }) {
-    const { data, shape: [Y, e] } = this.weights["target_embedding.weight"], cosines = new Float64Array(Y);
-    const norms = this.norms ??= Array.from({ length: Y }, (_, id) => size(row(data, e, id)));
-    return Array.from({ length: extra }, (_, n) => {
-      const place = source.indexOf(this.size + n), p = row(contexts, e, place), norm = size(p);
-      for (let id = 4; id < Y; id++)  // no symbols
-        cosines[id] = 2 + dot(p, row(data, e, id)) / (norm * norms[id]);  // `largest` looks above 0
-      return { place, norm, words: largest(cosines, 3).map(id => [id, cosines[id] - 2]) };
-    });
-  }
-
-  // ------------------------------------------------------------------------------------------------------ decoder
 
   first({ hidden, cell }) { return { hidden, cell }; }
 

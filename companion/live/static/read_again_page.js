@@ -6,7 +6,7 @@ const PAGE = {
   vocabulary: data => new Vocabulary(data.words, data.source_words),
   unit: "sentence",
 
-  get equations() { return EQUATIONS.filter(([, , , has]) => has?.() ?? true); },
+  get equations() { return EQUATIONS.filter(([, , has]) => has?.() ?? true); },
 
   attention: {
     title: "Attention (14), copying (16), importance",
@@ -19,31 +19,16 @@ const PAGE = {
   },
 
   next: {
-    title: "The next word: (16), (17)", generate: "generate", by: "(17)",
+    title: "The next word: (16), (17)", generate: "generated", by: "(17)",
     columns: { generated: "generated", copied: "copied", mixed: "both, P (17)" },
   },
 
-  tables: [{
-    id: "contexts", title: "Words that the decoder's vocabulary lacks: (15)",
-    rows: (o, text) => {
-      const { near } = documentNow();
-      if (!near?.length) return [cells(near ? "every word of this text is in the decoder's vocabulary" : "this run copies no words")];
-      return [header("word", "the encoder reads", "copied now (17)", "nearest words of Y to its p (15)"),
-        ...near.map(({ place, words }, n) => {
-          const copied = text.ids.sentences.flat().reduce((sum, id, i) => id === model.size + n ? sum + o.copied[i] : sum, 0);
-          const line = cells(text.words[place], text.ids.read?.flat()[place] === UNK ? "[UNK]" : "the word", withBar(copied),
-            words.map(([id, cosine]) => `${word(id)} ${cosine.toFixed(2)}`).join(", "));
-          for (const td of [line.firstChild, line.lastChild]) td.className = "text";
-          if (o.from === place) line.classList.add("chosen");
-          return line;
-        })];
-    },
-  }],
+  tables: [],
 
   changes: [
     { id: "uncopied", label: "copying off", change: () => ({ copying: false }), without: () => !model.config.copy },
-    { id: "unembedded", label: "[UNK] in place of p (15)", change: () => ({ fromContext: false }), without: () => !model.config.copy },
-    { id: "untold", label: "the second read is not told of the text", change: () => ({ told: false }), anew: true,
+    { id: "unembedded", label: "[UNK] instead of p (15)", change: () => ({ fromContext: false }), without: () => !model.config.copy },
+    { id: "untold", label: "second read without the text", change: () => ({ told: false }), anew: true,
       without: () => !model.config.encoder.startsWith("read-again") },
     { id: "word", label: "word erased", none: "none", gap: withoutWord,
       choices: () => (view.read?.words ?? []).map((text, i) => [i, `${i + 1} ${text}`]) },
@@ -55,21 +40,17 @@ const isGru = () => model.config.encoder.endsWith("gru");
 
 /** Equations of the encoder that the run has, and of a step, in their order. */
 const EQUATIONS = [
-  [2, "h<sup>1</sup><sub>i</sub> = GRU<sup>1</sup>(x<sub>i</sub>, h<sup>1</sup><sub>i−1</sub>)", () => firstRead(), isGru],
-  [7, "h<sup>1</sup><sub>i</sub> = LSTM<sup>1</sup>(x<sub>i</sub>, h<sup>1</sup><sub>i−1</sub>)", () => firstRead(), () => !isGru()],
-  [5, "α<sub>i</sub> = squash(W<sub>e</sub>h<sup>1</sup><sub>i</sub> + U<sub>e</sub>h<sup>1</sup><sub>n</sub> + V<sub>e</sub>x<sub>i</sub>)",
-    (o, text) => largestWord(importanceOf(text)), readsAgain("gru")],
-  [4, "h<sup>2</sup><sub>i</sub> = (1 − α<sub>i</sub>) ⊙ h<sup>2</sup><sub>i−1</sub> + α<sub>i</sub> ⊙ GRU<sup>2</sup>(x<sub>i</sub>, h<sup>2</sup><sub>i−1</sub>)",
-    () => secondRead(), readsAgain("gru")],
-  [8, "h<sup>2</sup><sub>i</sub> = LSTM<sup>2</sup>([x<sub>i</sub>; h<sup>1</sup><sub>i</sub>; h<sup>1</sup><sub>n</sub>], h<sup>2</sup><sub>i−1</sub>)", () => secondRead(), readsAgain("lstm")],
-  [15, "y<sub>t−1</sub>: its row of Y, or p<sub>i</sub> = tanh(W<sub>c</sub>h<sub>i</sub> + b<sub>c</sub>) where it first stands",
-    o => o.from === null ? `${word(o.input)}: of the table` : `${word(o.input)}: p of word ${o.from + 1}`],
-  [14, "β<sub>ti</sub> = softmax<sub>i</sub>(v<sub>a</sub><sup>⊤</sup>tanh(W<sub>a</sub>s<sub>t−1</sub> + U<sub>a</sub>h<sub>i</sub>))", o => largestWord(o.beta)],
-  [13, "c<sub>t</sub> = Σ β<sub>ti</sub>h<sub>i</sub>", o => `mean |c| ${number(o.context)}`],
-  [12, "s<sub>t</sub> = LSTM(s<sub>t−1</sub>, [y<sub>t−1</sub>; c<sub>t</sub>])", o => `mean |s| ${number(o.state)}`],
-  [16, "g = W<sub>o</sub>s<sub>t</sub> + b<sub>o</sub>, k<sub>i</sub> = p<sub>i</sub><sup>⊤</sup>W<sub>k</sub>s<sub>t</sub>",
-    o => `largest g ${o.scores.g.toFixed(2)}, k ${Number.isFinite(o.scores.k) ? o.scores.k.toFixed(2) : "–"}`],
-  [17, "P(w) = (e<sup>g<sub>w</sub></sup> + Σ<sub>i: x<sub>i</sub> = w</sub> e<sup>k<sub>i</sub></sup>) / Z", o => bestOf(o.best.mixed)],
+  [2, () => firstRead(), isGru],
+  [7, () => firstRead(), () => !isGru()],
+  [5, (o, text) => largestWord(importanceOf(text)), readsAgain("gru")],
+  [4, () => secondRead(), readsAgain("gru")],
+  [8, () => secondRead(), readsAgain("lstm")],
+  [15, o => o.from === null ? `${word(o.input)}: of the table` : `${word(o.input)}: p of word ${o.from + 1}`],
+  [14, o => largestWord(o.beta)],
+  [13, o => `mean |c| ${number(o.context)}`],
+  [12, o => `mean |s| ${number(o.state)}`],
+  [16, o => `largest g ${o.scores.g.toFixed(2)}, k ${Number.isFinite(o.scores.k) ? o.scores.k.toFixed(2) : "–"}`],
+  [17, o => bestOf(o.best.mixed)],
 ];
 
 const documentNow = () => summary()?.document ?? view.document;

@@ -45,9 +45,9 @@ class BeamSearch {
     const p = model.distributions(made.outputs, made.features, document);
     const found = open.flatMap((parent, k) => {
       const output = made.outputs[k], barred = output.barred = this.barred(parent.ids, output);
-      forbid(p[k], barred);
-      const stayed = barred ? this.decide(p[k], parent.stayed) : 1;
-      return candidates(p[k], barred, most).map(word =>
+      for (const word of barred ?? []) if (word < p[k].length) p[k][word] = 0;
+      const stayed = barred ? this.decide(p[k], parent.stayed) : 1, words = barred ? largest(p[k], most) : p[k][EOS] > 0 ? [EOS] : [];
+      return words.map(word =>
         ({ word, logP: parent.logP + Math.log(p[k][word]), parent, state: made.states[k], output, stayed }));
     });
     found.sort((a, b) => b.logP - a.logP);
@@ -82,16 +82,6 @@ class BeamSearch {
     const repeated = rules.block_ngrams ? repeating(words, rules.block_ngrams) : [];
     return [...rules.forbidden, ...(length <= rules.min_length ? [EOS] : []), ...repeated, ...model.impossible?.(output) ?? []];
   }
-}
-
-/** Up to `most` words of the largest P that are not barred; [EOS] alone where `barred` is null. */
-function candidates(p, barred, most) {
-  return barred ? largest(p, most) : p[EOS] > 0 ? [EOS] : [];
-}
-
-/** Set P of the barred words to 0. */
-function forbid(p, barred) {
-  for (const word of barred ?? []) if (word < p.length) p[word] = 0;
 }
 
 /** Search to the end, with a stop after every step; the value is the best hypothesis. */

@@ -13,7 +13,6 @@ class Windowed {
   /** config: of the run's model; weights: {name: {data, shape}}. shown: words of P_g, P_c and P that an output has. */
   constructor(config, weights, shown = 0) {
     Object.assign(this, { config, weights, shown, size: config.vocab_size, d: 2 * config.hidden, control: [SLIDE] });
-    this.streams = config.encode === "stream";
     this.change = AS_TRAINED;
   }
 
@@ -24,44 +23,17 @@ class Windowed {
 
   embedded(tokens) { return embed(this.weights["embedding.weight"], tokens); }
 
-  // ------------------------------------------------------------------------------------------------------ encoder
-
-  /** What is made once of a text, with stops; a stream begins with its first window. sentences: extended ids. */
+  /** What is made once of a text, with stops. sentences: extended ids. */
   *encode({ sentences, unknown }) {
-    const source = sentences.flat(), N = source.length, { window, stride } = this.config;
-    const last = this.lastWindow(N), count = this.streams ? Math.min(window, N) : N;
-    const of = yield* this.read(source, 0, count, null);
-    const windows = this.streams ? [of] : null;
+    const source = sentences.flat(), N = source.length, inputs = this.embedded(source), { window, stride } = this.config;
+    const last = window === null ? 0 : Math.max(0, Math.ceil((N - window) / stride));
+    const forth = yield* lstm(this.weights, "forward_encoder", inputs, N);  // (5)
+    const back = yield* lstm(this.weights, "backward_encoder", inputs, N, true);
+    const [hidden, cell] = ["hidden", "cell"].map(part => beside(forth.last[part], back.last[part], 1));
     return {
-      sentences, unknown, source, N, extra: unknown.length, last, windows, words: this.streams ? null : of.states,
-      start: of.last, ends: window === null ? null : this.windowEnds(N, last), stride,
+      sentences, unknown, source, N, extra: unknown.length, last, words: beside(forth.states, back.states, N),
+      start: { hidden, cell }, ends: window === null ? null : this.windowEnds(N, last),
     };
-  }
-
-  lastWindow(N) {
-    const { window, stride } = this.config;
-    return window === null ? 0 : Math.max(0, Math.ceil((N - window) / stride));
-  }
-
-  /** (5): states [n, d] of the words from `begin` on, the `last` ones {hidden, cell}, and the forward direction's where
-   *  the next window begins. carried: that of the window before. */
-  *read(source, begin, n, carried) {
-    const inputs = this.embedded(source.slice(begin, begin + n)), { stride } = this.config;
-    const width = inputs.length / n, cut = this.streams ? Math.min(n, stride) : n;
-    const first = yield* lstm(this.weights, "forward_encoder", inputs.subarray(0, cut * width), cut, carried);
-    let rest = { states: [], last: first.last };
-    if (cut < n) rest = yield* lstm(this.weights, "forward_encoder", inputs.subarray(cut * width), n - cut, first.last);
-    const back = yield* lstm(this.weights, "backward_encoder", inputs, n, null, true);
-    const states = beside(stacked([first.states, rest.states]), back.states, n);
-    const [hidden, cell] = ["hidden", "cell"].map(part => beside(rest.last[part], back.last[part], 1));
-    return { states, carried: first.last, last: { hidden, cell } };
-  }
-
-  /** The states of a window, [n, d]; a stream encodes it when the first hypothesis enters it. */
-  statesOf(document, window, begin, end) {
-    if (!document.windows) return document.words.subarray(begin * this.d, end * this.d);
-    document.windows[window] ??= drained(this.read(document.source, begin, end - begin, document.windows[window - 1].carried));
-    return document.windows[window].states;
   }
 
   /** (14): after how many symbols of the summary each window ends. */
@@ -78,8 +50,6 @@ class Windowed {
       return Math.trunc(sum / total * symbols + 1e-9);
     });
   }
-
-  // ------------------------------------------------------------------------------------------------------ decoder
 
   /** The state before the first word: state of the LSTM, window, symbols written. */
   first({ start }) { return { ...start, window: 0, position: 0 }; }
@@ -111,7 +81,7 @@ class Windowed {
   attend(query, window, document) {
     const { d, config, change } = this, all = config.window === null || change.everything;
     const begin = all ? 0 : window * config.stride, end = all ? document.N : Math.min(document.N, begin + config.window);
-    const states = this.statesOf(document, all ? 0 : window, begin, end);
+    const states = document.words.subarray(begin * d, end * d);
     const scores = Float64Array.from({ length: end - begin }, (_, i) => dot(query, row(states, d, i)));
     const score = maximum(scores), alpha = softmax(scores);
     return { alpha, begin, end, window, score, context: weightedSum(alpha, states, d) };

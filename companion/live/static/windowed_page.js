@@ -5,27 +5,19 @@ const PAGE = {
   read: readArticle,
   unit: "sentence",
   says: { [SLIDE]: "→" },
-  readings: [
-    { label: "as in training", config: {}, options: {} },
-    { label: "every word, window by window", config: { encode: "stream" }, options: { source_tokens: null, section_words: null } },
-  ],
   inside: o => [o.begin, o.end],
 
   equations: [
-    [1, "n = 1 + ⌈(T<sub>x</sub> − ws) / ss⌉", (o, text) => `${text.words.length.toLocaleString("en")} words: n = ${o.last + 1}`],
-    [5, "h<sub>j</sub> = [→h<sub>j</sub>; ←h<sub>j</sub>], s<sub>0</sub> = [→h<sub>T<sub>x</sub></sub>; ←h<sub>1</sub>]",
-      () => `of ${model.d} numbers${model.streams ? ", window for window" : ""}`],
-    [6, "s<sub>t</sub> = LSTM(s<sub>t−1</sub>, e(y<sub>t−1</sub>))", o => `${word(o.input)} enters; mean |s| ${number(o.state)}`],
-    [7, "w<sub>t</sub> = min(w<sub>t−1</sub> + [y<sub>t−1</sub> = →], n)", o => o.isStatic ? "not used" : windowNow(o)],
-    [14, "static windows end after shares of the words", o => o.isStatic ? windowNow(o) : "not used"],
-    [8, "e<sub>tj</sub> = s<sub>t</sub><sup>⊤</sup>h<sub>j</sub>", o => `largest ${o.score.toFixed(2)}`],
-    [9, "α<sub>tj</sub> = softmax<sub>j</sub>(e<sub>tj</sub>), c<sub>t</sub> = Σ α<sub>tj</sub>h<sub>j</sub>, j in the window",
-      o => { const i = highest(o.alpha, 1)[0]; return `largest ${number(o.alpha[i])}, ${wordAt(o.begin + i)}`; }],
-    [10, "a<sub>t</sub> = W<sub>a</sub>tanh([c<sub>t</sub>; s<sub>t</sub>]) + b, l<sub>t</sub> = E(W<sub>e</sub>a<sub>t</sub> + b<sub>e</sub>) + b<sub>v</sub>",
-      o => `largest l ${o.logit.toFixed(2)}`],
-    [11, "P<sub>g</sub> = softmax(l<sub>t</sub>)", o => bestOf(o.best.generated)],
-    [12, "p<sub>t</sub> = σ(q<sup>⊤</sup>[a<sub>t</sub>; s<sub>t−1</sub>; e(y<sub>t−1</sub>)] + b<sub>p</sub>), P = p<sub>t</sub>P<sub>g</sub> + (1 − p<sub>t</sub>)P<sub>c</sub>",
-      o => `p = ${number(o.generate)}; ${bestOf(o.best.mixed)}`],
+    [1, (o, text) => `${text.words.length.toLocaleString("en")} words: n = ${o.last + 1}`],
+    [5, () => `of ${model.d} numbers`],
+    [6, o => `${word(o.input)} enters; mean |s| ${number(o.state)}`],
+    [7, o => o.isStatic ? "not used" : windowNow(o)],
+    [14, o => o.isStatic ? windowNow(o) : "not used"],
+    [8, o => `largest ${o.score.toFixed(2)}`],
+    [9, o => { const i = highest(o.alpha, 1)[0]; return `largest ${number(o.alpha[i])}, ${wordAt(o.begin + i)}`; }],
+    [10, o => `largest l ${o.logit.toFixed(2)}`],
+    [11, o => bestOf(o.best.generated)],
+    [12, o => `p = ${number(o.generate)}; ${bestOf(o.best.mixed)}`],
   ],
 
   attention: {
@@ -39,7 +31,7 @@ const PAGE = {
   },
 
   next: {
-    title: "The next word or symbol: (10) to (12)", generate: "generate p", by: "(12)",
+    title: "The next word or symbol: (10) to (12)", generate: "generated p =", by: "(12)",
     columns: { generated: "generated, P<sub>g</sub> (11)", copied: "copied, P<sub>c</sub>", mixed: "both, P (12)" },
   },
 
@@ -67,13 +59,13 @@ const PAGE = {
 
   changes: [
     { id: "uncopied", label: "copying off", change: () => ({ copying: false }) },
-    { id: "first", label: "slide or not", none: "→ competes with words, as in the paper", rules: slide => ({ slide: ["half", "median"][slide] }),
+    { id: "decided", label: "slide or not", none: "→ competes with words, as in the paper", rules: slide => ({ slide: ["half", "median"][slide] }),
       choices: () => [[0, "decided first: P(→) above 1/2"], [1, "decided first: by the median"]], without: () => windowless() },
     { id: "barred", label: "→ barred", rules: () => ({ forbidden: [...DATA.decode.forbidden, SLIDE] }), without: () => windowless() },
     { id: "stays", label: "window stays at the first", change: () => ({ stays: true }), without: () => windowless() },
     { id: "static", label: "windows by shares of the words (14)", change: () => ({ windowing: "static" }),
       without: () => windowless() || model.config.windowing === "static" },
-    { id: "everything", label: "every word in sight", change: () => ({ everything: true }), without: () => windowless() || model.streams },
+    { id: "everything", label: "every word in sight", change: () => ({ everything: true }), without: () => windowless() },
     { id: "order", label: "sections", none: "in their order", choices: () => [[0, "the last one first"], [1, "backwards"]], text: reordered },
   ],
 };
