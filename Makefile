@@ -58,7 +58,7 @@ figures: $(READY)  ## draw every committed figure again from its numbers, and th
 	$(BIN)/python -m companion.pages.figures
 	$(BIN)/python -m companion.make_tables render
 
-workflow: $(READY)  ## install Snakemake, which has a command for each table and figure of the papers
+workflow: $(READY)  ## install Snakemake: then `snakemake -c2` makes every table and figure of the papers (docs/reproduce.md)
 	$(INSTALL) --quiet -e ".[pages,dev,files,tables]"
 
 gpu: $(READY)  ## on a GPU: are the models the CPU's, how fast, how much memory: runs/gpu (goes on where it stopped)

@@ -124,8 +124,7 @@ def render() -> None:
     print(*places.render(), sep="\n")
 
 
-COMMANDS = {"table": table, "page": page, "support": support, "keep": keep}
-COMMANDS |= {"again": again, "render": render}
+COMMANDS = {"table": table, "page": page, "support": support, "keep": keep, "again": again, "render": render}
 main = partial(run_command, "companion.make_tables", __doc__, COMMANDS)
 
 if __name__ == "__main__":

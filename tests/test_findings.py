@@ -8,12 +8,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from companion.pages.measured import over_seeds, task_results, task_table
-from companion.pages.towns import hops_table
+from companion.pages.measured import over_seeds, task_results
+from companion.results.kept import kept_table
 from companion.studies import slides
 from companion.tasks.memory import COMP_WEIGHTS, GRID, LOSSES, READ_WEIGHTS
-from companion.tasks.towns import CUTS, KINDS
-from companion.tasks.windows import LEFT_OUT
 from lib.decoding.search import DECODINGS
 from lib.evaluation.bootstrap import interval as of_documents
 from lib.system.files import project_root
@@ -44,17 +42,11 @@ def losses(name):
     return {row["change"]: (-row["difference"], -row["high"], -row["low"]) for row in rows}
 
 
-def interval(values, digits=3, unit=""):
-    mean, low, high = (f"{value:.{digits}f}" for value in values)
-    return f"{mean}{unit} [{low}, {high}]"
-
-
 class Stored:
     """An entry of `effects`, which is called for its text."""
 
     def __init__(self, entry):
         self.values = [entry[name] for name in ("mean", "low", "high")]
-        self.words = entry.get("words", 0)
 
     def __call__(self, digits, sign=""):
         mean, low, high = (f"{value:{sign}.{digits}f}" for value in self.values)
@@ -70,11 +62,6 @@ def points(difference):
     return "{mean:+.2f} [{low:+.2f}, {high:+.2f}]".format(**difference)
 
 
-def pair(table, *labels):
-    (found,) = (p for p in numbers(table)["pairs"] if (p["first"], p["second"]) == labels)
-    return points(found["R-1"])
-
-
 def percent(values):
     return ", ".join(f"{100 * value:.0f}" for value in values)
 
@@ -83,19 +70,10 @@ def line(*cells):
     return f"| {' | '.join(map(str, cells))} |"
 
 
-def frame_lines(frame):
-    return [line(row, *cells) for row, cells in zip(frame.index, frame.astype(str).values.tolist())]
-
-
 # -------------------------------------------------------------------------------------- what the numbers of texts are
 
 
 def mem2mem_lines():
-    lost, gates = losses("mem2mem"), numbers("mem2mem_gates")["rows"]
-    yield f"Without copying the references lose {lost['no copying'][0]:.2f}"
-    yield f"with a memory that is never written {lost['never written'][0]:.2f}"
-    yield f"beside another paper's text, the references lose {interval(lost['written beside another text'])};"
-    yield f"beside this text costs {interval(lost['written with other words'], 2)}."
     lever = effects("mem2mem_lever")
     for memory in ("another text's", "one for all", "erased", "random"):
         yield line(
@@ -109,100 +87,35 @@ def mem2mem_lines():
             lever[f"{model}: {cell}"](2) for cell in ("own", "another text's", "one for all", "erased", "random")
         ]
         yield line(row, *costs, *(lever[f"{model}: {cosine}"](3) for cosine in cosines))
-    extracts, small = effects("mem2mem_extracts"), effects("mem2mem_extracts_small")
-    for name in extracts:
-        if name.startswith("sumpubmed: ") and " - " not in name:
-            system, cells = name.removeprefix("sumpubmed: "), []
-            for corpus in ("sumpubmed", "pmc-sample"):
-                row, minus = extracts[f"{corpus}: {system}"], extracts.get(f"{corpus}: heads - {system}")
-                cells += [f"{row.words:.0f}", row(2), minus(2, "+") if minus else ""]
-            yield line(system, *cells)
-    for name, row in small.items():
-        if " - " not in name:
-            minus = small.get(f"{name} - first ten sentences")
-            yield line(name.partition(": ")[2], f"{row.words:.0f}", row(2), minus(2, "+") if minus else "")
-    for row in gates:
-        costs = [interval(row[name]) for name in ("another memory", "slots averaged", "never written")]
-        cells = [", ".join(map(str, row["lambda"])), row["gate"], f"{row['nll']:.3f}", *costs]
-        cells += [
-            f"{row['left 5']:.2f} / {row['left 50']:.2f}",
-            f"{row['strongest']:.2f}",
-            f"{row['same place']:.0%}",
-        ]
-        yield line(*cells, f"{row['R-1'][0]:.2f} / {row['R-1, plain beam search'][0]:.2f}")
     grid = grid_of_memory()
-    for measure in ("recall", "precision", "strongest", "nll"):
-        for comp in COMP_WEIGHTS:
-            yield line(f"{comp:g}", *(f"{np.mean(grid[comp, read][measure]):.2f}" for read in READ_WEIGHTS))
+    for comp in COMP_WEIGHTS:
+        yield line(f"{comp:g}", *(f"{np.mean(grid[comp, read]['recall']):.2f}" for read in READ_WEIGHTS))
 
 
 def windowed_lines():
-    table, lost = task_results("windows"), losses("windowed")
-    effects = {effect["name"]: effect for effect in numbers("windowed_slides_pmc")["effects"]}
-    for name in ("by half - the paper's search", "first window - the paper's search", "equal chunks - by half"):
-        yield points(effects[f"{name}, trigram blocking"])
-    yield from (points(effects[f"equal chunks - the paper's search, {decoding}"]) for decoding in DECODINGS)
-    yield points(effects["equal chunks - by half, plain beam search"])
+    table = task_results("windows")
     for name in (slides.PAPERS, slides.MEDIAN, slides.DRAWN, f"{slides.PAPERS}, greedy", f"{slides.MEDIAN}, greedy"):
         plain, blocked = (numbers("windowed_slides_pmc")[f"{name}, {decoding}"] for decoding in DECODINGS)
         words = np.array(plain["by window"], dtype=float).T
         shares = (of_documents(100 * part, weights=words.sum(0)) for part in words)
         yield line(name, *map(str, shares), plain["R-1"], blocked["R-1"])
-    own = {effect["name"]: effect for effect in numbers("windowed_slides")["effects"]}
-    median = "by the median - the paper's search, plain beam search"
-    for name in (
-        median,
-        median.replace("plain beam search", "trigram blocking"),
-        f"{median}: words from the windows between",
-    ):
-        yield points(own[name])
     for name, row in numbers("windowed_links")["shares"].items():
         yield line(*name.split(", "), row["right"], row["last"])
-    cells = ("facts of 6", "first fact", "texts with symbols")
-    for part in LEFT_OUT:
-        yield line(part, *(over_seeds(table[f"windows without {part}"][cell]) for cell in cells))
     for windows, size in {2: "36), 50", 6: "100), 50", 12: "196), 50", 300: "4,804), 5"}.items():
         shares = (over_seeds(table[mode][f"facts of {windows}"]) for mode in ("standard", "windows", "streamed"))
         yield line(f"{windows} ({size}", *shares)
-    yield interval(lost["no copying"], 2, " nats")
-    yield interval(lost["last section first"], 2)
-    for row in numbers("attention_windowed")["changes"]:
-        if row["change"] == "attention":
-            yield row["text"]
 
 
 def hierarchical_lines():
-    plain, copying = losses("hierarchical_transformer"), losses("hierarchical_transformer_copying")
-    for change in ("layers cut", "layer 1 cut", "layer 2 cut", "sections backwards", "paragraphs backwards"):
-        yield f"[{copying[change][1]:.3f}, {copying[change][2]:.3f}]"
-    yield f"[{plain['layers cut'][1]:.3f}, {plain['layers cut'][2]:.3f}]"
-    yield f"{copying['no copying'][0]:.2f} nats are lost without copying"
-    yield pair("hierarchical_table_short_sumpubmed", "HT without global layers", "HT")
-    yield pair("hierarchical_table_short_sumpubmed", "FT 300", "HT")
-    yield pair("hierarchical_table_short_sumpubmed", "FT 150", "FT 300")
-    for found in numbers("hierarchical_table_graphs_pmc")["pairs"]:
-        if found["second"] in ("HT + similarity graph", "HT + discourse graph"):
-            yield points(found["R-1"])
-    yield points(numbers("hierarchical_table_copying_sumpubmed_medium")["pairs"][0]["R-1"])
-    early = {effect["name"]: effect for effect in numbers("hierarchical_on_h100")["effects"]}
-    for row in ("HT - HT without global layers", "HT - FT 2600"):
-        yield points(early[row]).partition(" ")[2]
-    columns = {f"facts right, {steps:,} steps": f"right after {steps}" for steps in (500, 1000, 2000, 3000)}
-    columns |= {"whole summaries": "whole", **{f"wrong: {kind}": kind for kind in KINDS[1:]}}
-    for frame in (task_table("towns", columns, by_seed=True), hops_table()):
-        yield from frame_lines(frame)
-    cuts = {text: f"right, {cut}" for cut, text in zip(CUTS, ("layer 1", "layer 2", "both layers"))}
-    (cells,) = task_table("towns", cuts, {"HT": "HT"}, by_seed=True).to_dict("records")
-    yield from (line(*row) for row in cells.items())
+    lost = losses("hierarchical_transformer_copying")
+    yield f"references lose {lost['sections backwards'][0]:.3f} nats a piece."
+    yield f"opposite order cost {lost['paragraphs backwards'][0]:.3f}."
 
 
 def read_again_lines():
-    solved = task_results("read_twice")
-    yield f"once {percent(solved['once, last state']['right'])}"
-    yield f"twice {percent(solved['twice, last state']['right'])}"
-    news = task_results("short_news")
-    least = min(min(m["right"]) for row, m in news.items() if row != "twice, GRU, without copying")
-    yield f"at least {100 * least:.1f}% of unseen headlines right"
+    tables = kept_table("trained_read_again"), kept_table("read_again_table2_reuters")
+    eight, bytes75 = (row["scores"]["R-1"] for t in tables for row in t["rows"] if row["label"].startswith("Lead"))
+    yield f"already have {eight['mean']:.2f} R-1, and the first 75 bytes a recall of {bytes75['mean']:.1f},"
 
 
 def mem2mem_page():
@@ -224,9 +137,9 @@ def read_again_page():
     yield f"lose only {losses('read_again_reuters')['[UNK] fed back'][0]:.3f} nats a word"
     rows = {row["label"]: row for row in numbers("read_again_table2_reuters")["rows"]}
     order = "big-words-lvt2k-1sent", "RAS-LSTM", "ABS", "Read-Again LSTM + copy"
-    own, *others = (f"{rows[label]['scores']['R-1']['mean']:.0f}" for label in order)
-    yield f"It recalls {own}% of the references' words."
-    yield "Models that choose from all words recall {} to {}%, Read-Again {}%".format(*others)
+    lvt, low, high, again = (f"{rows[label]['scores']['R-1']['mean']:.0f}" for label in order)
+    yield f"recalls {lvt}% of the references' words. Models that choose from all words recall {low} to {high}%,"
+    yield f"Read-Again {again}%"
 
 
 def teaching_lines():

@@ -79,11 +79,16 @@ class Claim:
         return self.counts if self.published is None else self.published
 
 
+def records_of(paper: str) -> dict[str, Any]:
+    """Read a paper's `claims` and `sources` (command and minutes of stored results); a new one may have no file."""
+    path = Path(__file__).with_name(f"{paper}.toml")
+    return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
 @cache
 def claims_of(paper: str) -> tuple[Claim, ...]:
     """Read the claims of a paper."""
-    path = Path(__file__).with_name(f"{paper}.toml")
-    rows = tomllib.loads(path.read_text(encoding="utf-8"))["claims"]
+    rows = records_of(paper).get("claims", [])
     return TypeAdapter(tuple[Claim, ...]).validate_python([row | {"paper": paper} for row in rows])
 
 

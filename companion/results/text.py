@@ -7,7 +7,7 @@ import pandas as pd
 
 from companion.results.tables import TABLES
 from lib.decoding.search import DECODINGS
-from lib.evaluation.bootstrap import Difference, Interval, no_interval
+from lib.evaluation.bootstrap import Difference, Interval
 
 _FOLD = "<details><summary>Which differences are real (paired bootstrap)</summary>"
 
@@ -73,12 +73,10 @@ def setting(numbers: dict) -> str:
     if "lines" in numbers:
         return f"Measured by the page at preset `{numbers['preset']}`." if "preset" in numbers else ""
     runs = [row for row in numbers["rows"] if "seeds" in row]
-    interval = "95%, bootstrap over documents and seeds" if runs else "95%, bootstrap over documents"
     published, columns = _published_corpus(numbers), numbers["columns"]
     facts = {
         "corpus": f"`{numbers['corpus']}`",
         "scored": f"{numbers['documents']:,} {numbers['split']} documents",
-        "interval": "none, too few documents" if no_interval(numbers["documents"]) else interval,
         "training documents": f"{numbers['training documents']:,}" if runs else "",
         "preset": f"`{numbers['preset']}`" if runs else "",
         "parameters": _values({row["parameters"] for row in runs}, " to "),
@@ -87,7 +85,6 @@ def setting(numbers: dict) -> str:
         "decoding": numbers.get("decoding"),
         "length": numbers.get("written"),
         "words are": numbers.get("letters"),
-        "R-Lsum": "summary-level" if "R-Lsum" in columns else "",
         "R-L": "in one line" if {"R-L", "R-Lsum"} <= set(columns) else "",
         "published": published,
         "published R-L": TABLES[numbers["table"]].published_rl if published and columns[0] == "R-1" else "",

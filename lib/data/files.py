@@ -50,7 +50,7 @@ def texts_of(data: bytes, name: str = "FILE") -> list[str]:
     return [text]
 
 
-_OTHER_FORMATS = tomllib.loads(Path(__file__).with_name("formats.toml").read_text(encoding="utf-8"))
+_OTHER_FORMATS = tomllib.loads(Path(__file__).with_name("refused_formats.toml").read_text(encoding="utf-8"))
 
 
 def _check_format(text: str, name: str) -> None:
