@@ -75,6 +75,7 @@ book: $(BOOK)  ## build the pages, the texts and the cards into a site that need
 	$(BIN)/python -m companion.live trained/windowed companion/site/_build/html/live/windowed.html
 	$(BIN)/python -m companion.live trained/read_again companion/site/_build/html/live/read_again.html
 	$(BIN)/python -m companion.live towns companion/site/_build/html/live/towns.html
+	$(BIN)/python -m companion.live training companion/site/_build/html/live/training.html
 	@echo "The book: companion/site/_build/html/index.html (a browser opens the file; search works there too)"
 
 $(CLASS): $(READY)

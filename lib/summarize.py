@@ -220,19 +220,12 @@ def _shown(
     text = ShownText(summary.reading, unit, document.title)
     lacks, carriers = text.support(summary.readable.tokens, names)
     return ShownDocument(
-        name=document.title or name,
-        source=summary.reading.rows,
-        unit=unit,
-        summary=summary.readable.tokens,
-        attention={key: value for key, value in summary.attention.items() if key != "importance"},
-        copied=summary.copied or None,
-        unfinished=len(summary.readable.tokens) > len(summary.readable.sentences),
-        notes=notes,
-        unread=summary.reading.unread,
-        spans=text.spans,
-        lacks=lacks,
+        document.title or name, summary.reading.rows, unit, summary.readable.tokens,
+        {key: value for key, value in summary.attention.items() if key != "importance"}, summary.copied or None,
+        unfinished=len(summary.readable.tokens) > len(summary.readable.sentences), notes=notes,
+        sections=summary.reading.row_sections, unread=summary.reading.unread, spans=text.spans, lacks=lacks,
         carriers=carriers,
-    )
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -118,6 +118,8 @@ A model has to **find** one sentence, **reverse** it, **change** a word (*seen*,
 The model's vocabulary has 27 symbols, and only three animals are among them. The ten others, *zebra* too, are all the same symbol to it: [UNK], *unknown*.
 
 Two models learn from 9,600 such texts. The **plain** one can write words of its vocabulary. The **pointer-generator** can also point at a word of the text and copy it. Otherwise they are the same.
+
+In the book you can <a href="../live/training.html">train both models yourself</a> and watch a summary become right.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]

@@ -23,7 +23,8 @@ from companion.live.page import (
     write_live_page,
 )
 from companion.pages.dispatches import made_up_dispatches
-from companion.tasks import towns
+from companion.tasks import stories, towns
+from companion.tasks.task import learn
 from companion.tasks.windows import LEFT_OUT
 from lib.data.batch import make_batch
 from lib.data.documents import Document
@@ -43,7 +44,7 @@ from lib.system.files import project_root
 from tests.conftest import RAGGED, VOCAB, double
 from tests.test_windowed import TEXTS as WITH_SLIDES
 from tests.tools.browser import data_of
-from tests.tools.live import check_changed, check_written, needs_node, read_by, run_model, small_run
+from tests.tools.live import SMALL, check_changed, check_written, needs_node, read_by, run_model, small_run
 
 TRAINED = project_root() / "trained"
 HOSTILE = "</script><!--<script>\u2028\"'&amp;\\u003c [DATA] [CODE] <img src=x onerror=alert(1)>"
@@ -309,17 +310,14 @@ def test_facts_of_towns_are_judged_the_same(node):
     summaries = towns.write_towns(model, clusters, change=changes_of(model)["layers cut"])
     others = [towns.town_cluster(random).summary.split() for _ in clusters]
     cases = list(zip(clusters * 3, [*summaries, *others, *[["a"]] * 3]))
-    body = """
-const facts = new TownFacts(data);
-return data.cases.map(({ title, paragraphs, summary }) =>
-  facts.judged(summary, title, facts.mentions(paragraphs)).map(({ kind }) => kind));"""
     texts = [
         {"title": c.title, "paragraphs": [p.text.split() for p in c.paragraphs], "summary": summary}
         for c, summary in cases
     ]
     found = node(
-        scripts(*TOWNS_SCRIPTS), body, towns=towns.TOWNS, values=towns.VALUES, places=towns.FACT_PLACES, cases=texts
-    )
+        scripts(*TOWNS_SCRIPTS), "return judged(data);", cases=texts, towns=towns.TOWNS, values=towns.VALUES,
+        places=towns.FACT_PLACES,
+    )  # fmt: skip
     expected = [
         [towns.kind_of(c, fact, "".join(summary[place : place + 1])) for fact, place in enumerate(towns.FACT_PLACES)]
         for c, summary in cases
@@ -337,6 +335,46 @@ def test_a_text_of_another_field_is_recognised_the_same(node):
     )
     assert found == [field.warning if field.is_unlike([[text]]) else "" for text in texts]
     assert 0 < found.count("") < len(texts)
+
+
+# --------------------------------------------------------------------------------------------------------- training
+
+
+@needs_node
+@pytest.mark.parametrize("copy", [True, False])
+def test_training_steps_are_the_librarys(node, copy):
+    """The loss and all gradients of ragged documents, and the weights after two steps with clipped gradients."""
+    model, batch = double(Seq2Seq, Seq2SeqConfig(VOCAB, 6, 8, 5, copy)), make_batch(RAGGED, VOCAB)
+    (loss, gradients, _), (*_, weights) = node(
+        scripts(*SMALL["Seq2Seq"]), "return trained(data);",
+        documents=[{**read_by(d), "target": d.target.tolist()} for d in RAGGED],
+        weights={name: {"data": p.flatten().tolist()} for name, p in model.named_parameters()},
+    )  # fmt: skip
+    expected = model.loss(batch)["loss"]
+    expected.backward()
+    flat = torch.nn.utils.parameters_to_vector
+    assert loss == pytest.approx(expected.item(), abs=1e-6)
+    assert np.allclose(gradients, flat([p.grad for p in model.parameters()]), atol=1e-6)
+    learned = flat(learn(model, iter([batch, batch]), 0.01).parameters()).detach()
+    assert np.allclose(weights, learned, atol=1e-6) and max(map(abs, gradients)) > 0.1
+
+
+@needs_node
+def test_training_begins_as_the_librarys_does(node, tmp_path):
+    """The stories of the page are of the library's grammar and in its ids, and random weights are as large."""
+    main(["training", str(tmp_path / "page.html")])
+    models, told = node(
+        scripts(*SMALL["Seq2Seq"], "stories"), "return begun(data);", **data_of(tmp_path / "page.html")
+    )
+    for copy, weights in zip((False, True), models):
+        parameters = list(stories.Seq2Seq(replace(stories.CONFIG, copy=copy)).parameters())
+        spreads = [(np.std(w), p.std().item()) for w, p in zip(weights, parameters, strict=True) if len(w) > 500]
+        assert list(map(len, weights)) == [p.numel() for p in parameters] and np.allclose(*zip(*spreads), rtol=0.1)
+    for story in told:
+        whom, verb, who = re.findall(r"the (\w+) was (\w+) by the (\w+) \.", story["text"])[0]
+        assert story["summary"] == f"the {who} {stories.VERBS[verb]} the {whom} ."
+        expected = stories.story_of(re.findall(r"\w[^.]+\.", story["text"]), story["summary"])
+        assert [*story["sentences"], story["target"]] == [expected.source.tolist(), expected.target.tolist()]
 
 
 # ------------------------------------------------------------------------------------------------- what is written

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -48,12 +49,14 @@ def pages(tmp_path_factory):
         run = small(name, KNOWN, KNOWN)
         papers = [LivePaper(PAPER, "A source"), LivePaper(OTHER)]
         made[name] = run, write_live_page(folder / f"{name}.html", run, name, papers)
-    main(["towns", str(folder / "towns.html")])
+    for name in ("towns", "training"):
+        main([name, str(folder / f"{name}.html")])
     pointer = small_pointer()
     (folder / "pointer.html").write_text(pointer.document(), encoding="utf-8")
     return made | {
         "towns": (towns.open_towns(), folder / "towns.html"),
         "pointer": (pointer, folder / "pointer.html"),
+        "training": (None, folder / "training.html"),
     }
 
 
@@ -275,15 +278,38 @@ def test_a_reader_types_and_moves_the_switch(pages):
         assert tab.run("document.querySelectorAll('img').length") == 0 and tab.complaints == []
 
 
+# --------------------------------------------------------------------------------------------------------- training
+
+
+def test_a_reader_trains_two_models(pages):
+    with open_page(pages["training"][1]) as tab:
+        right = shown(tab, "#right-words")
+        assert "0 of 20" in shown(tab, "#written1 td")[-1]
+        tab.run("$('run').click()")
+        tab.until("view.losses.length >= 10")
+        tab.run("$('run').click()")
+        losses = tab.run("view.losses")
+        assert all(last < 0.95 * first for first, last in zip(losses[0], losses[-1]))
+        assert shown(tab, "#run") == ["Go on"] and f"Step {len(losses)}" in shown(tab, "#status")[0]
+        time.sleep(0.2)
+        assert tab.run("view.losses") == losses, "a pause"
+        tab.run("$('again').click(); $('run').click()")
+        tab.until("view.losses.length >= 2")
+        assert tab.run("view.losses.slice(0, 2)") == losses[:2], "the same seed begins in the same way"
+        tab.run("$('run').click(); $('seed').value = 1; $('again').click(); $('other').click(); $('run').click()")
+        tab.until("view.losses.length")
+        assert tab.run("view.losses[0]") != losses[0] and shown(tab, "#right-words") != right and tab.complaints == []
+
+
 # --------------------------------------------------------------------------------------------------------- everybody
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("name", [*OF_TEXTS, "towns", "pointer"])
+@pytest.mark.parametrize("name", [*OF_TEXTS, "towns", "pointer", "training"])
 def test_everybody_can_use_the_page(pages, name, theme):
     with open_page(pages[name][1], theme) as tab:
-        if name == "pointer":
-            tab.until("view.run !== null")
+        if name in ("pointer", "training"):
+            tab.until(f"view.{'run' if name == 'pointer' else 'work'} !== null")
         else:
             tab.until(WRITTEN)
             tab.run(move("positions" if name == "towns" else next(iter(CASES[name].controls.values()))))

@@ -151,12 +151,13 @@ def test_sections_that_were_cut():
 
 def test_rows_of_several_sentences_in_any_order():
     found = read("mice read ( well ) . so do we .", "it is long . we read on .")
-    assert (found.words, found.sections) == (12, ["Introduction", "Methods"])
+    assert (found.words, found.sections) == (12, ["Introduction", "Methods"]) == (12, found.row_sections[::-1])
     assert ["".join(row) for row in found.rows] == ["Mice read (well). So do we.", "It is long. We read on."]
     flat = read("so do we . | it is lo | we read dna .")
     assert flat.words == 6 and len(flat.rows[0]) == 13, "what is nowhere in the text stays"
     titled = read("on reading |", "so do we .", with_title=True)
     assert titled.rows[0] == ["On", " Reading", ""] and str(titled) == "read 3 of 18 words (Methods)"
+    assert titled.row_sections == ["", "Methods"]
     names = [f"S{i}" for i in range(9)]
     found = read(*["we read ."] * 8, document=Document("d", "", names, [["We read."]] * 9, []))
     assert str(found) == "read 16 of 18 words (S0, S1, S2, S3, S4, S5, ...)"

@@ -71,9 +71,9 @@ HELPERS = (Path(__file__).parent / "tools" / "summary_page.js").read_text(encodi
 
 
 def seen(path, script):
-    """What `script` puts into `found` when a browser shows the page; it requests nothing."""
+    """What a function of `tests/tools/summary_page.js` finds when a browser shows the page; it requests nothing."""
     with open_page(path) as tab:
-        result = tab.run(f"() => {{ {HELPERS} {script}; return found; }}")
+        result = tab.run(f"() => {{ {HELPERS} {script}(); return found; }}")
         assert tab.complaints == []
         return result
 
@@ -94,15 +94,7 @@ def test_pointing_colours_the_text(tmp_path):
     path = write_page(tmp_path / "page.html", "Mem2Mem, +read", [memory(), windowed()])
     found = seen(
         path,
-        """
-        found.before = shades();
-        point(word(0)); found.pointed = shades(); found.detail = detail(); found.bars = bars();
-        leave(document.getElementById("summary")); found.left = shades();
-        word(2).click(); point(word(0)); leave(document.getElementById("summary"));
-        found.pinned = shades(); found.made = detail();
-        word(2).click(); found.again = all(".pinned").length;
-        found.copied = [0, 1, 2, 3].map(i => style(word(i)).textDecorationLine);
-        """,
+        "pointing",
     )
     assert found["before"] == found["left"] == [None] * 11
     the, cat, sat, *others = found["pointed"]
@@ -116,23 +108,23 @@ def test_pointing_colours_the_text(tmp_path):
 
 
 @needs_browser
+def test_the_text_follows_the_pointer_and_has_its_sections(tmp_path):
+    source = [["The", " cat", " sat", "."]] * 60
+    look = {"words": rows(240, {2: 1.0}, {238: 1.0})}
+    document = replace(shown(**look), source=source, sections=["Introduction"] * 30 + ["Results"] * 30)
+    with open_page(write_page(tmp_path / "page.html", "m", [document])) as tab:
+        assert tab.page.locator("#text h3").all_inner_texts() == ["Introduction", "Results"]
+        assert tab.run("document.querySelector('h3:last-of-type + .unit').innerText").startswith("31")
+        tab.page.hover("#summary .word >> nth=3")
+        tab.until("words[238].getBoundingClientRect().bottom < innerHeight", 5)
+
+
+@needs_browser
 def test_the_keyboard_goes_everywhere(tmp_path):
     path = write_page(tmp_path / "page.html", "m", [memory(), windowed()])
     found = seen(
         path,
-        """
-        const KEYS = "ArrowDown ArrowRight ArrowUp End ArrowRight ArrowLeft Home ArrowLeft";
-        const here = () => all("#summary .word").indexOf(document.activeElement);
-        word(0).focus(); found.first = shades();
-        press("ArrowRight"); found.second = shades(); found.places = [here()];
-        for (const key of KEYS.split(" ")) { press(key); found.places.push(here()); }
-        found.stops = all("#summary [tabindex='0']").length;
-        press("ArrowRight"); press("Enter"); found.pinned = all(".pinned").map(w => w.textContent);
-        press("Escape"); found.cleared = shades(); found.detail = detail();
-        all("[role=tab]")[0].focus(); press("ArrowRight");
-        found.tabs = all("[role=tab]").map(tab => tab.getAttribute("aria-selected"));
-        found.slots = all("#slots button").length;
-        """,
+        "keys",
     )
     assert found["first"][1] and not found["second"][1] and found["second"][2], "the colours go along"
     assert found["places"] == [1, 3, 4, 0, 5, 5, 4, 0, 0] and found["stops"] == 1
@@ -145,14 +137,7 @@ def test_the_keyboard_goes_everywhere(tmp_path):
 def test_memory_slots(tmp_path):
     found = seen(
         write_page(tmp_path / "page.html", "m", [memory()]),
-        """
-        const slots = all("#slots button"), held = () => all("#text .unit").map(shade);
-        point(word(0)); found.first = slots.map(shade); point(word(1)); found.second = slots.map(shade);
-        found.none = held(); point(slots[0]); found.pointed = held(); leave(slots[0]); found.left = held();
-        slots[0].focus(); press("ArrowRight"); found.focused = held();
-        found.holds = document.getElementById("holds").textContent;
-        press("Escape"); found.cleared = held();
-        """,
+        "memorySlots",
     )
     assert found["first"][0] > found["first"][1] and found["second"][0] < found["second"][1]
     assert found["none"] == found["left"] == found["cleared"] == [None] * 3
@@ -165,18 +150,7 @@ def test_memory_slots(tmp_path):
 def test_the_window(tmp_path):
     found = seen(
         write_page(tmp_path / "page.html", "m", [memory(), windowed()]),
-        """
-        const look = () => {
-          const box = document.getElementById("band").getBoundingClientRect();
-          const places = textWords().map(w => w.getBoundingClientRect());
-          return [colours(), places.map(place => box.top <= place.top && place.bottom <= box.bottom), detail()];
-        };
-        const colours = () => textWords().map(w => style(w).color);
-        draw(1); word(5).click(); found.second = look();
-        press("Escape");
-        found.cleared = colours(); found.bands = all("#band").length;
-        point(word(0)); found.first = look();
-        """,
+        "windows",
     )
     (ink,) = set(found["cleared"])
     grey = found["first"][0][-1]
@@ -199,16 +173,7 @@ def test_what_was_not_read_is_grey(tmp_path):
     """Under its section, behind the text; it is no word that the model could have looked at."""
     found = seen(
         write_page(tmp_path / "page.html", "m", [partly_read(), memory()]),
-        """
-        const rest = all("#unread p:not(.label)");
-        found.rest = rest.map(p => p.textContent); found.sections = all("#unread h3").map(h => h.textContent);
-        found.colours = [style(rest[0]).color, style(textWords()[0]).color];
-        found.below = rest[0].getBoundingClientRect().top > textWords()[10].getBoundingClientRect().bottom;
-        found.words = textWords().length; found.notes = all("#said li").map(li => li.textContent);
-        found.cut = all("#summary p").map(p => style(p).color === style(rest[0]).color);
-        found.legend = document.getElementById("legend").innerText;
-        draw(1); found.next = [all("#unread").length, all("#said li").length, document.getElementById("said").hidden];
-        """,
+        "unreadText",
     )
     assert found["rest"] == ["Mice slept. Rats did.", "It rained.", "The end."] and found["sections"] == ["Methods"]
     assert found["colours"][0] != found["colours"][1] and found["below"] and found["words"] == 11
@@ -236,14 +201,7 @@ def test_pointing_shows_which_sentences_carry_it(tmp_path):
     look = {"words": rows(11, {1: 0.7, 2: 0.3}), "generate": np.full(6, 0.2)}
     found = seen(
         write_page(tmp_path / "page.html", "m", [supported(**look)]),
-        """
-        found.before = carrying();
-        point(word(4)); found.pointed = carrying(); found.detail = detail(); found.shades = shades().map(Boolean);
-        found.units = all("#text .carrier").map(unit => unit.querySelector(".number").textContent);
-        point(word(0)); found.none = carrying(); found.nowhere = detail();
-        leave(document.getElementById("summary")); found.left = carrying();
-        word(3).focus(); found.focused = carrying(); press("Escape"); found.cleared = carrying();
-        """,
+        "carriers",
     )
     assert found["before"] == found["none"] == found["left"] == found["cleared"] == ""
     assert found["pointed"] == found["focused"] == "Cats The cat sat . Birds sang." and found["units"] == ["1"]
@@ -268,15 +226,7 @@ def test_a_phone_shows_summary_text_and_details_at_once(tmp_path):
 def test_what_is_not_in_the_text_is_marked(tmp_path):
     found = seen(
         write_page(tmp_path / "page.html", "m", [supported(), shown()]),
-        """
-        const has = name => w => w.classList.contains(name);
-        found.marked = all("#summary .word").map(w => [has("lacks")(w), has("weak")(w)]);
-        found.seen = all("#summary .word").map(w => [style(w).boxShadow !== "none", shade(w) !== null]);
-        found.legend = document.getElementById("legend").innerText;
-        found.places = all("#summary .word").map(w => style(w).position);
-        draw(1);
-        found.next = [all(".lacks").length, document.getElementById("legend").hidden];
-        """,
+        "marks",
     )
     assert found["marked"] == [[True, False], [False] * 2, [False] * 2, [True, True], [True, False], [False] * 2]
     assert found["seen"] == [[True, True], [False] * 2, [False] * 2, [True, False], [True, True], [False] * 2]

@@ -3,10 +3,12 @@
     python -m companion.live trained/mem2mem live.html
     python -m companion.live trained/mem2mem live.html paper.md notes.txt
     python -m companion.live towns towns.html
+    python -m companion.live training training.html
 
 The model is the run of Mem2Mem, of windowed attention or of Read-Again; `towns` are the two shipped models of the
-hierarchical transformer's synthetic task. The page offers the given texts, or some of the project's own, and takes
-what a reader pastes. For each word it shows the numbers of every equation; the model and the text can be changed.
+hierarchical transformer's synthetic task. In `training` a reader trains the two
+small models of Start here. The page offers the given texts, or some of the project's own, and takes what a reader
+pastes. For each word it shows the numbers of every equation; the model and the text can be changed.
 """
 
 import sys
@@ -16,26 +18,28 @@ from pathlib import Path
 
 import lib
 from companion.command import run_command
-from companion.live.page import LivePaper, sample_papers, write_live_page, write_towns_page
+from companion.live.page import LivePaper, sample_papers, write_live_page, write_towns_page, write_training_page
 from companion.pages.dispatches import made_up_dispatches
 from lib.decoding.run import Run
 from lib.summarize import check_page, model_name, read_texts
 from lib.system.errors import InputError
+
+OWN_PAGES = {"towns": write_towns_page, "training": write_training_page}
 
 
 def write(run: Path, page: Path, files: tuple[Path, ...] = (), /) -> None:
     """Write a page.
 
     Args:
-        run: the folder of a run, which lib.train wrote, or towns.
+        run: the folder of a run, which lib.train wrote, or towns, or training.
         page: the HTML file to write.
         files: texts that the page offers, as lib.summarize takes them.
     """
     check_page("PAGE", page, files)
-    if str(run) == "towns":
+    if own := OWN_PAGES.get(str(run)):
         if files:
-            raise InputError("towns: this page takes no texts")
-        write_towns_page(page)
+            raise InputError(f"{run}: this page takes no texts")
+        own(page)
     else:
         opened = lib.load(run, device="cpu")
         write_live_page(page, opened, model_name(opened), _papers(opened, files))

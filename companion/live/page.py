@@ -9,7 +9,7 @@ import base64
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,11 @@ import torch
 
 from companion.pages.diagrams import FOLDER, read_picture
 from companion.pages.frames import TRUST
-from companion.tasks import towns
+from companion.tasks import stories, towns
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.data.options import Options
-from lib.data.vocabulary import CLUSTER_SYMBOLS, SPECIALS, Vocabulary
+from lib.data.vocabulary import BOS, CLUSTER_SYMBOLS, PAD, SPECIALS, Vocabulary
 from lib.decoding.html_page import html_page
 from lib.decoding.run import Run
 from lib.decoding.search import DecodeConfig
@@ -125,15 +125,12 @@ def _paper(paper: LivePaper, options: Options) -> dict[str, Any]:
 def live_data(run: Run, bits: int = 32) -> dict[str, Any]:
     """Collect what the scripts need of a run: configuration, options, rules of its search, vocabulary, weights."""
     return {
-        "config": asdict(run.model.config),
-        "options": asdict(run.options),
-        "decode": asdict(run.decode),
-        "words": run.vocabulary.words,
-        "caution": run.caution,
+        "config": asdict(run.model.config), "options": asdict(run.options), "decode": asdict(run.decode),
+        "words": run.vocabulary.words, "caution": run.caution,
         "field": run.field and {**asdict(run.field), "warning": run.field.warning},
         "source_words": source.words if (source := run.encoder.source_vocabulary) else None,
         "weights": packed(dict(run.model.named_parameters()), bits),  # what layers share is there once
-    }
+    }  # fmt: skip
 
 
 def packed(tensors: Mapping[str, torch.Tensor], bits: int) -> dict[str, Any]:
@@ -179,20 +176,28 @@ def towns_data(models: Sequence[HierarchicalTransformer], clusters: Sequence[tow
         for c in clusters
     ]
     return {
-        **model,
-        "beside": beside,
-        "papers": papers,
-        "caution": TOWNS_CAUTION,
-        "decode": asdict(TOWNS_DECODE),
-        "symbols": len(SPECIALS) + len(CLUSTER_SYMBOLS),
-        "words": towns.TOWN_PIECES.words,
-        "towns": towns.TOWNS,
-        "values": towns.VALUES,
-        "places": towns.FACT_PLACES,
-    }
+        **model, "beside": beside, "papers": papers, "caution": TOWNS_CAUTION, "decode": asdict(TOWNS_DECODE),
+        "symbols": len(SPECIALS) + len(CLUSTER_SYMBOLS), "words": towns.TOWN_PIECES.words,
+        "towns": towns.TOWNS, "values": towns.VALUES, "places": towns.FACT_PLACES,
+    }  # fmt: skip
 
 
 # ---------------------------------------------------------------------------------------- a pointer-generator
+
+
+def write_training_page(path: Path) -> Path:
+    """Write the page in which a reader trains a pointer-generator of the stories, and a model without copying."""
+    models = [Seq2Seq(replace(stories.CONFIG, copy=copies)) for copies in (False, True)]
+    data = {
+        "config": asdict(stories.CONFIG),
+        "decode": asdict(DecodeConfig(beam=1, max_length=10, forbidden=(PAD, BOS))),
+        "shapes": [{name: list(tensor.shape) for name, tensor in m.named_parameters()} for m in models],
+        "text": " ".join(stories.TEXT), "words": stories.VOCABULARY.words,
+        **{name: getattr(stories, name.upper()) for name in ("summary", "verbs", "idle", "known", "rare")},
+    }  # fmt: skip
+    code = scripts(*LAYERS, "seq2seq", "stories", "elements", "training_page")
+    return write_whole(path, live_page("training_page", "two models that learn", "", code, data))
+
 
 # Shown where a page's frames are removed, as GitHub and a JupyterLab that does not trust the page do.
 MISSING = (
@@ -218,12 +223,9 @@ class LivePointer:
     def document(self) -> str:
         """The frame's own HTML, which needs nothing else."""
         data = {
-            "config": asdict(self.model.config),
-            "weights": packed(self.model.state_dict(), 16),
-            "decode": asdict(self.decode),
-            "words": self.vocabulary.words,
-            "text": self.text,
-        }
+            "config": asdict(self.model.config), "weights": packed(self.model.state_dict(), 16),
+            "decode": asdict(self.decode), "words": self.vocabulary.words, "text": self.text,
+        }  # fmt: skip
         code = scripts(*LAYERS, "seq2seq", "elements", "pointer_page")
         return live_page("pointer_page", "a pointer-generator", "", code, data)
 

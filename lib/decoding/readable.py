@@ -5,6 +5,7 @@ from these. The surface of a token is the sequence of characters of the text tha
 """
 
 import re
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ class Reading:
     all_words: int
     sections: list[str]  # names of those of which something was read
     unknown: float  # share of the words read that the model does not know
+    row_sections: Sequence[str] = ()  # of each row, the name of the section in which it begins
 
     def __str__(self) -> str:
         """Return a line such as "read 748 of 6,120 words (Introduction, Methods)"."""
@@ -52,6 +54,7 @@ def reading_of(
         unknown: the share of words that the model does not know.
         with_title: whether rows may hold the title, which is not counted.
     """
+    names = document.section_names
     texts = [(-1, document.title)] if with_title else []
     texts += [(number, text) for number, section in enumerate(document.sections) for text in section]
     tokens: list[str] = []
@@ -69,9 +72,11 @@ def reading_of(
 
     is_read = [False] * len(tokens)
     surface_rows = []
+    row_sections = []
     end = 0  # of the last stretch
     for row in rows:
         shown: list[str] = []
+        section = ""
         for _, group in groupby(row, bool):
             stretch = list(group)
             fitting = [start for start in starts[stretch[0]] if tokens[start : start + len(stretch)] == stretch]
@@ -80,11 +85,12 @@ def reading_of(
                 continue
             start = min(fitting, key=lambda start: (start < end, start))  # the next one, otherwise the first
             end = start + len(stretch)
+            section = section or ["", *names][texts[bisect_right(bounds, start) - 1][0] + 1]  # the title has none
             is_read[start:end] = [True] * len(stretch)
             shown += surfaces[start:end]
         surface_rows.append([shown[0].lstrip(), *shown[1:]] if shown else [])
+        row_sections.append(section)
 
-    names = document.section_names
     words = 0
     sections = []
     rests: list[tuple[int, str]] = []  # section and unread end of each sentence
@@ -106,6 +112,7 @@ def reading_of(
         words=words,
         all_words=sum(len(text.split()) for section, text in texts if section >= 0),
         sections=list(dict.fromkeys(sections)),
+        row_sections=row_sections,
         unknown=unknown,
     )
 

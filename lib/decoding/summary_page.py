@@ -81,6 +81,7 @@ class ShownDocument:
     copied: list[bool] | None = None  # for each summary token; None: the model cannot copy
     unfinished: bool = False  # whether the last sentence of the summary was cut
     notes: list[str] = field(default_factory=list)  # what a reader has to know of the text: how much of it was read
+    sections: Sequence[str] = ()  # of each unit, the name of the section in which it begins
     unread: list[tuple[str, str]] = field(default_factory=list)  # section and text of what was not read
     spans: list[tuple[int, int]] = field(default_factory=list)  # of the sentences that were read (`ShownText`)
     lacks: list[str] = field(default_factory=list)  # of each token "number", "name" or "word" if the text lacks it
@@ -96,8 +97,7 @@ def write_page(path: str | Path, model: str, documents: Sequence[ShownDocument],
     Of each row of words, units and heads only the largest weights are written, those that hold 98% of the row and at
     most 60; the rest show as 0. All numbers are rounded to 3 digits.
     """
-    shown = [_record(d) for d in documents]
-    data = {"model": model, "caution": caution, "alone": SourceText.ALONE, "documents": shown}
+    data = {"model": model, "caution": caution, "alone": SourceText.ALONE, "documents": list(map(_record, documents))}
     return write_whole(path, html_page(Path(__file__).with_name("summary_page.html"), data))
 
 

@@ -37,6 +37,29 @@ const lastStep = (model, data) => {
   return { ...Object.fromEntries(plain), heads, importance: document.importance };
 };
 
+// Whether the facts of summaries about towns are right.
+const judged = data => {
+  const facts = new TownFacts(data), kinds = found => found.map(({ kind }) => kind);
+  return data.cases.map(({ title, paragraphs, summary }) => kinds(facts.judged(summary, title, facts.mentions(paragraphs))));
+};
+
+// Two steps of training: the loss, the gradients and then the weights, one after the other.
+const trained = data => {
+  const model = new Seq2Seq({ hidden: 8 }, data.weights), all = kind => Object.values(model.weights).flatMap(w => [...w[kind]]);
+  return [1, 2].map(() => {
+    const losses = data.documents.map(text => model.learn(text, text.target, 1 / 3)), gradients = all("grad");
+    model.update(0.01);
+    return [losses[0] + losses[1] + losses[2], gradients, all("data")];
+  });
+};
+
+// Random weights of both models, and 100 stories.
+const begun = data => {
+  const random = randomFrom(0), vocabulary = new Vocabulary(data.words), told = Array.from({ length: 100 }, () => tell(random, data));
+  const weights = data.shapes.map(shapes => Object.values(randomWeights(shapes, random)).map(weight => [...weight.data]));
+  return [weights, told.map(story => ({ ...story, ...storyOf(story, vocabulary) }))];
+};
+
 (async () => {
   const data = JSON.parse(require("fs").readFileSync(0, "utf8"));
   const found = await (async () => { BODY })();
