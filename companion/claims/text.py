@@ -1,8 +1,10 @@
 """The claims as tables of the project's texts and pages, and a small picture of each."""
 
+import re
 from collections.abc import Mapping
 
-from companion.claims.records import Claim, Effect, Setting, claims_of, effect_of, verdict
+from companion.claims.records import Claim, Effect, Setting, claims_of, effect_of, records_of, verdict
+from companion.results.kept import kept_table
 from companion.results.text import markdown_table
 from lib.papers import PAPERS
 from lib.system.errors import one_of
@@ -17,9 +19,9 @@ _STYLE = (
 
 
 def claims_texts() -> dict[str, str]:
-    """Write the table of each paper's claims, and README's excerpt: {name of a place in the texts: Markdown}."""
+    """Write all tables of claims and of what they rest on: {name of a place in the texts: Markdown}."""
     names = {f"claims_{paper}": claims_table(paper) for paper in PAPERS}
-    return names | {"claims_readme": readme_table()}
+    return names | {"claims_readme": readme_table(), "claims_sources": sources_table()}
 
 
 def claims_table(paper: str, up: str = "") -> str:
@@ -62,6 +64,21 @@ def readme_table() -> str:
             here = f"{_effect(claim, claim.settings[0])} {claim.unit.replace('R-1', '')}" if claim.settings else ""
             rows.append((name, claim.claim, verdict(claim), _published(claim), here.strip()))
     return markdown_table(("paper", "claim", "verdict", "the paper", "here"), rows)
+
+
+def sources_table() -> str:
+    """Write each stored result that claims rest on: its command and minutes, and the first effect to expect of it."""
+    rows = {}
+    for paper in PAPERS:
+        sources = records_of(paper).get("sources", {})
+        for claim in claims_of(paper):
+            for setting in (*claim.settings, *claim.controls):
+                made = kept_table(setting.source) | sources.get(setting.source, {})
+                minutes = f"{60 * made['hours']:.0f}" if "hours" in made else made.get("minutes", "")
+                cells = f"`{made['command']}`", minutes, f"{claim.claim}: {setting.label}", _effect(claim, setting)
+                unit = "" if re.search("%|nats", setting.label) else claim.unit  # otherwise the label names it
+                rows.setdefault(setting.source, (f"`{setting.source}`", *cells, unit))
+    return markdown_table(("stored result", "command", "minutes", "claim: setting", "effect", "unit"), rows.values())
 
 
 def _row(claim: Claim, up: str) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ from companion.claims.text import claims_texts, draw_claims
 from companion.results.kept import SCORES, kept_tables
 from companion.results.numbers import ANY_TABLE
 from companion.results.text import markdown
-from lib.system.errors import InputError
 from lib.system.files import project_root, read_numbers, write_json, write_whole
 
 _BLOCK = "<!-- table {} -->\n{}\n<!-- end -->"
@@ -16,21 +15,19 @@ _BLOCK = "<!-- table {} -->\n{}\n<!-- end -->"
 
 def shown_in() -> list[str]:
     """List the files that may show tables: the project's texts, and the cards of its trained runs."""
-    patterns = ("docs/**/*.md", "trained/*/README.md")
-    paths = (path for pattern in patterns for path in sorted(project_root().glob(pattern)))
+    paths = (
+        path for pattern in ("docs/**/*.md", "trained/*/README.md") for path in sorted(project_root().glob(pattern))
+    )
     return ["papers.md", "README.md", *(path.relative_to(project_root()).as_posix() for path in paths)]
 
 
 def keep(path: Path, size: str = "") -> Path:
-    """Put a table and its scores into figures/, and show it. Raises InputError where no text has a place for it.
+    """Put a table and its scores into figures/, and show it in the texts that have a place for it.
 
     size: the end of its name, where the same table of the same corpus is kept in several sizes.
     """
     numbers = read_numbers(path, "table", ANY_TABLE)
     name = "_".join(filter(None, (numbers["table"], numbers.get("corpus"), size)))
-    if not any(_place(name).search(text) for text in _texts().values()):
-        place = _BLOCK.format(name, "")
-        raise InputError(f"no text in docs or trained has a place for {name}: put {place!r} where it should be")
     target = project_root() / "figures" / f"{name}.json"
     write_json(target, numbers)
     source, scores = path.with_suffix(SCORES), target.parent / "scores" / f"{name}{SCORES}"
