@@ -13,7 +13,7 @@ from lib.system.files import project_root, read_json
 
 PARTS = ("reading", "building", "exercises")
 EXERCISES = ("Your own model", "Exercises")
-FOLDED = re.compile(r"<details><summary>(?:<b>)?(?:Symbols|Hint|Solution).*?</details>", re.DOTALL)
+FOLDED = re.compile(r"<details[^>]*><summary>(?:<b>)?(?:Symbols|Hint|Solution|Watch).*?</details>", re.DOTALL)
 EQUATION = re.compile(r"\$\$.*?\$\$", re.DOTALL)
 TABLE = re.compile(r"(?:^\|.*\n?)+", re.MULTILINE)
 FRAMES = re.compile(r'<div id="frames-.*</div>', re.DOTALL)  # one picture
