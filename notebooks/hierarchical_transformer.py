@@ -154,7 +154,7 @@ Their texts are 1.6 million clusters of web pages. The summary of a cluster is t
 | HT with one pooling head | 39.90 | 34.61 |
 | HT with a discourse graph in place of a head | 40.81 | 35.24 |
 
-The global layers are worth 1.81 points of R-1. Ranking is worth more: 5.00 points for a flat transformer of the same length.
+The global layers are worth 1.81 points of R-1. Ranking is worth more: 5.00 points for a flat transformer of the same length (40.46, not shown).
 
 **Place your bets.** Do these claims hold in models that a laptop can train, on real texts? Choose *holds*, *fails* or *cannot tell*. The last means that the data allow both the paper's effect and none.
 """
@@ -361,7 +361,7 @@ short, _ = effects["global-layers", "short texts, plain beam search"]
 Markdown(f"""
 One training would have misled us. The three seeds differ: global layers change R-1 by {gains[0]:+.1f}, {gains[1]:+.1f} and {gains[2]:+.1f} points. Three seeds on single articles, of which a few sentences of each section are read, tell more: {short.mean:+.2f} [{short.low:+.2f}, {short.high:+.2f}] points. This interval contains 0, and not the paper's 1.81.
 
-Does anything pass between the paragraphs? We cut the global layers as above in the three models of the clusters. A piece of the reference (a word or a part of one) then changes by {-cut.mean:+.3f} nats [{-cut.high:+.3f}, {-cut.low:+.3f}]. If the same models are forbidden to copy, it loses {-no_copying.mean:.1f} nats. So these models do not need their global layers.
+Does anything pass between the paragraphs? We cut the global layers as above in the three models of the clusters. A piece of the reference (a word or a part of one) then changes by {-cut.mean:+.3f} nats [{-cut.high:+.3f}, {-cut.low:+.3f}]. If the same models are forbidden to copy, it loses {-no_copying.mean:.1f} nats. So these models hardly use their global layers.
 """)
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -618,7 +618,7 @@ long = second.output(contexts.flatten(1)).norm(dim=1)
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 check_equations(checks, eq10_input, eq20_contexts, eq23_global_layer)
 checks.line(
-    f"In the second layer, head 2 of paragraph 2 (osvia) attends to the title with"
+    f"In the second global layer, head 2 of paragraph 2 (osvia) attends to the title with"
     f" {weights[1, 2, 0]:.2f}, that of paragraph 3 (velholm) with {weights[1, 3, 0]:.2f}."
     f" The vector c is {long[2]:.0f} long in paragraph 2, and {long[3]:.0f} in paragraph 3."
 )
