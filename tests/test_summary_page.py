@@ -135,10 +135,7 @@ def test_the_keyboard_goes_everywhere(tmp_path):
 
 @needs_browser
 def test_memory_slots(tmp_path):
-    found = seen(
-        write_page(tmp_path / "page.html", "m", [memory()]),
-        "memorySlots",
-    )
+    found = seen(write_page(tmp_path / "page.html", "m", [memory()]), "memorySlots")
     assert found["first"][0] > found["first"][1] and found["second"][0] < found["second"][1]
     assert found["none"] == found["left"] == found["cleared"] == [None] * 3
     assert found["pointed"][:2] == [None] * 2 and found["pointed"][2] is not None
@@ -148,10 +145,7 @@ def test_memory_slots(tmp_path):
 
 @needs_browser
 def test_the_window(tmp_path):
-    found = seen(
-        write_page(tmp_path / "page.html", "m", [memory(), windowed()]),
-        "windows",
-    )
+    found = seen(write_page(tmp_path / "page.html", "m", [memory(), windowed()]), "windows")
     (ink,) = set(found["cleared"])
     grey = found["first"][0][-1]
     assert ink != grey and found["bands"] == 0
@@ -171,10 +165,7 @@ def partly_read():
 @needs_browser
 def test_what_was_not_read_is_grey(tmp_path):
     """Under its section, behind the text; it is no word that the model could have looked at."""
-    found = seen(
-        write_page(tmp_path / "page.html", "m", [partly_read(), memory()]),
-        "unreadText",
-    )
+    found = seen(write_page(tmp_path / "page.html", "m", [partly_read(), memory()]), "unreadText")
     assert found["rest"] == ["Mice slept. Rats did.", "It rained.", "The end."] and found["sections"] == ["Methods"]
     assert found["colours"][0] != found["colours"][1] and found["below"] and found["words"] == 11
     assert found["notes"] == ["read 9 of 17 words (Introduction)", HOSTILE]
@@ -199,10 +190,7 @@ def supported(**attention):
 @needs_browser
 def test_pointing_shows_which_sentences_carry_it(tmp_path):
     look = {"words": rows(11, {1: 0.7, 2: 0.3}), "generate": np.full(6, 0.2)}
-    found = seen(
-        write_page(tmp_path / "page.html", "m", [supported(**look)]),
-        "carriers",
-    )
+    found = seen(write_page(tmp_path / "page.html", "m", [supported(**look)]), "carriers")
     assert found["before"] == found["none"] == found["left"] == found["cleared"] == ""
     assert found["pointed"] == found["focused"] == "Cats The cat sat . Birds sang." and found["units"] == ["1"]
     assert "carried by sentence 1 (50%), the title (25%), not read (25%)" in found["detail"]
@@ -224,10 +212,7 @@ def test_a_phone_shows_summary_text_and_details_at_once(tmp_path):
 
 @needs_browser
 def test_what_is_not_in_the_text_is_marked(tmp_path):
-    found = seen(
-        write_page(tmp_path / "page.html", "m", [supported(), shown()]),
-        "marks",
-    )
+    found = seen(write_page(tmp_path / "page.html", "m", [supported(), shown()]), "marks")
     assert found["marked"] == [[True, False], [False] * 2, [False] * 2, [True, True], [True, False], [False] * 2]
     assert found["seen"] == [[True, True], [False] * 2, [False] * 2, [True, False], [True, True], [False] * 2]
     assert "number or name not in the text" in found["legend"] and "word not in the text" in found["legend"]

@@ -70,7 +70,7 @@ const unreadText = () => {
   found.below = rest[0].getBoundingClientRect().top > textWords()[10].getBoundingClientRect().bottom;
   found.words = textWords().length; found.notes = all("#said li").map(li => li.textContent);
   found.cut = all("#summary p").map(p => style(p).color === style(rest[0]).color);
-  found.legend = document.getElementById("legend").innerText;
+  found.legend = document.getElementById("legend").textContent;
   draw(1); found.next = [all("#unread").length, all("#said li").length, document.getElementById("said").hidden];
 };
 
@@ -87,7 +87,7 @@ const marks = () => {
   const has = name => w => w.classList.contains(name);
   found.marked = all("#summary .word").map(w => [has("lacks")(w), has("weak")(w)]);
   found.seen = all("#summary .word").map(w => [style(w).boxShadow !== "none", shade(w) !== null]);
-  found.legend = document.getElementById("legend").innerText;
+  found.legend = document.getElementById("legend").textContent;
   found.places = all("#summary .word").map(w => style(w).position);
   draw(1);
   found.next = [all(".lacks").length, document.getElementById("key").hidden];
