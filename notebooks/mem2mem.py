@@ -94,7 +94,7 @@ Earlier systems that choose first need labels for the sentences that matter, and
 
 Then the memory is **handed over**. Before each word the decoder *reads* it: a weighted sum of the slots is mixed into the decoder's state. Between two words the decoder *writes*: a gate keeps part of each slot and replaces the rest.
 
-Two other paths lead to the summary: attention to all words and sentences of the article, and copying of its words. (A third is narrow: the decoder's first state.) What does the memory add?
+Two other paths lead to the summary: attention to all words and sentences of the article, and copying of its words. (A narrow third is the decoder's first state.) What does the memory add?
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -135,7 +135,7 @@ Handing the memory over is the largest single gain in their Table 2 (R-1 on PubM
 r"""
 They added the parts to **HRED**, a hierarchical recurrent model with the same encoder and decoder and no memory. The paper does not say how many trainings stand behind a row.
 
-**Place your bets.** Do these claims hold in models that a laptop can train? Choose *holds*, *fails* or *cannot tell*. The last means that our data allow both the paper's effect and none. *Fails*: our data exclude the paper's effect, or a control has at least half of ours. Bet 3 counts from 0.05 nats a word, a unit that comes below.
+**Place your bets.** Do these claims hold in models that a laptop can train? Choose *holds*, *fails* or *cannot tell* (our data allow both the paper's effect and none). *Fails*: our data exclude the paper's effect, or a control has at least half of ours. Bet 3 counts from 0.05 nats a word, a unit that comes below.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -333,7 +333,7 @@ Markdown(evidence_table("mem2mem", *BETS))
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-See [all claims, and what the verdicts mean](../papers.md#mem2mem), and [the shipped model in your browser](../docs/live.md).
+[papers.md](../papers.md#mem2mem) has all claims and explains the verdicts.
 
 Bets 1 and 2 are about the small models (three seeds), bets 3 to 5 about the shipped model (one seed; bet 4 about both).
 

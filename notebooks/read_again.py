@@ -107,7 +107,7 @@ A model writes headlines for the dispatches of a news agency. A company that was
 r"""
 Read-Again rests on two ideas. The first is about reading. When a recurrent encoder reads a word, its state depends on that word and on those before it. Read-Again reads twice. The first read ends in a vector of the whole text, which steers a **second read**.
 
-The other idea is about writing. The decoder chooses from two lists at once: the words of a small vocabulary, and the places of the text. To choose a place is to **copy** its word. If rare words can be copied, a small vocabulary is enough, and it is fast.
+The other idea is about writing. The decoder chooses from two lists at once: the words of a small vocabulary, and the places of the text. To choose a place is to **copy** its word. Then a small vocabulary is enough, and it is fast.
 
 So two sets of weights lie over the text. With one the decoder *attends*: it mixes the states of the words into its own. With the other it *copies*. In many models these are the same numbers. Here they are not.
 """
@@ -141,12 +141,12 @@ A second read adds 0.4 to 0.5 points, copying 2.1 to 2.4. With copying, 15,000 w
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-Gigaword is not free. We trained the same rows on the 13,898 dispatches, with three seeds, and tested them on 1,106 later ones. Our vocabularies have 2,500 and 9,873 words. So compare gains, not scores.
+Gigaword is not free. We trained the same rows on the 13,898 dispatches, with three seeds, and tested them on 1,106 later ones. Our vocabularies have 500 to 9,873 words. So compare gains, not scores.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
-**Place your bets.** Do these claims hold in models that a laptop can train? Choose *holds*, *fails* or *cannot tell* (the interval contains 0 and also the paper's effect, or the smallest that counts).
+**Place your bets.** Do these claims hold in models that a laptop can train? Choose *holds*, *fails* or *cannot tell* (the interval allows both the paper's effect and none; where the paper has no number, both more and less than the smallest effect that counts).
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -207,7 +207,7 @@ station("copying", figures)
 r"""
 A gain that is more than ten times the paper's measures something else. From 13,898 headlines a decoder does not learn to *generate* names, whatever its vocabulary. Without copying every model stays below 15 points, and the first eight words of the text have 29.
 
-Much of the gain is knowing which words to choose from. For comparison, a model that cannot copy chooses only among the words of its text and 2,000 frequent ones. It recalls 30% of the references' words. Models that choose from all words recall 6 to 10%, Read-Again 41%, and the first 75 bytes of the text 47%.
+Much of the gain is knowing which words to choose from. One model that cannot copy chooses only among the words of its text and 2,000 frequent ones. It recalls 30% of the references' words. Models that choose from all words recall 6 to 10%, Read-Again 41%, and the first 75 bytes of the text 47%.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -286,7 +286,7 @@ station("task", figures)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-(We tried six settings, one run each. In the one that we kept, reading again had 100 and bidirectional 84.)
+(We tried six settings, one run each. In the one that we kept, that run had 100 with reading again and 84 with bidirectional. The three seeds above came later.)
 
 A second read helps where everything must pass through one state. So does a bidirectional encoder. A decoder that can use all states needs neither.
 """
@@ -346,7 +346,7 @@ Markdown(evidence_table("read_again", *BETS))
 r"""
 *Confirmed* means that the interval lies above 0 and no control explains the effect. Its size and its cause may differ from the paper's. [papers.md](../papers.md) has all verdicts and claims.
 
-**What is not known.** We did not try Gigaword or the paper's sizes. Only a run there can show what a second read and a large vocabulary give a model that has learned names. Even the most precise comparison of one read and two finds only gains of about 0.8 points reliably, and the paper's are 0.4 to 0.5. More seeds would help.
+**What is not known.** Only a run on Gigaword, at the paper's sizes, can show what a second read and a large vocabulary give a model that has learned names. Even the most precise comparison of one read and two finds only gains of about 0.8 points reliably, and the paper's are 0.4 to 0.5.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}

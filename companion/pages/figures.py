@@ -148,7 +148,7 @@ def describe_maximum_attention(places: Sequence[int], windows: Sequence[int], wo
 
 def describe_interval_bars(series: Mapping[str, Mapping[str, Sequence[float]]], xlabel: str, **_: Any) -> str:
     bars = [
-        f"{label}, {name} {mean:.1f} [{low:.1f}, {high:.1f}]"
+        f"{label}, {name} {mean:.3g} [{low:.3g}, {high:.3g}]"
         for label, rows in series.items()
         for name, (mean, low, high) in rows.items()
     ]
