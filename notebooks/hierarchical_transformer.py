@@ -376,7 +376,7 @@ Markdown(evidence_table("hierarchical_transformer", *BETS))
 r"""
 *Holds* wins where the verdict is *confirmed*; *fails*, where it is *no effect as large as the paper's* or *opposite*. Bet 1 is judged by the single articles. [`papers.md`](../papers.md#hierarchical-transformer) has all claims, and what the verdicts mean.
 
-**What is not known.** Are 1.81 points what global layers gain at the authors' size, on their clusters? Only a training there can tell. For bet 4, to tell 0.16 points from 0 takes about fifteen times as many documents and seeds. WikiSum, the rival T-DMCA and judgements by people are not tested, and a longer input at test time has one seed.
+**What is not known.** Only a training at the authors' size, on their clusters, can show whether global layers gain 1.81 points there. For bet 4, to tell 0.16 points from 0 takes about fifteen times as many documents and seeds. WikiSum, the rival T-DMCA and judgements by people are not tested.
 
 ## What to take home
 
