@@ -1,5 +1,7 @@
 """Make commands of functions: their parameters are the arguments of `python -m MODULE`, positional before a "/"."""
 
+import shlex
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,11 @@ def run_command(
             tyro.cli(command, **options)
         else:
             tyro.extras.subcommand_cli_from_dict(dict(command), **options)
+
+
+def this_command(module: str) -> str:
+    """Write the command that was typed, which is stored with its results."""
+    return shlex.join(["python", "-m", module, *sys.argv[1:]])
 
 
 def split_labels(arguments: Sequence[str]) -> list[tuple[str, Path]]:

@@ -152,7 +152,7 @@ Their texts are 1.6 million clusters of web pages. The summary of a cluster is t
 | **HT** | **40.82** | **35.08** |
 | HT without global layers | 39.01 | 33.76 |
 | HT with one pooling head | 39.90 | 34.61 |
-| HT with a discourse graph in place of a head | 40.81 | 35.24 |
+| HT with a discourse graph instead of a head | 40.81 | 35.24 |
 
 The global layers are worth 1.81 points of R-1. Ranking is worth more: 5.00 points for a flat transformer of the same length (40.46, not shown).
 
@@ -549,7 +549,7 @@ $$context^z_i=\sum_{i'}\frac{\exp(q^{z\top}_ik^z_{i'})}{\sum_o\exp(q^{z\top}_ik^
 
 **The code** has the same three matrices for all heads, and divides the scores by $\sqrt{d_{head}}$.
 
-## (24) A graph in place of a head
+## (24) A graph instead of a head
 
 Two hops were not learned in 500 steps. A graph $G$ that is made outside the model can replace the attention of one head. Row $i$, scaled to sum to 1, tells how much paragraph $i$ takes from each paragraph. Our graphs have 1 on the diagonal, so no row is empty. In this head only the values are learned.
 

@@ -6,9 +6,9 @@
     python -m companion.live training training.html
 
 The model is the run of Mem2Mem, of windowed attention or of Read-Again; `towns` are the two shipped models of the
-hierarchical transformer's synthetic task. In `training` a reader trains the two
-small models of Start here. The page offers the given texts, or some of the project's own, and takes what a reader
-pastes. For each word it shows the numbers of every equation; the model and the text can be changed.
+hierarchical transformer's synthetic task. The page offers the given texts, or some of the project's own, and takes
+what a reader pastes. For each word it shows the numbers of every equation; the model and the text can be changed.
+In `training` a reader trains the two small models of Start here.
 """
 
 import sys

@@ -15,9 +15,8 @@ _BLOCK = "<!-- table {} -->\n{}\n<!-- end -->"
 
 def shown_in() -> list[str]:
     """List the files that may show tables: the project's texts, and the cards of its trained runs."""
-    paths = (
-        path for pattern in ("docs/**/*.md", "trained/*/README.md") for path in sorted(project_root().glob(pattern))
-    )
+    patterns = ("docs/**/*.md", "trained/*/README.md")
+    paths = (path for pattern in patterns for path in sorted(project_root().glob(pattern)))
     return ["papers.md", "README.md", *(path.relative_to(project_root()).as_posix() for path in paths)]
 
 

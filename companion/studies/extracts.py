@@ -8,8 +8,6 @@ in a random order, or in LexRank's, until the extract is about as long as that o
 chance, on the text that another preset reads; no run of that preset is needed.
 """
 
-import shlex
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,7 +18,7 @@ import numpy as np
 from rouge_score.rouge_scorer import RougeScorer
 
 import lib
-from companion.command import run_command
+from companion.command import run_command, this_command
 from companion.stored import effect_row
 from companion.studies.slots import head_places
 from lib.data.corpora import load_corpus, unseen
@@ -53,7 +51,7 @@ def compare_extracts(
         texts = unseen(load_corpus(name), "test", [opened.config["corpus"]], documents)
         rows = compare(opened, texts, reading)
         effects += [row | {"name": f"{Path(name).name}: {row['name']}"} for row in rows]
-    command = shlex.join(["python", "-m", "companion.studies.extracts", *sys.argv[1:]])
+    command = this_command("companion.studies.extracts")
     about = {"command": command, "run": str(run), "reading": reading or opened.config["preset"]}
     write_json(output, {**about, "draws": DRAWS, "effects": effects})
 

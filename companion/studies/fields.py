@@ -12,8 +12,6 @@ weight is made. `field.json` in the run's folder gets the weights of the last me
 
 import json
 import math
-import shlex
-import sys
 from collections import Counter
 from collections.abc import Iterable
 from functools import partial
@@ -26,7 +24,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 import lib
-from companion.command import run_command
+from companion.command import run_command, this_command
 from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
 from lib.data.plain_text import parse_text
@@ -129,7 +127,7 @@ def write_field(run: Path, texts: str, /, *, unlike: tuple[str, ...], like: tupl
     weights, limit, errors = measure(lib.load(run, device="cpu"), [*like], [*unlike])
     parts = {part: [row["percent"] for row in errors[TWO_CLASSES][part].values()] for part in ("warned", "missed")}
     means = {part: round(float(np.mean(values)) / 100, 3) for part, values in parts.items()}
-    command = shlex.join(["python", "-m", "companion.studies.fields", *sys.argv[1:]])
+    command = this_command("companion.studies.fields")
     field = {"texts": texts, "least": round(limit, 3), **means, "weights": weights}
     write_whole(
         run / FILE, json.dumps({"command": command, "errors": errors, "field": field}, ensure_ascii=False) + "\n"

@@ -9,8 +9,6 @@ all texts, which is the mean over other texts. It is pulled in a trained run, an
 file also has cosines between memories, and what is left of a memory after some words.
 """
 
-import shlex
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,7 +19,7 @@ import torch
 from torch.nn import functional as F
 
 import lib
-from companion.command import run_command
+from companion.command import run_command, this_command
 from companion.stored import effect_row
 from companion.studies.slots import distance_after, mean_cosine, slots_after
 from companion.tasks.memory import VOCABULARY, MemoryAlone, learn_planted, unseen_documents
@@ -65,7 +63,7 @@ def pull(
     models = {opened.config["train"].get("seed", 0): opened.model}
     effects += [*costs("papers", models, own, encoded[documents:]), *cosines("papers", models, own)]
     effects += contents("papers", opened.model, own)
-    command = shlex.join(["python", "-m", "companion.studies.lever", *sys.argv[1:]])
+    command = this_command("companion.studies.lever")
     about = {"command": command, "corpus": Path(dataset).name, "documents": documents}
     write_json(output, {**about, "effects": effects})
 
