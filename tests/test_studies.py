@@ -21,6 +21,7 @@ from lib.decoding.search import DecodeConfig
 from lib.evaluation.interventions import batch_alone
 from lib.models.read_again import ReadAgain, ReadAgainConfig
 from lib.papers import resolve
+from lib.papers.windowed.windows import best_path
 from lib.system.files import trained_folder
 from tests.conftest import document, double
 
@@ -67,7 +68,7 @@ def test_the_best_path_is_the_best_of_all_that_never_go_back():
         best = [[similar[i, sources == w].max() for w in range(3)] for i in range(4)]
         paths = [path for path in product(range(3), repeat=4) if list(path) == sorted(path)]
         expected = max(paths, key=lambda path: sum(best[i][w] for i, w in enumerate(path)))
-        assert marking.best_path(similar, sources).tolist() == list(expected)
+        assert best_path(similar, sources).tolist() == list(expected)
         linked = sources[similar.argmax(1)]
         assert (
             marking.apply_rule("never goes back", similar, sources).tolist() == np.maximum.accumulate(linked).tolist()

@@ -18,10 +18,9 @@ import numpy as np
 
 from companion.stored import difference_row, open_store
 from companion.studies.windows import SentenceLists, embeddings_of, open_papers, papers_parser
-from lib.data.batch import EncodedDocument
 from lib.decoding.run import Run
 from lib.evaluation.bootstrap import interval, paired_bootstrap
-from lib.models.windowed import window_of
+from lib.papers.windowed.windows import best_path, windows_of
 from lib.system.command_line import plain_errors
 
 DRAWS = 20
@@ -55,7 +54,10 @@ def count(run: Run, documents: Sequence, min_windows: int = 3) -> dict[str, list
     with a known source; words in the last window, in those between, and all words."""
     vectors, random, counts = embeddings_of(run), np.random.default_rng(0), {}
     for document in run.encode(documents):
-        sentences, windows = SentenceLists.of(document, run.options.lower), windows_of(document, run)
+        sentences, windows = (
+            SentenceLists.of(document, run.options.lower),
+            windows_of(document, run.model.size, run.model.stride),
+        )
         if windows.max() + 1 < min_windows:
             continue
         lengths, copies = np.array([len(s) for s in sentences.reference]), sentences.copies
@@ -73,35 +75,12 @@ def count(run: Run, documents: Sequence, min_windows: int = 3) -> dict[str, list
     return counts
 
 
-def windows_of(document: EncodedDocument, run: Run) -> np.ndarray:
-    """Find the window of each source sentence."""
-    ends, config = np.cumsum(document.sentence_lengths), run.model.config
-    box = len(document.source), config.window, config.stride
-    return np.array([window_of(int(a), int(b), *box) for a, b in zip(ends - document.sentence_lengths, ends)])
-
-
 def apply_rule(rule: str, similar: np.ndarray, windows: np.ndarray) -> np.ndarray:
     """Find the window of each of S reference sentences. similar: [S, L], to source sentences of `windows` [L]."""
     if rule == PATH:
         return best_path(similar, windows)
     linked = windows[similar.argmax(1)]
     return np.maximum.accumulate(linked) if rule == FORWARD else linked
-
-
-def best_path(similar: np.ndarray, windows: np.ndarray) -> np.ndarray:
-    """Find the windows [S] that never go back and have the largest sum of similarities (Viterbi)."""
-    scores = np.full((len(similar), windows.max() + 1), -np.inf)
-    for window in set(windows.tolist()):
-        scores[:, window] = similar[:, windows == window].max(1)
-    total, back = scores[0], []
-    for row in scores[1:]:
-        before = [int(total[: window + 1].argmax()) for window in range(len(row))]
-        back.append(before)
-        total = row + total[before]
-    path = [int(total.argmax())]
-    for before in reversed(back):
-        path.append(before[path[-1]])
-    return np.array(path[::-1])
 
 
 def _parts(rows: Sequence[Sequence[float]], measure: str) -> tuple[np.ndarray, np.ndarray]:

@@ -21,6 +21,8 @@ VARIANTS = {
     "standard": _variant(options={"window": None, "stride": None}),  # attention over the whole text
     "dynamic": _variant(options={"window": _needed}),  # the decoder moves the window: summaries say when
     "streamed": _variant({"encode": "stream"}, {"window": _needed}),  # each window when it is entered
+    # the same, with summaries marked in another way
+    "best path": _variant(options={"window": _needed, "links": "best path"}),
     # the window moves after a share of the words
     "static": _variant({"windowing": "static"}, {"window": _needed, "marks": False}),
 }

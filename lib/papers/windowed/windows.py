@@ -41,6 +41,7 @@ class ArticleOptions(WordOptions):
     window: int | None = None  # words; None: there is none
     stride: int | None = None  # words by which the window moves
     marks: bool = True  # whether [SLIDE] marks in the summaries where a window moves on
+    links: Literal["never back", "best path"] = "never back"  # how sentences choose their windows: see `link`
     aggregate: Literal["sum", "mean"] = "sum"  # of word vectors, to compare: by the cosine, or by the dot product
     vectors: str = ""  # a file of word vectors; empty: learned from the training documents
     start_from_vectors: bool = False  # whether the model's embeddings start from them, too
@@ -67,7 +68,7 @@ class ArticleOptions(WordOptions):
     @property
     def base(self) -> "ArticleOptions | None":
         """Marked summaries are made of the prepared corpus without marks."""
-        return replace(self, window=None, stride=None) if self.marked else None
+        return replace(self, window=None, stride=None, links="never back") if self.marked else None
 
     @property
     def outside(self) -> str:
@@ -94,12 +95,37 @@ def link(document: EncodedDocument, lengths: np.ndarray, vectors: np.ndarray, op
     lengths: [S] of `target_sentences`. A sentence without a known word is linked to the first source sentence.
     """
     summary, source = (document.target[: lengths.sum()], lengths), (document.source, document.sentence_lengths)
-    best = similarities(summary, source, vectors, options.aggregate).argmax(1)
+    similar = similarities(summary, source, vectors, options.aggregate)
     assert options.window and options.stride  # only a text with windows is linked to them
-    ends = np.cumsum(document.sentence_lengths)
-    starts, size = ends - document.sentence_lengths, len(document.source)
-    box = size, options.window, options.stride
-    return np.maximum.accumulate([window_of(int(starts[i]), int(ends[i]), *box) for i in best])
+    windows = windows_of(document, options.window, options.stride)
+    if options.links == "best path":
+        return best_path(similar, windows)
+    return np.maximum.accumulate(windows[similar.argmax(1)])
+
+
+def windows_of(document: EncodedDocument, window: int, stride: int) -> np.ndarray:
+    """Find the window of each source sentence: [L]."""
+    ends, box = np.cumsum(document.sentence_lengths), (len(document.source), window, stride)
+    return np.array([window_of(int(a), int(b), *box) for a, b in zip(ends - document.sentence_lengths, ends)])
+
+
+def best_path(similar: np.ndarray, windows: np.ndarray) -> np.ndarray:
+    """Find the windows of S sentences that never go back and have the largest sum of similarities (Viterbi).
+
+    similar: [S, L], to source sentences of `windows` [L].
+    """
+    scores = np.full((len(similar), windows.max() + 1), -np.inf)
+    for window in set(windows.tolist()):
+        scores[:, window] = similar[:, windows == window].max(1)
+    total, back = scores[0], []
+    for row in scores[1:]:
+        before = [int(total[: window + 1].argmax()) for window in range(len(row))]
+        back.append(before)
+        total = row + total[before]
+    path = [int(total.argmax())]
+    for before in reversed(back):
+        path.append(before[path[-1]])
+    return np.array(path[::-1])
 
 
 def mark_transitions(document: EncodedDocument, lengths: np.ndarray, windows: ArrayLike) -> EncodedDocument:
