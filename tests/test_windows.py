@@ -75,6 +75,12 @@ def test_links_never_go_back():
     vectors = np.eye(12)
     lengths = np.array([2, 1, 1])
     assert link(item, lengths, vectors, OPTIONS).tolist() == [2, 2, 4]
+    # the middle sentence gives up its link, or the last two do: one wrong link is better than two
+    item = document([[5] * 4, [6] * 4, [7] * 4, [8] * 4, [9] * 4], [5, 9, 6, 7, EOS])
+    lengths = np.array([1, 1, 1, 1])
+    assert link(item, lengths, vectors, OPTIONS).tolist() == [0, 4, 4, 4]
+    windows = link(item, lengths, vectors, replace(OPTIONS, links="best path"))
+    assert windows[[0, 2, 3]].tolist() == [0, 1, 2] and windows[1] in (0, 1)
 
 
 def test_marks():

@@ -54,10 +54,8 @@ def count(run: Run, documents: Sequence, min_windows: int = 3) -> dict[str, list
     with a known source; words in the last window, in those between, and all words."""
     vectors, random, counts = embeddings_of(run), np.random.default_rng(0), {}
     for document in run.encode(documents):
-        sentences, windows = (
-            SentenceLists.of(document, run.options.lower),
-            windows_of(document, run.model.size, run.model.stride),
-        )
+        sentences = SentenceLists.of(document, run.options.lower)
+        windows = windows_of(document, run.model.size, run.model.stride)
         if windows.max() + 1 < min_windows:
             continue
         lengths, copies = np.array([len(s) for s in sentences.reference]), sentences.copies
