@@ -494,7 +494,7 @@ Markdown(
 r"""
 ## (13) to (16) Pool: a paragraph as several vectors
 
-Attention between all words is what we cannot afford. So a paragraph must become short. The mean of its words would not do: the name of the town is one word of twelve. Each head scores the words, and the softmax over the words *of one paragraph* gives the weights of a sum. (16) prints $a$ where the softmax $\hat a$ is meant.
+Attention between all words is what we cannot afford. So a paragraph must become short. In the mean of its words the name of the town would be one word of twelve. Each head scores the words, and the softmax over the words *of one paragraph* gives the weights of a sum. (16) prints $a$ where the softmax $\hat a$ is meant.
 
 $$a^z_{ij}=W^z_ax_{ij}\tag{13}$$
 

@@ -463,7 +463,7 @@ checks.line(
 r"""
 ## Copying: the attention is a distribution, too
 
-At *zebra* the plain model looks at the right word and has to write [UNK]. A larger vocabulary does not solve this: there is always another name, and from a word seen twice nothing is learned. The **pointer-generator** (See, Liu and Manning 2017) uses the attention as a second distribution over words. A word gets the weights of all places where it stands:
+At *zebra* the plain model looks at the right word and has to write [UNK]. A larger vocabulary does not solve this: there is always another name, and a model learns little about a word that it has seen twice. The **pointer-generator** (See, Liu and Manning 2017) uses the attention as a second distribution over words. A word gets the weights of all places where it stands:
 
 $$P_c(w)=\sum_{i:\,x_i=w}\alpha_{ti}\tag{7}$$
 
