@@ -331,6 +331,7 @@ The paper numbers no equations: **(1)** to **(14)** are this page's numbers. (1)
 | $F_w$ | the words of window $w$ | (1) |
 | $S,\ D_i$ | a sentence of the summary; sentence $i$ of the text | (2), (3) |
 | $\mathbf v_j,\ \mathbf v(S)$ | vector of word $j$; sum over a sentence | (2) |
+| $d,\ \lvert V\rvert$ | width of the states; words of the vocabulary | (5), (11) |
 | $h_j$ | encoder's state of word $j$ of the text | (5) |
 | $y_t,\ s_t$ | word or symbol $t$ of the summary; state of the decoder | (6) |
 | $w_t$ | window at step $t$ | (7) |
