@@ -6,12 +6,11 @@ import pytest
 import lib
 from companion.stored import effect_row
 from companion.studies import extracts, lever
-from companion.studies.slots import distance_after, slots_after
 from companion.tasks.synthetic import planted_sentences
 from lib.data.batch import make_batch
 from lib.data.corpora import load_corpus, unseen
 from lib.decoding.search import source_sentences
-from lib.evaluation.interventions import MEMORY, NOTHING, batch_alone, log_probs, one_memory
+from lib.evaluation.interventions import MEMORY, NOTHING, log_probs, one_memory
 from lib.evaluation.rouge import rouge
 from lib.models.mem2mem import Mem2Mem
 from lib.system.files import trained_folder
@@ -46,17 +45,6 @@ def test_cosines_of_equal_and_of_other_memories():
     alike, *_ = lever.cosines("toy", {0: model}, [DOCUMENTS[0]] * 3)
     others, *_ = lever.cosines("toy", {0: model}, DOCUMENTS)
     assert alike["mean"] == pytest.approx(1) and others["mean"] < 0.999
-
-
-def test_two_memories_may_stay_apart_where_no_gate_keeps_anything():
-    kept, overwritten = small_model(write=False), small_model(gate_bias=3.0)
-    overwritten.write_hidden.bias.data[: overwritten.config.hidden] = -60  # every gate is 0
-    for model in (kept, overwritten):
-        batch, other = (batch_alone(model, document) for document in DOCUMENTS[:2])
-        distances = distance_after(model, batch, model.encode(other).memory, (0, 1, 5))
-        left = slots_after(model, batch, (1,))[0]
-        assert distances[0] == 1
-        assert (distances.tolist(), left) == ([1, 1, 1], 1) if model is kept else left < 1e-9 < 1e-3 < distances[1]
 
 
 def test_an_effect_has_the_mean_of_its_seeds_for_each_document():

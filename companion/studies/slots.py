@@ -25,15 +25,6 @@ def slots_after(model: Mem2Mem, batch: Batch, counts: Sequence[int]) -> np.ndarr
 
 
 @torch.no_grad()
-def distance_after(model: Mem2Mem, batch: Batch, other: Tensor, counts: Sequence[int]) -> np.ndarray:
-    """Compute how far two memories are from each other after so many words, as a share of their first distance
-    [counts]. They are a document's own and an `other` one [B, r, d], and the same words are written into both."""
-    pairs = zip(_written(model, batch, max(counts)), _written(model, batch, max(counts), other))
-    distances = [(own - exchanged).norm().item() for (own, _), (exchanged, _) in pairs]
-    return np.array([distances[n] / distances[0] for n in counts])
-
-
-@torch.no_grad()
 def slots_left(model: Mem2Mem, batch: Batch, count: int) -> Tensor:
     """Compute the share of each slot that is left before each of the first words of the references, by the product
     of its write gates: [B, count, r], 1 before the first word."""
@@ -54,12 +45,11 @@ def head_places(model: Mem2Mem, document: Document, encoder: TextEncoder) -> np.
     return np.stack([section + 1, best - starts + 1, ends[section] - best])
 
 
-def _written(model: Mem2Mem, batch: Batch, last: int, first: Tensor | None = None) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield M_D [B, r, d] and the product of its gates [B, r, d] after 0, 1, ... `last` words. first: the M_D to
-    begin with, instead of the one that the encoder hands over."""
+def _written(model: Mem2Mem, batch: Batch, last: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield M_D [B, r, d] and the product of its gates [B, r, d] after 0, 1, ... `last` words."""
     tokens, state = in_vocabulary(batch.target_input, model.config.vocab_size), model.encode(batch)
     hidden, _ = model.decoder(model.embedding(tokens), state.hidden[None])
-    memory: Tensor = state.memory if first is None else first
+    memory = state.memory
     queries = model.read_attention.project_queries(hidden)
     left = torch.ones_like(memory)
     yield memory, left
