@@ -7,19 +7,13 @@ from typing import Any
 import torch
 
 from companion.pages.checks import Checks, gradients
+from companion.studies.ranking import COUNTS, recalls
 from lib.data.batch import EncodedDocument, make_batch, rows_of
 from lib.data.prepared import PreparedCorpus
 from lib.data.vocabulary import BOS, EOS, PAD
-from lib.evaluation.rouge import longest_common_recall
 from lib.layers.transformer import TransformerLayer
 from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
-from lib.papers.hierarchical_transformer.ranking import (
-    best_first,
-    learned_scores,
-    paragraph_scores,
-    similarity_scores,
-    train_ranker,
-)
+from lib.papers.hierarchical_transformer.ranking import learned_scores, paragraph_scores, train_ranker
 
 V = 20  # pieces of the models with random weights, seven of them symbols
 EPSILON = 0.1  # of their smoothed labels
@@ -85,16 +79,13 @@ def _smoothed_loss(model: HierarchicalTransformer, words: torch.Tensor, cluster:
 
 def ranking_panel(wide: PreparedCorpus, options, ranked: bool, progress: bool) -> dict:
     """Make a panel of `lines`: how much of the summaries is in the best paragraphs (Table 1)."""
-    test, counts = wide["test"], [5, 10, 20, 40]
+    test = wide["test"]
     scores = {"as they come": paragraph_scores(test, "order", wide.vocabulary)}
     if not ranked:
-        scores["similarity"] = similarity_scores(test, wide.vocabulary)
+        scores["similarity"] = paragraph_scores(test, "similarity", wide.vocabulary)
         scores["learned"] = learned_scores(train_ranker(wide, options, progress), test)
     scores["by the labels"] = [document.labels for document in test]
     series: dict[str, list] = {}
     for name, every in scores.items():
-        rows = [[wide.vocabulary.text(rows_of(d)[1 + i]) for i in best_first(s)] for d, s in zip(test, every)]
-        best = [[" ".join(texts[:n]) for texts in rows] for n in counts]
-        recalls = [longest_common_recall(texts, [d.reference for d in test]).mean() for texts in best]
-        series[name] = [counts, recalls]
-    return {"series": series, "xlabel": "best paragraphs, L'", "ylabel": "ROUGE-L recall", "ticks": counts}
+        series[name] = [COUNTS, [recalls(test, every, count, wide.vocabulary).mean() for count in COUNTS]]
+    return {"series": series, "xlabel": "best paragraphs, L'", "ylabel": "ROUGE-L recall", "ticks": COUNTS}
