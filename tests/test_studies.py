@@ -220,7 +220,7 @@ def test_attention_and_copying_are_compared_word_by_word():
         output, _ = model.decode(batch.target_input, model.encode(batch))
     beta, k = output.attention[0].numpy(), output.copy[0].numpy()
     differ = 100 * (beta.argmax(1) != k.argmax(1)).mean()
-    assert importance.words_that_differ(model, text) == pytest.approx(differ) and 0 < differ
+    assert importance.words_that_differ(model, text) == pytest.approx(differ) and differ > 0
 
 
 def test_effects_of_seeds_are_means_of_their_documents():
