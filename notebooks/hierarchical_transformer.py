@@ -65,7 +65,7 @@ from companion.pages.shown import (
 from companion.pages.towns import (
     curves_panel, hops_table, layer_picture, marks_table, town_frames,
 )  # fmt: skip
-from companion.results.kept import kept_table
+from companion.results.kept import stored_numbers
 from companion.results.tables import TRAINED
 from companion.tasks.towns import open_towns, town_document, unseen_towns
 from lib.data.batch import rows_of
@@ -351,7 +351,7 @@ no_copying = effect_of(
 )
 by_seed = {
     row["label"]: row["by seed"]["R-1"]
-    for row in kept_table("hierarchical_table_clusters_scisummnet_mds")["rows"]
+    for row in stored_numbers("hierarchical_table_clusters_scisummnet_mds")["rows"]
     if "by seed" in row
 }
 pair = "HT", "HT without global layers"

@@ -95,9 +95,6 @@ def test_numbers_are_compared():
     for other, message in {(1.0, 2.0): "differ by 1", (1.0, np.nan): "nan", (1.0,): "shape"}.items():
         with pytest.raises(CheckError, match=message):
             checks.close(torch.ones(2), torch.tensor(other), "(7)", "read")
-    report = checks.table()
-    assert repr(report) == "2 of 2 comparisons, of 2 equations and checks, agree within 1.0e-12"
-    assert "<td>read</td>" in report._repr_html_() and checks.table().held == [], "each part has its own"
 
 
 def test_gradients_are_compared():
