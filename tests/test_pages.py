@@ -20,13 +20,13 @@ from companion.pages.parameters import ParameterError, check_parameters, prepare
 from companion.pages.runs import nll_by_text, run_facts, run_module, unseen_papers
 from companion.pages.shown import PageFigures, Prediction, figures_folder
 from companion.pages.steps import Step, best_words, decoding_frames
-from companion.site.minutes import minutes_of
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.papers import open_run
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.system.files import project_root
 from lib.system.threads import torch_threads
+from tests.tools.minutes import minutes_of
 
 # ------------------------------------------------------------------------------------------------------- parameters
 

@@ -17,12 +17,12 @@ import pytest
 import yaml
 
 from companion.results.places import shown_in
-from companion.site.minutes import PARTS, minutes_of
 from lib.data.corpora import anthology_year, load_corpus
 from lib.data.documents import SPLITS
 from lib.papers import PAPERS
 from lib.system.files import project_root
 from tests.test_locks import normal, pins
+from tests.tools.minutes import PARTS, minutes_of
 
 ROOT = project_root()
 PAGES = sorted((ROOT / "notebooks").glob("*.py"))
