@@ -12,7 +12,7 @@ PAGES := $(wildcard notebooks/*.py)
 TALKS := $(filter-out notebooks/baselines.ipynb notebooks/compare.ipynb,$(PAGES:.py=.ipynb))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lock lab notebooks figures workflow gpu book class slides publish lint clean
+.PHONY: help run test check lock lab notebooks figures workflow gpu book class slides lint clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -105,10 +105,6 @@ lint: $(READY)  ## check style and types, and that every page matches its source
 	$(BIN)/basedpyright --level error
 	@for page in $(PAGES); do $(BIN)/jupytext --to py:percent --output - $${page%.py}.ipynb 2>/dev/null | diff - $$page \
 	  || { echo "$$page and its notebook differ: make notebooks"; exit 1; }; done
-
-publish: $(READY)  ## write where the project is published, REPOSITORY=owner/name, into README, package and pages, and execute them
-	$(BIN)/python -m companion.site.publish "$(REPOSITORY)"
-	$(MAKE) notebooks
 
 clean:  ## remove runs, caches and the book, but not the environment
 	rm -rf runs cache companion/site/_build class slides out.ipynb .pytest_cache .ruff_cache

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from companion.pages.measured import over_seeds, task_results
-from companion.results.kept import kept_table
+from companion.results.kept import stored_numbers
 from companion.studies import slides
 from companion.tasks.memory import COMP_WEIGHTS, GRID, LOSSES, READ_WEIGHTS
 from lib.decoding.search import DECODINGS
@@ -104,7 +104,7 @@ def hierarchical_lines():
 
 
 def read_again_lines():
-    tables = kept_table("trained_read_again"), kept_table("read_again_table2_reuters")
+    tables = stored_numbers("trained_read_again"), stored_numbers("read_again_table2_reuters")
     eight, bytes75 = (row["scores"]["R-1"] for t in tables for row in t["rows"] if row["label"].startswith("Lead"))
     yield f"already have {eight['mean']:.2f} R-1, and the first 75 bytes a recall of {bytes75['mean']:.1f},"
 
