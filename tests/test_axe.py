@@ -22,11 +22,9 @@ def test_small_pages(tmp_path, theme):
         (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     folder = tmp_path / "rating"
     main(["sheet", str(folder), "--documents", "2", *(f"{name}={tmp_path / name}.jsonl" for name in "ab")])
-    (folder / "questions.csv").write_text("document,question,answer\nx,What ends?,It\n", encoding="utf-8")
-    main(["answers", str(folder)])
     summaries = write_page(tmp_path / "summaries.html", "Mem2Mem", [memory(), windowed(), clusters()])
     with open_page(summaries, theme) as tab:
-        for page in (summaries, folder / "form.html", folder / "answers.html"):
+        for page in (summaries, folder / "form.html"):
             tab.open(page)
             tab.check_looks()
 
