@@ -20,7 +20,7 @@ from lib.decoding.search import DecodeConfig, beam_search, greedy_search
 from lib.evaluation.interventions import NOTHING, changes_of, log_probs
 from tests.conftest import VOCAB
 from tests.test_live import CASES, HOSTILE, OF_TEXTS, SECOND_ERASED, TEXT, TRAINED, changes_for, small, small_pointer
-from tests.tools.browser import needs_browser, open_page
+from tests.tools.browser import Tab, needs_browser, open_page
 from tests.tools.live import best_of
 
 pytestmark = needs_browser
@@ -49,11 +49,11 @@ def pages(tmp_path_factory):
         run = small(name, KNOWN, KNOWN)
         papers = [LivePaper(PAPER, "A source"), LivePaper(OTHER)]
         made[name] = run, write_live_page(folder / f"{name}.html", run, name, papers)
-    for name in ("towns", "training"):
+    for name in ("towns", "training", "side_by_side"):
         main([name, str(folder / f"{name}.html")])
     pointer = small_pointer()
     (folder / "pointer.html").write_text(pointer.document(), encoding="utf-8")
-    shipped = {"towns": towns.open_towns(), "pointer": pointer, "training": None}
+    shipped = {"towns": towns.open_towns(), "pointer": pointer, "training": None, "side_by_side": None}
     return made | {name: (run, folder / f"{name}.html") for name, run in shipped.items()}
 
 
@@ -315,14 +315,50 @@ def test_a_reader_trains_two_models(pages):
         assert tab.run("view.losses[0]") != losses[0] and shown(tab, "#right-words") != right and tab.complaints == []
 
 
+# ------------------------------------------------------------------------------------------------------- two models
+
+
+def both(tab, expression):
+    """Wait until an expression is true in both frames."""
+    for frame in tab.page.frames[1:]:
+        frame.wait_for_url("**.html#*")
+        Tab(frame).until(expression)
+
+
+def test_two_models_read_one_text(pages):
+    with open_page(pages["read_again"][1]) as tab:
+        tab.until(WRITTEN)
+        tab.run("$('pasted').value = 'The mice sleep. They wake.'; view.own = null; $('take').click()")
+        tab.until("view.own?.done && $('beside').href.includes('wake')")
+        tab.open(tab.run("$('beside').href"))
+        both(tab, "view.own?.done && view.read.words.join(' ') === 'the mice sleep . they wake .'")
+        tab.page.select_option("#pair", "mem2mem windowed")
+        tab.page.select_option("#paper", "1")
+        both(tab, "view.own?.done && view.read.raw.title === 'On nests'")
+        assert [Tab(frame).run("model.constructor.name") for frame in tab.page.frames[1:]] == ["Mem2Mem", "Windowed"]
+        tab.page.select_option("#paper", "own")
+        tab.page.fill("#pasted", "Nests are warm.")
+        tab.page.check("#uncopied")
+        address = tab.run("$('address').href")
+        tab.open("about:blank")
+        tab.open(address)
+        both(tab, "view.changed?.done && view.read.words.join(' ') === 'nests are warm .' && $('uncopied').checked")
+        assert tab.run("['pair', 'paper', 'pasted'].map(id => $(id).value)") == [
+            "mem2mem windowed", "own", "Nests are warm.",
+        ]  # fmt: skip
+        assert tab.complaints == []
+
+
 # --------------------------------------------------------------------------------------------------------- everybody
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("name", [*OF_TEXTS, "towns", "pointer", "training"])
+@pytest.mark.parametrize("name", [*OF_TEXTS, "towns", "pointer", "training", "side_by_side"])
 def test_everybody_can_use_the_page(pages, name, theme):
     with open_page(pages[name][1], theme) as tab:
-        if name in ("pointer", "training"):
+        if name == "side_by_side":
+            both(tab, WRITTEN)
+        elif name in ("pointer", "training"):
             tab.until(f"view.{'run' if name == 'pointer' else 'work'} !== null")
         else:
             tab.until(WRITTEN)

@@ -201,6 +201,14 @@ def write_training_page(path: Path) -> Path:
     return write_whole(path, live_page("training_page", "two models that learn", "", code, data))
 
 
+def write_side_by_side(path: Path) -> Path:
+    """Write the page in which two models read the same text: its frames are the models' pages in its folder."""
+    data = TEXTS["side_by_side"] | {"papers": [paper.document.title for paper in sample_papers()]}
+    return write_whole(path, live_page("side_by_side", "two models", "", scripts("elements", "side_by_side"), data))
+
+
+OWN_PAGES = {"towns": write_towns_page, "training": write_training_page, "side_by_side": write_side_by_side}
+
 # Shown where a page's frames are removed, as GitHub and a JupyterLab that does not trust the page do.
 MISSING = (
     "Here a text can be typed and the switch be moved, where a browser runs the page's scripts: open the page in the "

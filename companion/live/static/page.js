@@ -254,12 +254,15 @@ const stateNow = () => new URLSearchParams([["text", $("paper").value], ...($("p
 
 /** Write the state into the address, and into the link to it. */
 function keepAddress() {
-  history.replaceState(null, "", $("address").href = `#${stateNow()}`);
+  const state = stateNow();
+  history.replaceState(null, "", $("address").href = `#${state}`);
+  $("beside").href = `side_by_side.html#${state}&pair=${DATA.pair}`;
 }
 
 /** Begin with a text: the one that an address names, otherwise the one that is chosen. anew: read it again if it is there. */
 function start(address = "", anew = true) {
   const state = new URLSearchParams(address);
+  document.body.classList.toggle("brief", state.has("pair"));
   for (const [id, name] of [["paper", "text"], ["pasted", "own"]]) if (state.has(name)) $(id).value = state.get(name);
   const own = $("paper").value === "own", number = own ? null : Number($("paper").value);
   if (own) $("pasting").open = true;
@@ -331,6 +334,7 @@ function build() {
   $("caution").textContent = DATA.caution;
   $("look").textContent = DATA.look;
   const inBook = location.pathname.includes("/live/"), page = `notebooks/${DATA.page}.${inBook ? "html" : "ipynb"}`;
+  $("beside").hidden = !inBook || !DATA.pair;
   $("about").append(`The trained model (${millions.toFixed(1)} million weights${rounded ? ", rounded to 16 bits" : ""}) runs in this page, without a network: `
     + "what you paste stays in your browser. Simple rules cut it into words, the library cuts some texts otherwise. The equations are explained on ",
   inBook ? element("a", { href: `../${page}`, target: "_top" }, "the model's own page") : page, ".");
