@@ -156,7 +156,10 @@ def test_a_text_is_shown_as_it_was_written_and_its_address_brings_the_state_back
         assert "natural logarithms" in shown(tab, "#tip:not([hidden])")[0]
         tab.page.locator("#picture [data-equations='14'] text").first.click()
         assert "γi attention to word i and to its sentence" in shown(tab, "#equations [aria-checked=true]")[0]
-        tab.run("look('own', 0); play()")
+        tab.run("look('own', 0)")
+        tab.page.locator("#text .word").nth(3).hover()
+        assert f"γ (3): {tab.run('number(drawn.gamma[3])')}" in shown(tab, "#tip:not([hidden])")[0]
+        tab.run("play()")
         tab.until("view.step === view.own.steps.length - 1 && playing === null")
         tab.run("$('pasting').open = true; $('pasted').value = 'Ganz andere Worte stehen hier.'; $('take').click()")
         tab.until("view.read?.raw.title === '' && view.own?.done")
@@ -240,16 +243,16 @@ def test_a_reader_changes_the_paragraphs(pages):
     typed = "</script><script>alert(1)</script> <img src=x onerror=alert(1)> [EOS] 我们 osvia lies on the tisza ."
     with open_page(page) as tab:
         tab.until(f"{WRITTEN} && view.other")
-        edit = f"""document.querySelector('[data-tool="Edit 3"]').click();
-            const field = document.querySelector('#text textarea'); field.value = {json.dumps(typed)};
+        edit = """document.querySelectorAll('.tool')[{}].click();
+            const field = document.querySelector('#text textarea'); field.value = {};
             field.dispatchEvent(new KeyboardEvent('keydown', {{ key: 'Enter' }}));"""
-        act(tab, edit)
+        act(tab, edit.format(3, json.dumps(typed)))
         paragraphs[3] = " ".join(re.findall(r"\w+|[^\w\s]", typed.lower()))  # "[EOS]" is three
         assert words_of(tab, "changed") == reference(models["HT"], "osvia", paragraphs)
         assert tab.run("document.querySelectorAll('#text img').length") == 0
-        act(tab, "document.querySelector('[data-tool=\"Drop 0\"]').click()")
+        act(tab, edit.format(0, "''"))
         assert words_of(tab, "changed") == reference(models["HT"], "osvia", paragraphs[1:])
-        act(tab, "take([], '')")
+        act(tab, "take([])")
         act(tab, move("sees=0"))
         assert "decoder would see nothing" in shown(tab, "#status")[0] and tab.complaints == []
 

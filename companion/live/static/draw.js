@@ -61,10 +61,11 @@ function* drawText(text) {
 }
 
 /** Weights of the words, or of the rows, that were read, at the places of those that are shown: what is erased has 0. */
-function placed(weights, { gap }, ofRows = false) {
-  if (!gap || ofRows && gap.row === null) return weights;
-  const [at, size] = ofRows ? [gap.row, 1] : [gap.at, gap.size];
-  return [...weights.slice(0, at), ...Array(size).fill(0), ...weights.slice(at)];
+function placed(weights, { gap, rows }, ofRows = false) {
+  if (gap === null) return weights;
+  const at = ofRows ? gap : rows.slice(0, gap).flat().length;
+  const none = Array(ofRows ? 1 : rows[gap].length).fill(0);
+  return [...weights.slice(0, at), ...none, ...weights.slice(at)];
 }
 
 /** The sum over each row of weights of the words that were read. */
@@ -175,7 +176,6 @@ function drawStep() {
   drawWeights();
   drawInside(output);
   for (const { id, rows } of PAGE.tables) $(id).replaceChildren(...rows(output, text));
-  drawAttention();
   drawWords(output, id, p);
   drawEquations(output);
   PAGE.finishStep?.();
@@ -187,8 +187,8 @@ function drawStepper(steps) {
   const count = steps.length, slider = $("step"), { step } = view;
   slider.max = Math.max(0, count - 1);
   slider.value = step;
-  for (const name of ["first", "back"]) $(name).disabled = step === 0;
-  for (const name of ["on", "last"]) $(name).disabled = step >= count - 1;
+  $("back").disabled = step === 0;
+  $("on").disabled = step >= count - 1;
   for (const here of document.querySelectorAll("#summaries .here")) here.classList.remove("here");
   if (!count) return;
   const written = word(steps[step].id), place = `word ${step + 1} of ${count}`;
@@ -220,19 +220,6 @@ function drawEquations(output) {
 /** The equations that a part of the picture belongs to, by their places; a name stands for the unnumbered parts. */
 const equationsOf = part => PAGE.equations.flatMap(([n], place) =>
   part.dataset.equations.split(" ").includes(typeof n === "number" ? String(n) : "") ? [place] : []);
-
-function drawAttention() {
-  const { units } = PAGE.attention, [main, ...others] = shadesOfRun(), rest = others.toReversed();
-  const { rows } = textNow(), sentences = sentencesOfWords(rows), shown = rows.flat();
-  $("attention").replaceChildren(
-    header("word", ...rest.map(({ label, short = label }) => short), PAGE.unit, units.label, main.label),
-    ...highest(drawn[shadeChosen()], 6).map(i => {
-      const j = sentences(i), line = cells(shown[i], ...rest.map(({ name }) => number(drawn[name][i])), rowsOf().name(j),
-        number(drawn.units[j]), withBar(drawn[main.name][i]));
-      line.firstChild.className = "text";
-      return line;
-    }));
-}
 
 /** The most probable words, by generating, by copying and by both, and the one that is written. */
 function drawWords({ generate, best, barred }, id, p) {
@@ -281,6 +268,8 @@ function meaningOf(symbol) {
 
 /** What is explained of the element that is pointed at, tapped or focused: nodes, none of most. */
 function explained(target) {
+  const place = view.spans.indexOf(target);
+  if (place >= 0 && drawn) return [shadesOfRun().map(({ name, label }) => `${label}: ${number(drawn[name][place])}`).join("; ")];
   const [told, symbol, part] = ["[data-tip]", "[data-symbol]", "#picture [data-equations]"].map(kind => target.closest?.(kind));
   if (told) return [told.dataset.tip];
   if (symbol) return [meaningOf(symbol.dataset.symbol)];

@@ -57,8 +57,8 @@ const PAGE = {
   attention: {
     title: "Attention: of the decoder, and pooling (15)",
     shades: [
-      { name: "decoder", label: "the decoder's attention", short: "decoder", weights: o => o.words, most: maximum },
-      { name: "pooling", label: "pooling in the chosen layer and head", short: "pooling (15)", weights: (o, text) => pooledWords(text), most: weights => maximum(weights) || 1 },
+      { name: "decoder", label: "the decoder's attention", weights: o => o.words, most: maximum },
+      { name: "pooling", label: "pooling in the chosen layer and head", weights: (o, text) => pooledWords(text), most: weights => maximum(weights) || 1 },
     ],
     units: { label: "of the paragraph", weights: o => o.paragraphs },
   },
@@ -74,7 +74,6 @@ const PAGE = {
       id: "between", title: "Attention between paragraphs (20)", rows: () => matrixRows(chosen()), place: card => $("inside").prepend(card),
       note: "Each row shows how much a paragraph takes from each: its weights sum to 1. Move in the table with the arrow keys.",
     },
-    { id: "pooling", title: "Words of the chosen paragraph: pooling (15) and the decoder", rows: () => poolingRows(chosen()) },
   ],
 
   changes: [
@@ -218,38 +217,26 @@ function moveBetween(down, right) {
   lookInto({ paragraph: move(i, down), from: move(k, right) });
 }
 
-function poolingRows({ text, output, pooled, heads, i, j }) {
-  const first = text.rows.slice(0, i).flat().length, columns = pooled ? Array.from({ length: heads }, (_, h) => h) : [];
-  return [header("word", "decoder", ...columns.map(h => `head ${h + 1}`)),
-    ...text.rows[i].map((shown, w) => element("tr", { className: w === j ? "chosen" : "" }, element("th", { scope: "row" }, shown),
-      weightCell(output.words[first + w]), ...columns.map(h => weightCell(pooled.weights[w * heads + h]))))];
-}
+let edited = null;  // the paragraph whose tool has the keyboard when the text has been drawn
 
-let focused = "";  // the tool with which the reader goes on when the text has been drawn
-
-/** Tools to edit a paragraph and to drop it, and what the model does not know. */
+/** A tool to edit each paragraph, and what the model does not know. */
 function finishText(text, article) {
   const { paragraphs } = text.raw, { unknown } = text.ids;
   view.bars.slice(1).forEach(({ parentElement: line }, n) => {
-    const tool = (sign, what, act) => {
-      const said = `${what} paragraph ${n + 1}`;
-      return button(sign, act, { title: said, "aria-label": said, "data-tool": `${what} ${n}` });
-    };
-    const drop = () => take(paragraphs.filter((_, other) => other !== n), `Drop ${Math.min(n, paragraphs.length - 2)}`);
-    line.append(" ", element("span", { className: "tools" }, tool("✎", "Edit", () => edit(paragraphs, n, line)), tool("✕", "Drop", drop)));
+    const said = `Edit paragraph ${n + 1}`;
+    line.append(" ", button("✎", () => edit(paragraphs, n, line), { className: "tool", title: said, "aria-label": said }));
   });
   text.words.forEach((shown, at) => view.spans[at].classList.toggle("unknown", !vocabulary.ids.has(shown)));
   if (unknown.length) article.append(element("p", { className: "note" },
     `Not among the model's ${vocabulary.words.length} words, and read as [UNK]: ${unknown.join(" ")}`));
   article.append(element("details", {}, element("summary", {}, "The words that the model knows"),
     element("p", { className: "note" }, vocabulary.words.slice(DATA.specials).join(" "))));
-  if (focused) article.querySelector(`[data-tool="${focused}"]`)?.focus();
-  focused = "";
+  if (edited !== null) article.querySelectorAll(".tool")[edited]?.focus();
+  edited = null;
 }
 
 /** Go on with other paragraphs; those of the text as it was are no change. */
-function take(paragraphs, tool) {
-  focused = tool;
+function take(paragraphs) {
   const kept = JSON.stringify(paragraphs.filter(paragraph => typedWords(paragraph).length));
   setControl("edited", kept === JSON.stringify(view.read.raw.paragraphs) ? "" : kept);
 }
@@ -263,9 +250,9 @@ function edit(paragraphs, n, line) {
   const leave = taken => {
     if (done) return;
     done = true;
-    if (taken && field.value !== paragraphs[n]) return take(paragraphs.with(n, field.value), `Edit ${n}`);
-    Object.assign(view, { shown: null });
-    focused = `Edit ${n}`;
+    edited = n;
+    if (taken && field.value !== paragraphs[n]) return take(paragraphs.with(n, field.value));
+    view.shown = null;
     drawStep();
   };
   field.addEventListener("keydown", onKeys({ Enter: () => leave(true), Escape: () => leave(false) }));
@@ -303,5 +290,5 @@ function buildPlace() {
   $("between").setAttribute("aria-labelledby", "between-name");
   const arrows = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
   $("between").addEventListener("keydown", onKeys(Object.fromEntries(Object.entries(arrows).map(([key, by]) => [key, () => moveBetween(...by)]))));
-  $("changing").textContent = "The text is changed where it stands: words and paragraphs. The summary is written again with the change, beside the unchanged one.";
+  $("changing").textContent = "The text is changed where it stands: words and paragraphs. A paragraph without words is dropped. The summary is written again with the change, beside the unchanged one.";
 }

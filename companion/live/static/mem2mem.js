@@ -64,7 +64,8 @@ class Mem2Mem {
   /** Read K words: new states, outputs (what is seen before the next word) and features [K, F] of P_g. */
   advance(tokens, states, document) {
     const K = tokens.length, embedded = this.embedded(tokens);
-    const hidden = gruStep(this.weights, "decoder", embedded, stacked(states.map(s => s.hidden)), K);
+    const before = stacked(states.map(s => s.hidden));
+    const { hidden } = recurrentStep(this.weights, "decoder", embedded, { hidden: before }, K);
     const writes = this.write(states, hidden, K);
     const reads = this.read(hidden, writes, K);
     const query = linear(this.weights["read_output.weight"], beside(hidden, reads.rows, K), K);  // (7)

@@ -25,7 +25,7 @@ const PAGE = {
     shades: [
       { name: "gamma", label: "γ (3)", weights: o => o.gamma },
       { name: "alpha", label: "α (17)", weights: o => o.alpha },
-      { name: "coverage", label: "coverage (16)", short: "cov (16)", weights: o => o.coverage, most: weights => Math.max(1, maximum(weights)) },
+      { name: "coverage", label: "coverage (16)", weights: o => o.coverage, most: weights => Math.max(1, maximum(weights)) },
     ],
     units: { label: "β (3)", weights: o => o.beta },
   },
