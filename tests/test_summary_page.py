@@ -130,7 +130,7 @@ def test_the_keyboard_goes_everywhere(tmp_path):
     assert found["places"] == [1, 3, 4, 0, 5, 5, 4, 0, 0] and found["stops"] == 1
     assert found["pinned"] == ["sat"]
     assert found["cleared"] == [None] * 11 and "Point at a word" in found["detail"]
-    assert found["tabs"] == ["false", "true"] and found["slots"] == 0
+    assert found["slots"] == 0, "the list shows the other text"
 
 
 @needs_browser
@@ -148,12 +148,10 @@ def test_the_window(tmp_path):
     found = seen(write_page(tmp_path / "page.html", "m", [memory(), windowed()]), "windows")
     (ink,) = set(found["cleared"])
     grey = found["first"][0][-1]
-    assert ink != grey and found["bands"] == 0
+    assert ink != grey
     assert [c == grey for c in found["first"][0]] == [False] * 6 + [True] * 5, "words outside are grey"
-    assert found["first"][1] == [True] * 8 + [False] * 3, "a band over the lines of the window"
     assert [c == grey for c in found["second"][0]] == [True] * 4 + [False] * 4 + [True] * 3
-    assert found["second"][1] == [False] * 4 + [True] * 4 + [False] * 3
-    assert "window 2 of 2, words 5 to 8 of 11" in found["second"][2]
+    assert "window 2 of 2, words 5 to 8 of 11" in found["second"][1]
 
 
 def partly_read():
