@@ -130,7 +130,6 @@ function drawSummaries() {
     $(name).hidden = name !== "own" && !view[name];
     drawSummary(name, title, view[name] ?? {}, ({ id, output }, t) => ({
       copied: output.generate < 0.5, [name === "own" ? "gone" : "new"]: name in words && !words[name].has(word(id, view[name].text)),
-      ...PAGE.classes?.(view[name], t),
     }));
   }
   drawStep();

@@ -72,7 +72,7 @@ const PAGE = {
     },
     {
       id: "between", title: "Attention between paragraphs (20)", rows: () => matrixRows(chosen()), place: card => $("inside").prepend(card),
-      note: "Each row shows how much a paragraph takes from each: its weights sum to 1. Move in the table with the arrow keys.",
+      note: "Each row shows how much a paragraph takes from each: its weights sum to 1.",
     },
   ],
 
@@ -93,12 +93,6 @@ const PAGE = {
     pressed: i => i === chosen().i,
   },
   pick: (i, j) => lookInto({ paragraph: i, word: j, from: null }),
-
-  /** Facts of a summary are underlined as right, wrong, or neither. */
-  classes(written, t) {
-    const fact = judge(written).find((_, f) => facts.places[f] === t), [, kind] = fact ? SIGNS[fact.kind] ?? WRONG : [];
-    return { fact: Boolean(fact), right: kind === "right", wrong: kind === "wrong", unsure: kind === "unsure" };
-  },
 
   finishText, finishStep, build: buildPlace,
 };
@@ -191,30 +185,19 @@ function orderOf(text) {
 
 const pairOf = (text, i, k, weight) => `${nameOf(text, i)} takes ${number(weight)} from ${i === k ? "itself" : nameOf(text, k)}`;
 
-let held = false;  // whether the keyboard was in the matrix before it was drawn
-
 /** The matrix of the chosen layer and head, in numbers. */
 function matrixRows({ text, global, l, z, i, k, between }) {
-  held = $("between").contains(document.activeElement);
   if (!global) return [element("caption", {}, `${NO_GLOBAL}: no paragraph sees another`)];
   const order = orderOf(text), towns = townsOf(text), { name } = PAGE.rows;
   const cell = (r, c) => {
     const weight = between(r, c), said = pairOf(text, r, c, weight), here = r === i && c === k;
     return weightCell(weight, {
-      role: "gridcell", className: here ? "at" : "", tabIndex: here ? 0 : -1, title: said, "aria-label": said,
-      onclick: () => lookInto({ paragraph: r, from: c }),
+      className: here ? "at" : "", title: said, onclick: () => lookInto({ paragraph: r, from: c }),
     });
   };
   return [element("caption", {}, `Layer ${l + 1}, head ${z + 1}: ${pairOf(text, i, k, between(i, k))}.`),
     header("from", ...order.map(name)),
-    ...order.map(r => element("tr", { role: "row" }, element("th", { scope: "row" }, `${name(r)} ${towns[r]}`), ...order.map(c => cell(r, c))))];
-}
-
-/** Move in the matrix, from where it stands in its order. */
-function moveBetween(down, right) {
-  const { text, i, k } = chosen(), order = orderOf(text);
-  const move = (from, n) => order[Math.max(0, Math.min(order.length - 1, order.indexOf(from) + n))];
-  lookInto({ paragraph: move(i, down), from: move(k, right) });
+    ...order.map(r => element("tr", {}, element("th", { scope: "row" }, `${name(r)} ${towns[r]}`), ...order.map(c => cell(r, c))))];
 }
 
 let edited = null;  // the paragraph whose tool has the keyboard when the text has been drawn
@@ -263,9 +246,9 @@ function edit(paragraphs, n, line) {
 
 /** Lists of the place that is looked into, and the keyboard where it was. */
 function finishStep() {
-  const { text, encoded, i, j, l, z, heads } = chosen();
+  const { text, encoded, i, j, k, l, z, heads } = chosen(), names = text.rows.map((_, r) => nameOf(text, r));
   const lists = {
-    paragraph: [text.rows.map((_, r) => nameOf(text, r)), i], word: [text.rows[i].map((shown, w) => `${w}: ${shown}`), j],
+    paragraph: [names, i], from: [encoded.global.length ? names : [], k], word: [text.rows[i].map((shown, w) => `${w}: ${shown}`), j],
     layer: [encoded.global.map((_, n) => String(n + 1)), l], head: [Array.from({ length: heads }, (_, n) => String(n + 1)), z],
   };
   for (const [name, [labels, value]] of Object.entries(lists)) {
@@ -276,19 +259,14 @@ function finishStep() {
   }
   const first = text.rows.slice(0, i).flat().length;
   view.spans.forEach((span, at) => span.classList.toggle("at", at === first + j));
-  if (held) $("between").querySelector(".at")?.focus();
 }
 
 function buildPlace() {
   const list = (name, label) => element("label", {}, label, element("select", {
-    id: `at-${name}`, onchange: event => lookInto({ [name]: Number(event.target.value), from: null }),
+    id: `at-${name}`, onchange: event => lookInto({ from: null, [name]: Number(event.target.value) }),
   }));
   $("inside").prepend(element("section", { className: "card", "aria-labelledby": "look-into" }, element("h2", { id: "look-into" }, "Look into"),
-    element("div", { className: "row" }, list("paragraph", "i "), list("word", "word j "), list("layer", "global layer "), list("head", "head z ")),
+    element("div", { className: "row" }, list("paragraph", "i "), list("word", "word j "), list("layer", "global layer "), list("head", "head z "), list("from", "from i′ ")),
     element("p", { className: "note" }, "The matrix, the equations and the table of words below have their numbers for this place. A click on a word or a number chooses it, too.")));
-  $("between").setAttribute("role", "grid");
-  $("between").setAttribute("aria-labelledby", "between-name");
-  const arrows = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
-  $("between").addEventListener("keydown", onKeys(Object.fromEntries(Object.entries(arrows).map(([key, by]) => [key, () => moveBetween(...by)]))));
   $("changing").textContent = "The text is changed where it stands: words and paragraphs. A paragraph without words is dropped. The summary is written again with the change, beside the unchanged one.";
 }

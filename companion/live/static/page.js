@@ -12,7 +12,7 @@
  *              `anew`: the text is encoded again; `without`: whether the run lacks that part
  * A PAGE may also have `says` (names of symbols), `inside(output)` (first and last word in sight), `vocabulary`, `beside`
  * (a title for the summary of a second model), `closed` (a reader cannot bring a text), `begin` (the first step and
- * equation), `rows` (instead of `ERASING`), `pick(row, word)`, `classes(summary, t)`, `finishText`, `finishStep`, `build()`.
+ * equation), `rows` (instead of `ERASING`), `pick(row, word)`, `finishText`, `finishStep`, `build()`.
  * What it says is in DATA: `look`, `formulas`, `symbols` and `tour` of `companion/live/texts.toml`.
  */
 
