@@ -108,15 +108,15 @@ function drawInside(output) {
   const strip = $("strip"), { style } = strip.firstChild, share = i => `${100 * i / spans.length}%`;
   strip.hidden = false;
   Object.assign(style, { left: share(first), width: share(end - first) });
-  if (first !== before || end !== until) bringIntoView(spans[first], 2.5);
+  if (first !== before || end !== until) bringIntoView($("text"), spans[first]);
 }
 
-/** Bring a word into view inside the text's own box alone, a share of its height below its top. */
-function bringIntoView(span, share) {
-  const article = $("text");
+/** Scroll a box, and nothing around it, until a part of it is in view. */
+function bringIntoView(box, part) {
   for (let n = 0; n < 2; n++) {  // rows far away get their true height once they are near
-    const box = article.getBoundingClientRect(), place = span.getBoundingClientRect();
-    if (place.top < box.top || place.bottom > box.bottom) article.scrollTop += place.top - box.top - box.height / share;
+    const outer = box.getBoundingClientRect(), inner = part.getBoundingClientRect();
+    if (inner.top < outer.top || inner.bottom > outer.bottom) box.scrollTop += inner.top - outer.top - outer.height / 3;
+    if (inner.left < outer.left || inner.right > outer.right) box.scrollLeft += inner.left - outer.left - outer.width / 3;
   }
 }
 
@@ -197,9 +197,7 @@ function drawStepper(steps) {
   const paragraph = $(view.looked).lastElementChild, here = paragraph.children[step]?.lastChild;
   if (!here) return;
   here.classList.add("here");
-  const top = here.offsetTop - paragraph.offsetTop;
-  if (top < paragraph.scrollTop || top > paragraph.scrollTop + paragraph.clientHeight - 30)
-    paragraph.scrollTop = top - paragraph.clientHeight / 2;
+  bringIntoView(paragraph, here);
 }
 
 /** Values of all equations, the symbols of the chosen one, and the parts of the picture that it lights. */

@@ -155,8 +155,8 @@ const judge = ({ ids, text }) => facts.judged(wordsOf({ ids, text }), text.raw.t
 
 /** What is said of a fact, for people: "2×, another 1×" of a town's own mentions. */
 const verdict = ({ kind, said, most, other }) => ({
-  right: `${said.length}×${most ? `, another ${most}×` : ""}`, tied: `${said.length}×, another as often`,
-  "minority's": `${said.length}×, another ${most}×`, "other town's": `${other}'s`, nowhere: "nowhere",
+  right: `${said}×${most ? `, another ${most}×` : ""}`, tied: `${said}×, another as often`,
+  "minority's": `${said}×, another ${most}×`, "other town's": `${other}'s`, nowhere: "nowhere",
 })[kind];
 
 function factRows() {

@@ -214,15 +214,15 @@ function look(name, step) {
   Object.assign(view, { looked: name, step, follows: false });
   drawStep();
   const [strongest] = highest(drawn[shadesOfRun()[0].name], 1);
-  bringIntoView(view.spans[strongest], 3);
+  bringIntoView($("text"), view.spans[strongest]);
 }
 
 function light(equation) {
   view.equation = equation;
   const { output } = summary()?.steps[view.step] ?? {};
   if (output) drawEquations(output);
-  const lit = document.querySelector("#picture .lit")?.getBoundingClientRect(), box = $("picture").getBoundingClientRect();
-  if (lit) $("picture").scrollBy(lit.left - box.left - box.width / 3, lit.top - box.top - box.height / 3);
+  const lit = document.querySelector("#picture .lit");
+  if (lit) bringIntoView($("picture"), lit);
 }
 
 /** What a reader sees, as the page's address has it: text, changes, summary and step. */
