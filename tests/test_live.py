@@ -299,8 +299,7 @@ def test_facts_of_towns_are_judged_the_same(node):
     summaries = towns.write_towns(model, clusters, change=changes_of(model)["layers cut"])
     others = [towns.town_cluster(random).summary.split() for _ in clusters]
     cases = list(zip(clusters * 3, [*summaries, *others, *[["a"]] * 3]))
-    told = [(c.title, [p.text.split() for p in c.paragraphs], summary) for c, summary in cases]
-    texts = [dict(zip(("title", "paragraphs", "summary"), case)) for case in told]
+    texts = [{"title": c.title, "paragraphs": [p.text.split() for p in c.paragraphs], "summary": s} for c, s in cases]
     facts = {"towns": towns.TOWNS, "values": towns.VALUES, "places": towns.FACT_PLACES}
     found = node(live.scripts(*live.TOWNS_SCRIPTS), "return judged(data);", cases=texts, **facts)
     expected = [

@@ -84,7 +84,6 @@ const marks = () => {
   found.marked = all("#summary .word").map(w => [has("lacks")(w), has("weak")(w)]);
   found.seen = all("#summary .word").map(w => [style(w).boxShadow !== "none", shade(w) !== null]);
   found.legend = document.getElementById("legend").textContent;
-  found.places = all("#summary .word").map(w => style(w).position);
   draw(1);
   found.next = [all(".lacks").length, document.getElementById("key").hidden];
 };

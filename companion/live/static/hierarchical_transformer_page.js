@@ -267,6 +267,6 @@ function buildPlace() {
   }));
   $("inside").prepend(element("section", { className: "card", "aria-labelledby": "look-into" }, element("h2", { id: "look-into" }, "Look into"),
     element("div", { className: "row" }, list("paragraph", "i "), list("word", "word j "), list("layer", "global layer "), list("head", "head z "), list("from", "from i′ ")),
-    element("p", { className: "note" }, "The matrix, the equations and the table of words below have their numbers for this place. A click on a word or a number chooses it, too.")));
+    element("p", { className: "note" }, "The matrix and the equations below have their numbers for this place. A click on a word or a number chooses it, too.")));
   $("changing").textContent = "The text is changed where it stands: words and paragraphs. A paragraph without words is dropped. The summary is written again with the change, beside the unchanged one.";
 }
