@@ -123,21 +123,19 @@ function bringIntoView(box, part) {
 /** Each summary in its box: unchanged, with the change, and what another model writes. Words are marked that only one of
  *  the first two has. */
 function drawSummaries() {
-  const { own, changed, other } = view, words = changed ? { own: new Set(wordsOf(changed)), changed: new Set(wordsOf(own)) } : {};
+  const { own, changed, other } = view;
+  const others = changed ? { own: new Set(wordsOf(changed)), changed: new Set(wordsOf(own)) } : {};
   const titles = { own: changed || other ? "unchanged" : "", changed: "with the change", other: PAGE.beside };
   $("summaries").classList.toggle("two", Boolean(changed || other));
   for (const [name, title] of Object.entries(titles)) {
     $(name).hidden = name !== "own" && !view[name];
-    drawSummary(name, title, view[name] ?? {}, ({ id, output }, t) => ({
-      copied: output.generate < 0.5, [name === "own" ? "gone" : "new"]: name in words && !words[name].has(word(id, view[name].text)),
-    }));
+    drawSummary(name, title, view[name] ?? {}, others[name]);
   }
   drawStep();
 }
 
-/** A summary in its box. Words that are there already stay: a search mostly goes on. classes(step, t): {name: whether
- *  the word has that class}. */
-function drawSummary(name, title, { steps = [], logP, text }, classes) {
+/** A summary in its box. Words that are there already stay: a search mostly goes on. others: words of the other summary. */
+function drawSummary(name, title, { steps = [], logP, text }, others) {
   const box = $(name), paragraph = box.lastElementChild, shown = paragraph.children;
   box.firstElementChild.replaceChildren(...withTerms([title, steps.length && `log P a word ${signed(logP / steps.length)}`].filter(Boolean).join(", ")));
   const words = readable(steps.filter(({ id }) => id !== EOS).map(({ id }) => word(id, text)), text?.forms);
@@ -149,7 +147,9 @@ function drawSummary(name, title, { steps = [], logP, text }, classes) {
     paragraph.append(element("span", {}, words[place].startsWith(" ") ? " " : "", written));
   }
   words.forEach((_, t) => {
-    for (const [className, on] of Object.entries(classes(steps[t], t))) shown[t].lastChild.classList.toggle(className, on);
+    const { id, output } = steps[t], { classList } = shown[t].lastChild;
+    classList.toggle("copied", output.generate < 0.5);
+    classList.toggle(name === "own" ? "gone" : "new", Boolean(others) && !others.has(word(id, text)));
   });
 }
 

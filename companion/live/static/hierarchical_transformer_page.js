@@ -204,15 +204,14 @@ let edited = null;  // the paragraph whose tool has the keyboard when the text h
 
 /** A tool to edit each paragraph, and what the model does not know. */
 function finishText(text, article) {
-  const { paragraphs } = text.raw, { unknown } = text.ids;
+  const { paragraphs } = text.raw;
   view.bars.slice(1).forEach(({ parentElement: line }, n) => {
     const said = `Edit paragraph ${n + 1}`;
     line.append(" ", button("✎", () => edit(paragraphs, n, line), { className: "tool", title: said, "aria-label": said }));
   });
   text.words.forEach((shown, at) => view.spans[at].classList.toggle("unknown", !vocabulary.ids.has(shown)));
-  if (unknown.length) article.append(element("p", { className: "note" },
-    `Not among the model's ${vocabulary.words.length} words, and read as [UNK]: ${unknown.join(" ")}`));
   article.append(element("details", {}, element("summary", {}, "The words that the model knows"),
+    element("p", {}, "Other words are underlined, and read as [UNK]."),
     element("p", { className: "note" }, vocabulary.words.slice(DATA.specials).join(" "))));
   if (edited !== null) article.querySelectorAll(".tool")[edited]?.focus();
   edited = null;
