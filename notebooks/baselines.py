@@ -212,7 +212,7 @@ Prediction(
 
 # %% [markdown]
 r"""
-Mem2Mem multiplies probabilities instead, as in the last column, so that a section or sentence with more weight always gets more attention. No other system in the table is as close to Mem2Mem: it has two levels and copying, and lacks the memory. In the paper Mem2Mem is 3.1 points above it. In our table, with one seed, Mem2Mem is slightly below it.
+Mem2Mem multiplies probabilities instead, as in the last column. So a larger weight of a sentence never lowers the attention to its words. No other system in the table is as close to Mem2Mem: it has two levels and copying, and lacks the memory. In the paper Mem2Mem is 3.1 points above it. In our table, with one seed, Mem2Mem is slightly below it.
 
 *Source: the authors' [released code](https://github.com/armancohan/long-summarization); only the numbers of the equations are ours. In that code, padding gets attention, and a weight can belong to another word than the one that is copied. We repeat neither. Coverage is an option there, and we switch it on as in the other rows.*
 

@@ -226,7 +226,7 @@ figures.show(
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 about_sample(r"""
-None of the models has learned from these papers. With trigram blocking Mem2Mem is about as good as LexRank, and far above Lead. The hierarchical transformer is far below Lead, because nothing in it can copy. With copying, which is our addition (*HT + copying*), it reaches Lead here, and is eight points above Lead on the corpus that it has learned from.
+None of the models has learned from these papers. With trigram blocking Mem2Mem is about as good as LexRank, and far above Lead. The hierarchical transformer, which cannot copy, is far below Lead. With copying, which is our addition (*HT + copying*), it reaches Lead here, and is eight points above Lead on the corpus that it has learned from.
 
 (*Repeated* is not 0 for the hierarchical transformer, although no trigram is written twice. Blocking counts its pieces, the column counts words.)
 """)
@@ -252,7 +252,7 @@ columns = [
 ]
 Prediction(
     "Do the models with the higher scores write fewer numbers that are not in the text?",
-    ["yes", "no: it depends on how a model writes numbers"],
+    ["yes", "no: two models with about the same score can differ"],
     "Compare the first column with the scores above. A model that copies numbers whole writes few that the text lacks; "
     "one that spells them in pieces can make up a number and have the same score.",
     [pd.DataFrame.from_dict(support, orient="index")[columns]],
@@ -355,7 +355,7 @@ r"""
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 about_sample(r"""
 * **How a model writes is worth 6 to 14 points of R-1**, more than most differences between the models.
-* **Copying is worth as much**: 10 points for the hierarchical transformer, 27 to 30 for Read-Again's headlines, where 13,898 dispatches are too few to learn names without it. It does not decide whether what is said is true.
+* **Copying is worth as much**: 10 points for the hierarchical transformer, 27 to 30 for Read-Again's headlines, where 13,898 dispatches are probably too few to learn names without it. It does not decide whether what is said is true.
 * **The papers' other ideas are worth a point or two at these sizes, or none that we could find.** Thirty papers cannot show that. The tables of each paper, on more documents, have:
 
 | idea | R-1 [95%], plain beam search | measured on |

@@ -159,7 +159,7 @@ planted_steps(toy, document)
 scores = memory_scores(toy, unseen_documents())
 Markdown(
     "The model is a Mem2Mem with four slots. Step through its summary. The text is as dark as it is attended to, $P_c$ is what it would copy, $P_g$"
-    " what it would generate. Below is the memory: how much is left of each slot (the product of its gates so far), and how much it is read. On"
+    " what it would generate. Below is the memory: how much of each slot its gates have kept so far (their product), and how much it is read. On"
     f" 200 texts {scores['words right']:.0%} of the words are right, and the heads find {scores['recall']:.0%} of the marked sentences."
     " If any model reads its memory, this one should."
 )
@@ -212,7 +212,7 @@ Prediction(
     "We average the memories of other texts, slot by slot, and hand this one memory to every text. What does it cost the toy?",
     ["as much as zeros", "about half of that", "nothing"],
     f"Nothing: less than 0.001 nats in the toy and {text(one, 3)} in the shipped model."
-    " Whatever the decoder takes from the slots that it was handed, it is not about the text. So what is in the slots?",
+    " Whatever the decoder takes from the slots that it was handed, hardly any of it is about the text. So what is in the slots?",
     [figures.show(interval_panels, "One memory for all texts.", "mem2mem_costs", panels=panels, **axis)],
 )
 
@@ -229,7 +229,7 @@ Prediction(
     ["about 0.1", "about 0.6", "above 0.95"],
     f"{of_toy.mean:.3f} in the toy and {shipped.mean:.2f} in the shipped model: nearly the same vectors for every text. How can heads choose different sentences and"
     " still collect the same vector? To choose, a head needs only a small difference between sentence vectors. Its slot gets the whole vector, and nearly all"
-    f" of that is common: in the shipped model two sentences of an article have a cosine of {cost('papers: two sentences of a text').mean:.2f}. So Figure 1 shows which"
+    f" of that is common: in the shipped model two sentences of an article have a cosine of {cost('papers: two sentences of a text').mean:.2f}. In the toy only marked sentences are so alike. So Figure 1 shows which"
     " sentence is chosen and which slot is read, not what a slot contains.",
 )
 
@@ -238,9 +238,9 @@ no_copying, beside, others = (
     stored("interventions_mem2mem", name, scale=-1) for name in ("no copying", "written beside another text", "written with other words")
 )
 Markdown(f"""
-A vector that is the same for every input has a familiar name: a **bias**. The decoder breaks without it.
+A vector that is the same for every input has a familiar name: a **bias**. Without it the toy fails, and the shipped model loses most in its first words.
 
-We blame the other two paths. Attention finds what the next word needs, and copying writes it down: without copying the shipped model loses {text(no_copying, 2)} nats. While both are open, storing the text a second time hardly lowers the loss, so the encoder hardly learns it.
+We suspect the other two paths. Attention can find what the next word needs, and copying can write it down: without copying the shipped model loses {text(no_copying, 2)} nats. While both are open, storing the text a second time would hardly lower the loss, so the encoder would hardly learn it.
 """)
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
@@ -271,7 +271,7 @@ Prediction(
 Markdown(f"""
 ### So who reads the memory?
 
-The decoder does, and it reads what it has written itself. We give the shipped model the same summary words beside *another article*. The memory that it writes there costs {beside.mean:.3f} nats. A memory from *other words*, written beside the same article, costs {others.mean:.2f}. So the memory depends on the summary so far, not on the article. It works as a second recurrent state.
+The decoder does, and it reads what it has written itself. We give the shipped model the same summary words beside *another article*. The memory that it writes there costs {beside.mean:.3f} nats. A memory from *other words*, written beside the same article, costs {others.mean:.2f}. So the memory depends on the summary so far, and hardly on the article. It works like a second recurrent state.
 """)
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
@@ -341,7 +341,7 @@ Bets 1 and 2 are about the small models (three seeds), bets 3 to 5 about the shi
 
 ## What to take home
 
-* **Training puts information where it lowers the loss, not where the diagram has a box.** Beside attention and copying, the memory became a bias. In the toy, as the only path and never overwritten, it carried part of the text.
+* **A box in the diagram need not hold what its name says.** Beside attention and copying, the memory of both models became a bias. In the toy, as the only path and never overwritten, it carried part of the text.
 * **To learn what a part does, change it, and check that the change could have mattered.** A swap of equal vectors shows nothing. Erasing shows dependence. A constant shows whether the content counts.
 * **Compare at equal length, with chance, and with one decoding.** Each of these moved R-1 by more than the memory did.
 
@@ -556,7 +556,7 @@ $$c^{(m)}_t=\sum_k\psi_{tk}\mathbf M_E(k),\quad c^{(s)}_t=\sum_j\beta_{tj}h^{(s)
 
 **By hand.** With $c^{(m)}=(0.5, 1)$ and $c^{(s)}=(0.2, 0.6)$ a step has $\sqrt{0.3^2+0.4^2}=0.5$.
 
-So (11) ties $\psi$ to $\mathbf M_E$, while (7) reads $\mathbf M_D$. A model can satisfy (11) and hold something else in its slots. And where all slots are nearly equal, (11) asks for nothing.
+So (11) ties $\psi$ to $\mathbf M_E$, while (7) reads $\mathbf M_D$. A model can satisfy (11) and hold something else in its slots. And where all sentence states are nearly equal, (11) asks for little.
 """
 
 
@@ -582,7 +582,7 @@ Prediction(
     "So the heads find all marked sentences only with both regularisers. Does the toy also write better with both?",
     ["yes", "no, worse", "no difference can be seen"],
     "No difference can be seen (cells: mean and range of five seeds): the loss of the words depends more on the seed. (6) alone makes heads sharp, on any sentences."
-    " (11) alone puts them on marked sentences, but two heads share one. And both have to weigh enough: with the paper's own weights some marked sentences are missed.",
+    " (11) alone puts them on marked sentences, but misses one of the three. And both have to weigh enough: with the paper's own weights some marked sentences are missed.",
     [task_table("memory", measures, {name: f"all ways, {row}, plain gate" for name, row in rows.items()})],
 )  # fmt: skip
 
@@ -1029,7 +1029,7 @@ check(10, better_gate)
 r"""
 <details><summary>Hint</summary>
 
-Scores are near 0 when training starts. How much of a slot is then left after nine words, the length of a summary here?
+Scores are near 0 when training starts. How much of a slot is then kept over nine words, the length of a summary here?
 
 </details>
 <details><summary>Solution</summary>
@@ -1039,7 +1039,7 @@ def better_gate():
     return lambda scores: torch.sigmoid(scores + 5)
 ```
 
-With a gate of ½ only 0.2% of a slot is left after the nine words of a summary, and the encoder gets hardly any gradient through it. A gate that starts near 1 keeps the memory until training finds a reason to write; adding 3 is not enough here. LSTMs use the same trick for their forget gates.
+With a gate of ½ only 0.2% of a slot is kept over the nine words of a summary, and the encoder gets hardly any gradient on this way. A gate that starts near 1 keeps the memory until training finds a reason to write; adding 3 is not enough here. LSTMs use the same trick for their forget gates.
 
 </details>
 """

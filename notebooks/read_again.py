@@ -107,7 +107,7 @@ A model writes headlines for the dispatches of a news agency. A company that was
 r"""
 Read-Again rests on two ideas. The first is about reading. When a recurrent encoder reads a word, its state depends on that word and on those before it. Read-Again reads twice. The first read ends in a vector of the whole text, which steers a **second read**.
 
-The other idea is about writing. The decoder chooses from two lists at once: the words of a small vocabulary, and the places of the text. To choose a place is to **copy** its word. Then a small vocabulary is enough, and it is fast.
+The other idea is about writing. The decoder chooses from two lists at once: the words of a small vocabulary, and the places of the text. To choose a place is to **copy** its word. Then a small vocabulary should be enough, which is fast.
 
 So two sets of weights lie over the text. With one the decoder *attends*: it mixes the states of the words into its own. With the other it *copies*. In many models these are the same numbers. Here they are not.
 """
@@ -190,7 +190,7 @@ station("weights", figures, {"toy": losses})
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-So **attention is not what is copied.** The copy scores find the name, and in the shipped model attention hardly counts.
+So **attention is not what is copied.** The copy scores find the name, and in the shipped model it hardly counts where the decoder attends.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -205,9 +205,9 @@ station("copying", figures)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-A gain that is more than ten times the paper's measures something else. From 13,898 headlines a decoder does not learn to *generate* names, whatever its vocabulary. Without copying every model stays below 15 points, and the first eight words of the text have 29.
+A gain that is more than ten times the paper's measures something else. Without copying every model stays below 15 points, and the first eight words of the text have 29. Probably 13,898 headlines are too few to learn to *generate* names.
 
-Much of the gain is knowing which words to choose from. One model that cannot copy chooses only among the words of its text and 2,000 frequent ones. It recalls 30% of the references' words. Models that choose from all words recall 6 to 10%, Read-Again 41%, and the first 75 bytes of the text 47%.
+Much of the gain may come from the words that a model can choose from. One model that cannot copy chooses only among the words of its text and 2,000 frequent ones. It recalls 30% of the references' words. Models that choose from all words recall 6 to 10%, Read-Again 41%, and the first 75 bytes of the text 47%.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -221,7 +221,7 @@ The decoder reads what it has written, as embeddings. *Kestrel* has none.
 r"""
 Other models put one symbol, [UNK], in the place of all such words. Read-Again makes an embedding $\mathbf p_i$ from the encoder's state there, that is, from the word's **context**.
 
-In the authors' example the $\mathbf p$ of *headmaster* is close to the embedding of *teacher*, because the decoder goes on in the same way. We test this with words that have an embedding: we hide one, so that the encoder reads [UNK]. Then we compare the next words after $\mathbf p_i$ with those after the word's own embedding. A divergence of 0 means that they are the same.
+The authors give an example: the $\mathbf p$ of *headmaster* is probably close to the embedding of *teacher*, since the decoder goes on in the same way. We test this with words that have an embedding: we hide one, so that the encoder reads [UNK]. Then we compare the next words after $\mathbf p_i$ with those after the word's own embedding. A divergence of 0 means that they are the same.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -288,7 +288,7 @@ station("task", figures)
 r"""
 (We tried six settings, one run each. In the one that we kept, that run had 100 with reading again and 84 with bidirectional. The three seeds above came later.)
 
-A second read helps where everything must pass through one state. So does a bidirectional encoder. A decoder that can use all states needs neither.
+In this task a second read helps if everything must pass through one state. So does a bidirectional encoder. A decoder that can use all states needs neither.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -305,7 +305,7 @@ station("again", figures)
 r"""
 One gain in five tries is weak evidence, and both of its models score less than half of what the first eight words do. A second sentence shows no gain either: -0.55 [-1.27, +0.19] R-1, where the paper has +0.59.
 
-Does the shipped model ignore its second read, then? No. We replace the text's vector in this read by zeros. Then the references lose 0.34 nats a word. The model **depends** on it. But we found no difference from models that were trained to read once.
+Does the shipped model ignore its second read, then? No. We replace the text's vector in this read by zeros. Then the references lose 0.34 nats a word. The model **depends** on it. (Such zeros never occur in training, and we did not try another text's vector. So this does not show what the vector tells about the text.) But we found no difference from models that were trained to read once.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -354,7 +354,7 @@ r"""
 ## What to take home
 
 * **Attention and copying are two things.** Before you read a map of weights, ask what the model does with them.
-* **A part can be used and not be needed.** Changing a trained model shows that it depends on a part. What the part is worth, only training without it shows.
+* **A model can depend on a part that it could have done without.** Changing a trained model shows that it depends on a part. What the part is worth, only training without it shows.
 * **A mean can hide what it is a mean of.** Importance looks alike for all words until its dimensions are counted one by one.
 """
 
@@ -480,7 +480,7 @@ checks.line(
 r"""
 ## (8) The second read of an LSTM gets the vectors themselves
 
-Through importance only little of the text's vector reaches a state. The LSTM has no importance. Its second read gets the word, the word's first state, and the text's vector, side by side:
+Through importance the text's vector can only scale a step of the state. The LSTM has no importance. Its second read gets the word, the word's first state, and the text's vector, side by side:
 
 $$h^2_i=\mathrm{LSTM}^2\big([\mathbf x_i,h^1_i,h^1_n],h^2_{i-1}\big)\tag{8}$$
 

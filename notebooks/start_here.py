@@ -113,7 +113,7 @@ Real texts are too long to look into. So we make up a small world. A text has th
 
 > the dog slept . **the cat was seen by the zebra .** the okapi ran . → *the zebra saw the cat .*
 
-A model has to **find** one sentence, **reverse** it, **change** a word (*seen*, *saw*) and leave out the rest. A real summarizer does much the same.
+A model has to **find** one sentence, **reverse** it, **change** a word (*seen*, *saw*) and leave out the rest. A real summarizer has to do all of this, too.
 
 The model's vocabulary has 27 symbols, and only three animals are among them. The ten others, *zebra* too, are all the same symbol to it: [UNK], *unknown*.
 
@@ -158,7 +158,7 @@ Prediction(
     "Both models summarize 100 new texts. How many summaries of the plain model are right to the last word?",
     ["nearly all", "about half", "those in which it knows both animals"],
     f"The plain model writes {right['plain']} of 100 right, those in which it knows both animals; elsewhere it writes [UNK]. "
-    f"The pointer-generator writes {right['pointer-generator']} of 100. The last column shows that both know what to say.",
+    f"The pointer-generator writes {right['pointer-generator']} of 100. The last column counts [UNK] as right. There both choose the right words.",
     [pd.DataFrame.from_dict(rows, orient="index")],
 )
 
@@ -200,8 +200,8 @@ share = output.copy[0, 1, source_words.index("zebra")].item()
 Prediction(
     "The plain model cannot write zebra. Where does it look at step 2, where zebra is the right word?",
     ["nowhere in particular", "at zebra", "at an animal that it knows"],
-    f"It has {share:.0%} of its attention on zebra. It knows where the word is, but not which word it is. "
-    "Nobody has told it where to look: the loss of the words was enough.",
+    f"It has {share:.0%} of its attention on zebra. So its attention finds the place, but it reads [UNK] there. "
+    "No label showed it the place: the loss of the words was enough.",
     [drawn],
 )
 
@@ -240,14 +240,14 @@ Prediction(
         "when words are drawn by their probability",
         "when the best word is taken",
     ],
-    "When words are drawn by their probability. The more the search prefers probable words, the more is repeated. "
-    "But drawing is no remedy: what it draws is often wrong.",
+    "When words are drawn by their probability. The lower the temperature, the more is repeated, and most under greedy search. "
+    "But drawing is no remedy, because it also writes improbable words.",
     [pd.DataFrame({"repeated trigrams, percent": by_way})],
 )
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-So repetition is not what the model has learned. It comes with the search for the most probable text. This is a lesson for every table of results: **how a model writes is not what it has learned**, and a comparison must hold the way of writing fixed. The pages show the paper's own way first, and then trigram blocking.
+So the model's probabilities alone do not make it repeat itself. Repetition appears when a search prefers probable words. This is a lesson for every table of results: **how a model writes is not what it has learned**, and a comparison must hold the way of writing fixed. The pages show the paper's own way first, and then trigram blocking.
 
 ## What is a score?
 
@@ -316,7 +316,7 @@ drawn = figures.show(lines, caption, "start_bootstrap", panels=panels)
 Prediction(
     "The intervals of the two Leads overlap by more than half. Is their difference luck?",
     ["yes", "no", "one cannot tell from 60 articles"],
-    f"No. On the same articles the difference is {difference.text(2)}, which excludes 0. What makes an article hard is hard "
+    f"No, as far as a 95% interval can show. On the same articles the difference is {difference.text(2)}, which excludes 0. What makes an article hard is hard "
     f"for both: the scores have a correlation of {np.corrcoef(short, long)[0, 1]:.2f}, and what they share cancels. "
     "Drawn for each system by itself (unpaired), the same articles could not show it.",
     [drawn],
@@ -330,7 +330,7 @@ An interval over articles says nothing of another training run. For that the pag
 
 ## What to take home
 
-* **A summarizer looks, and copies.** Attention says where the next word stands in the text. The switch sends a word that is in no vocabulary from there into the summary.
+* **A summarizer looks, and copies.** In this small world attention finds the next word in the text. The switch sends a word that is in no vocabulary from there into the summary.
 * **How a model writes is not what it has learned.** The same weights repeat themselves in beam search, and not when words are drawn.
 * **A score counts words; a difference needs an interval.** Compare on the same articles, at one length, and with chance.
 
@@ -463,7 +463,7 @@ checks.line(
 r"""
 ## Copying: the attention is a distribution, too
 
-At *zebra* the plain model looks at the right word and has to write [UNK]. A larger vocabulary does not solve this: there is always another name, and from a word seen twice nothing is learned. The **pointer-generator** (See, Liu and Manning 2017) uses the attention as a second distribution over words. A word gets the weights of all places where it stands:
+At *zebra* the plain model looks at the right word and has to write [UNK]. A larger vocabulary does not solve this: there is always another name, and a model learns little about a word that it has seen twice. The **pointer-generator** (See, Liu and Manning 2017) uses the attention as a second distribution over words. A word gets the weights of all places where it stands:
 
 $$P_c(w)=\sum_{i:\,x_i=w}\alpha_{ti}\tag{7}$$
 
@@ -582,7 +582,7 @@ checks.line(
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-The recurrent models learn with Adam at one rate. Transformers need a rate that rises for $k_0$ steps of **warm-up** and then falls (Vaswani and others 2017), with a factor $\eta$ and the model's width $d$:
+The recurrent models learn with Adam at one rate. Transformers usually get a rate that rises for $k_0$ steps of **warm-up** and then falls (Vaswani and others 2017), with a factor $\eta$ and the model's width $d$:
 
 $$\eta_k=\eta\,d^{-1/2}\cdot\min\big(k^{-1/2},\ k\,k_0^{-3/2}\big)\tag{11}$$
 

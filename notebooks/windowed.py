@@ -163,7 +163,7 @@ Prediction(
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-A step on a long text is like a step on a short one. The standard model has to choose among more words than it ever saw in training, and no symbol tells it which fact comes next.
+With windows, a step on a long text is like a step on a short one. The standard model has to choose among more words than it ever saw in training, and no symbol marks the next fact. Perhaps this is why it fails.
 
 Here each window has exactly one fact. Articles are less tidy. What happens there?
 """
@@ -207,7 +207,7 @@ Prediction(
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 choice.about_sample(r"""
-So the model did not learn to jump. It gives its probability to all windows, and even reaches the last one less often than the references do. The **search** jumps. How can a search for probable summaries go where the model seldom goes?
+So the model did not learn to jump. It gives its probability to all windows, and writes even fewer words from the last one than the references do. The **search** jumps. How can a search for probable summaries go where the model seldom goes?
 """)
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -230,7 +230,7 @@ Prediction(
 r"""
 There is one arrow, but there are fifteen thousand words. Where a sentence begins, many words are possible, and each gets a small share. So the probability of *staying* is divided among them, and the probability of *sliding* is not. Greedy search compares → with each word separately, and → wins although staying is more probable.
 
-An unlucky word can be followed by better ones, but a slide cannot be taken back. After it the next sentence has to begin, → wins again, and soon the window is at the end.
+An unlucky word can be followed by better ones, but a slide cannot be taken back. After it the next sentence has to begin, → can win again, and soon the window is at the end.
 
 If this explanation is right, one change of the search should help: decide first *whether* to slide, and only then *which* word to write.
 """
@@ -310,7 +310,7 @@ r"""
 
 * **Ask what a search does before you blame the model.** One symbol competed with fifteen thousand words, one by one, and won too often. Drawing showed it.
 * **What cannot be taken back deserves a decision of its own.** Slide or stay? Only then: which word?
-* **Look at labels that a program has made.** One wrong link moved a whole abstract.
+* **Look at labels that a program has made.** One wrong link can move the rest of an abstract.
 
 **You can stop here.** The building path derives the equations and ends with a windowed model of your own.
 """
@@ -331,6 +331,7 @@ The paper numbers no equations: **(1)** to **(14)** are this page's numbers. (1)
 | $F_w$ | the words of window $w$ | (1) |
 | $S,\ D_i$ | a sentence of the summary; sentence $i$ of the text | (2), (3) |
 | $\mathbf v_j,\ \mathbf v(S)$ | vector of word $j$; sum over a sentence | (2) |
+| $d,\ \lvert V\rvert$ | width of the states; words of the vocabulary | (5), (11) |
 | $h_j$ | encoder's state of word $j$ of the text | (5) |
 | $y_t,\ s_t$ | word or symbol $t$ of the summary; state of the decoder | (6) |
 | $w_t$ | window at step $t$ | (7) |
@@ -588,7 +589,7 @@ for part, take_away in LEFT_OUT.items():
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-Without the window not even the first fact is right: the model knows what a fact looks like, and only the window says which one is next.
+Without the window not even the first fact is right. This model was trained with a window and depends on it. A standard model, trained without one, writes all facts of two windows.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}

@@ -25,7 +25,7 @@ def model():
 
 
 def naive_probabilities(model, features, words, ids):
-    """(C1), (C2) and the mixture, for one position."""
+    """(K1), (K2) and the mixture, for one position."""
     scores = [features @ (model.copy_attention.key.weight @ h) / math.sqrt(len(features)) for h in words]
     gamma = torch.stack(scores).softmax(0)
     context = sum(g * h for g, h in zip(gamma, words))

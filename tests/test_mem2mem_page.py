@@ -33,7 +33,7 @@ def test_steps_of_a_model_that_writes():
     for t, html in enumerate(frames):
         written = re.search(r"written: (.*?)<b[^>]*>(.*?)</b>", html)
         assert written and [*written[1].split(), written[2]] == words[: t + 1]
-        left = [float(share) for share in re.findall(r"([\d.]+) left", html)]
+        left = [float(share) for share in re.findall(r"([\d.]+) kept", html)]
         assert len(left) == 3 and (left == [1, 1, 1]) == (t == 0), "nothing is written before the first word"
         for name in ("P_g", "P_c", "P"):
             assert f">{name}</td>" in html

@@ -224,7 +224,7 @@ def test_a_decoders_steps():
     first, second = frames.frames
     assert re.findall(r"rgba\(0, 102, 168, 0.75\)[^>]*>(\w+)<", first) == ["the"]
     assert "a&lt;b</b>" in first and "written: a&lt;b <b" in second and "another: &lt;x&gt; <b" in second
-    assert "saw 0.50" in first and "generates with 0.25" in first and "slot 2: 0.25 left" in first
+    assert "saw 0.50" in first and "generates with 0.25" in first and "slot 2: 0.25 kept" in first
     assert re.findall(r"border-bottom[^>]*>([^<]+)<", second) == ["cat", "."], "what the decoder sees"
     assert best_words(torch.tensor([0.125, 0.5, 0.375]), ["a", "b", "c"], 2) == [("b", 0.5), ("c", 0.375)]
 

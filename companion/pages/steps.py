@@ -30,7 +30,7 @@ class Step:
     best: the most probable words of each distribution, by its name (`best_words`).
     switch: the probability of generating; None where a model has no switch.
     view: the first word that the decoder sees, and the one after the last; None: the whole text.
-    slots: of a memory, how much of each is left and how much of the reading it gets.
+    slots: of a memory, how much of each its gates have kept and how much of the reading it gets.
     """
 
     word: str
@@ -143,10 +143,10 @@ def _distributions(step: Step) -> str:
 
 
 def _slots(slots: Sequence[tuple[float, float]]) -> str:
-    """Write a box for each slot, shaded by what is left of it, with its share of the reading."""
+    """Write a box for each slot, shaded by what is kept of it, with its share of the reading."""
     boxes = "".join(
         f'<td style="{CELL}; background: rgba({BLUE}, {left:.2f}); color: {_ink(left)}">'
-        f"slot {k + 1}: {left:.2f} left<br>{share_bar(read, '4rem')} read {read:.2f}</td>"
+        f"slot {k + 1}: {left:.2f} kept<br>{share_bar(read, '4rem')} read {read:.2f}</td>"
         for k, (left, read) in enumerate(slots)
     )
     return f'<table style="{PAPER}"><tr style="{WHITE}">{boxes}</tr></table>' if slots else ""

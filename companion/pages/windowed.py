@@ -127,14 +127,10 @@ class Windows:
             self.links, self.example = stored_numbers("windowed_links")["counts"], numbers["example"]
             first = numbers["first step"]
         else:
-            counts = window_counts(run, self.encoded)
-            words = {
-                name: [
-                    slides.words_by_window(*pair)
-                    for pair in zip(slides.write_with(plain, system, self.encoded), counts)
-                ]
-                for name, system in SYSTEMS.items()
-            }
+            words = {}
+            for name, system in SYSTEMS.items():
+                pairs = zip(slides.write_with(plain, system, self.encoded), window_counts(run, self.encoded))
+                words[name] = [slides.words_by_window(*pair) for pair in pairs]
             # three windows at least, unless no text has as many
             self.links = marking.count(run, documents) or marking.count(run, documents, 1)
             self.example = slides.example(run, self.encoded[0])

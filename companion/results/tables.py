@@ -58,6 +58,7 @@ class Table:
     decodings: bool = False  # whether each run has a row for both of DECODINGS
     split_name: str = "test"
     published_rl: str = "summary-level"  # or "sentence-level", as of summaries that are scored in one line
+    words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # corpus, preset -> size in labels -> words
 
     @property
     def columns(self) -> tuple[str, ...]:

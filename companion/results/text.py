@@ -104,7 +104,10 @@ def markdown(numbers: dict) -> str:
         parts += [_FOLD, _grid(pairs_frame(numbers), "difference"), "</details>"]
     if numbers.get("command"):
         parts.append(f"Made by `{numbers['command']}`.")
-    return "\n\n".join(parts)
+    text, table = "\n\n".join(parts), TABLES.get(numbers["table"])
+    for size, words in table.words.get(f"{numbers['corpus']} {numbers['preset']}", {}).items() if table else ():
+        text = text.replace(f", {size}", f", {words} words")  # in the labels of rows
+    return text
 
 
 def _grid(frame: pd.DataFrame, corner: str) -> str:

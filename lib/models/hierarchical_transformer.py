@@ -276,9 +276,9 @@ class CopyingTransformer(PointerModel, HierarchicalTransformer):
         output, state = super().decode(tokens, state)
         features = output.features  # [R, T, d]
         queries = per_document(features, len(state.words)).flatten(1, 2) * features.shape[-1] ** -0.5  # [B, K * T, d]
-        # gamma_i = softmax_i(f^T W h_i / sqrt(d))   (C1)
+        # gamma_i = softmax_i(f^T W h_i / sqrt(d))   (K1)
         copy = self.copy_attention(queries, state.word_keys, state.mask)  # [B, K * T, N]
-        # z = sigmoid(w_f^T f + w_c^T sum_i gamma_i h_i + b)   (C2)
+        # z = sigmoid(w_f^T f + w_c^T sum_i gamma_i h_i + b)   (K2)
         context = (copy.to(state.words.dtype) @ state.words).view_as(features)
         (switch,) = full_precision(self.switch(torch.cat([features, context], -1)).squeeze(-1))
         copy = copy.view(*tokens.shape, -1)
