@@ -19,7 +19,7 @@ from pathlib import Path
 
 from companion.command import run_command, split_labels
 from companion.results import places
-from companion.results.kept import SCORES, kept_table, read_table_scores, write_table_scores
+from companion.results.kept import SCORES, read_table_scores, stored_numbers, write_table_scores
 from companion.results.numbers import REFERENCES, make_table, page_table, support_table
 from companion.results.tables import TABLES
 from companion.results.text import markdown
@@ -113,7 +113,7 @@ def again(names: tuple[str, ...], /) -> None:
     """
     figures = project_root() / "figures"
     for name in names:
-        old, scored = kept_table(name), read_table_scores(figures / "scores" / f"{name}{SCORES}")
+        old, scored = stored_numbers(name), read_table_scores(figures / "scores" / f"{name}{SCORES}")
         made = make_table(old["table"], scored, old["corpus"], old["preset"], old["command"])
         write_json(figures / f"{name}.json", made)
     places.render()

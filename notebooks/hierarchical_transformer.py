@@ -30,7 +30,6 @@ run: str = ""  # folder of a trained run that reads it; empty: the shipped one
 preset: str = ""  # train a model instead: demo: 100 clusters; paper, code: for a GPU
 variant: str = "HT"  # what is trained, a row of Tables 2 and 3: FT 600, ...
 steps: int = 0  # training steps; 0: as many as the preset says
-study_steps: int = 0  # of each row of Tables 2 and 3 (100: half an hour); 0: none
 seed: int = 0  # of weights, batches and bootstrap
 towns_steps: int = 0  # of each model of part 1 (1000: 5 minutes); 0: the shipped
 output: str = ""  # folder of the run that is trained; empty: one under runs/
@@ -54,7 +53,7 @@ from companion.pages.choice import choose, compare_means, sample_text
 from companion.pages.diagrams import show_model
 from companion.pages.figures import interval_bars, lines
 from companion.pages.hierarchical_transformer import (
-    check_equations, local_layer, ranking_panel, study_rows,
+    check_equations, local_layer, ranking_panel,
 )  # fmt: skip
 from companion.pages.measured import (
     shares, summary_table, task_results, task_table,
@@ -66,7 +65,7 @@ from companion.pages.shown import (
 from companion.pages.towns import (
     curves_panel, hops_table, layer_picture, marks_table, town_frames,
 )  # fmt: skip
-from companion.results.kept import kept_table
+from companion.results.kept import stored_numbers
 from companion.results.tables import TRAINED
 from companion.tasks.towns import open_towns, town_document, unseen_towns
 from lib.data.batch import rows_of
@@ -352,7 +351,7 @@ no_copying = effect_of(
 )
 by_seed = {
     row["label"]: row["by seed"]["R-1"]
-    for row in kept_table("hierarchical_table_clusters_scisummnet_mds")["rows"]
+    for row in stored_numbers("hierarchical_table_clusters_scisummnet_mds")["rows"]
     if "by seed" in row
 }
 pair = "HT", "HT without global layers"
@@ -719,9 +718,6 @@ nll_by_text(trained, documents).round(2).to_frame("loss of references, nats a pi
 choice.about_sample(r"""
 The summary fits the field of the article and misses what the article found. With plain beam search, the model repeats most of what it has written. Trigram blocking removes the repetitions, and the model stays below Lead. The last table compares the loss of references with their own text and with the next article's: the model takes little from its text. The model with copying, which is ours, is 8 points above Lead on its own corpus with trigram blocking, and 11 below with plain beam search. Its scores are on [its card](../trained/hierarchical_transformer_copying/README.md).
 """)
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-study_rows(corpus, preset or "demo", study_steps, seed) if study_steps else None
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""

@@ -57,7 +57,7 @@ from companion.pages.measured import summary_table
 from companion.pages.read_again import copying_frames, embeddings, gates, station
 from companion.pages.runs import loss_figure, run_facts
 from companion.pages.shown import PageFigures, figures_folder, show_tables
-from companion.results.kept import kept_table
+from companion.results.kept import stored_numbers
 from companion.results.text import table_frame
 from companion.studies.importance import EQUAL
 from companion.studies.word_dependence import compare_encoders
@@ -726,7 +726,7 @@ if choice.on_sample:  # its dispatches are written for the docs' Figure 4
     ]
     text = "".join(json.dumps(record) + "\n" for record in records)
     write_whole(work_folder() / "dispatches" / "test.jsonl", text)
-    scores = table_frame(kept_table("trained_read_again"))
+    scores = table_frame(stored_numbers("trained_read_again"))
     scores = scores.drop(columns="distinct").drop(index="References")
 else:
     written = summarize(summarizer, test, vocabulary, trained.decode, batch_size=64)

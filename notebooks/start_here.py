@@ -895,12 +895,7 @@ checks.line(
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 For LexRank and Lead pairing changes little, because their scores on an article have little to do with each other. Pairing costs nothing, so it is always done.
-
-All comparisons of the page with the library:
 """
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-checks.table()
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""

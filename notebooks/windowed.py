@@ -655,9 +655,6 @@ slide, stayed = slide_first(P[SLIDE], stayed)      # ours, in decoding only
 ```
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-checks.table()
-
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
 ## On your own corpus

@@ -20,11 +20,7 @@ def test_small_pages(tmp_path, theme):
         (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     folder = tmp_path / "rating"
     main(["sheet", str(folder), "--documents", "2", *(f"{name}={tmp_path / name}.jsonl" for name in "ab")])
-    (folder / "questions.csv").write_text("document,question,answer\nx,What ends?,It\n", encoding="utf-8")
-    main(["answers", str(folder)])
     with open_page(folder / "form.html", theme) as tab:
-        tab.check_looks()
-        tab.open(folder / "answers.html")
         tab.check_looks()
 
 

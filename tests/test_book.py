@@ -3,11 +3,9 @@
 import importlib
 import re
 import runpy
-import shutil
 from collections import Counter
 from urllib.parse import unquote, urlsplit
 
-import jupytext
 import pytest
 import yaml
 from bs4 import BeautifulSoup
@@ -27,9 +25,10 @@ def contents():
 def test_the_contents_name_every_page_once():
     named = Counter(contents())
     pages = [f"notebooks/{path.stem}" for path in (ROOT / "notebooks").glob("*.ipynb")]
-    cards = [path.relative_to(ROOT).with_suffix("").as_posix() for path in (ROOT / "trained").glob("*/README.md")]
-    docs = [path.relative_to(ROOT).with_suffix("").as_posix() for path in (ROOT / "docs").rglob("*.md")]
-    assert named == Counter(["README", "papers", "CONTRIBUTING", *docs, *pages, *cards])
+    # exam.md is for teachers only
+    texts = {*ROOT.glob("trained/*/README.md"), *ROOT.glob("docs/**/*.md")} - {ROOT / "docs" / "exam.md"}
+    texts = [path.relative_to(ROOT).with_suffix("").as_posix() for path in texts]
+    assert named == Counter(["README", "papers", "CONTRIBUTING", *texts, *pages])
 
 
 def test_numbers_in_the_text_lead_to_their_equations():
@@ -45,22 +44,6 @@ def test_numbers_in_the_text_lead_to_their_equations():
     links = [(link.astext(), link["refid"]) for link in document.findall(nodes.reference)]
     assert links == [("(1)", "equation-1"), ("(S2)", "equation-s2")]
     assert paragraph.astext() == "As (1), (S2) and (3) sayf(1)" and title.astext() == "The gate (1)"
-
-
-def test_publish_writes_the_address_into_readme_package_and_pages(tmp_path):
-    """Published twice: the second name takes the first one's place."""
-    (tmp_path / "notebooks").mkdir()
-    for path in (ROOT / "README.md", ROOT / "pyproject.toml", ROOT / "notebooks" / "mem2mem.py"):
-        shutil.copy(path, tmp_path / path.relative_to(ROOT))
-    publish = runpy.run_path(str(ROOT / "companion" / "site" / "publish.py"))["publish"]
-    for name in ("first/home", "some-body/long.texts"):
-        publish(name, tmp_path)
-    texts = [(tmp_path / name).read_text(encoding="utf-8") for name in ("README.md", "pyproject.toml")]
-    assert [text.count("some-body/long.texts") for text in texts] == [2, 1] and "first/home" not in "".join(texts)
-    cells = jupytext.read(tmp_path / "notebooks" / "mem2mem.py").cells
-    (number,) = [n for n, cell in enumerate(cells) if "google.colab" in cell.source]
-    assert "github.com/some-body/long.texts" in cells[number].source
-    assert cells[number + 1].metadata["tags"] == ["parameters"], "it comes before anything is imported"
 
 
 def named_by_styles(text):

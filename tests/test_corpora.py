@@ -323,7 +323,7 @@ def test_a_named_corpus_says_it_and_its_folder_comes_first(tmp_path, monkeypatch
     assert not next(load_corpus("gigaword").split("train")).tokenised
 
 
-@pytest.mark.parametrize("options", [CohanOptions(), CohanOptions(whole_sentences=True), ArticleOptions()])
+@pytest.mark.parametrize("options", [CohanOptions(), ArticleOptions()])
 def test_words_are_those_between_spaces(options):
     example = options.example(to_document({**APART, "tokenised": True}))
     assert example.words == TEXT.split() and example.summary == [*TITLE.split(), *[".", "rain", "is", "far-off", "."]]

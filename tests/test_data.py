@@ -54,13 +54,6 @@ def test_cohan_cuts_and_lowers():
     assert example.reference == d.summary
 
 
-def test_whole_sentences_alone_where_that_is_asked_for():
-    options = replace(OPTIONS, section_tokens=5, whole_sentences=True)
-    sections = [["a b c", "", "d e", "f"], ["a b c", "d e f"], ["a b c d e f g", "h"]]
-    d = Document("d", "", ["one", "two", "three"], sections, ["x"])
-    assert [" ".join(s) for s in options.example(d).sentences] == ["a b c", "d e", "a b c", "a b c d e"]
-
-
 def test_a_cut_summary_has_no_end():
     d = Document("d", "", [""], [["a b"]], ["a b a b a b"])
     encoder = TextEncoder(OPTIONS, Vocabulary(["a", "b"]))

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from companion import draw_samples
-from companion import runs as list_runs
 from companion.draw_samples import samples, samples_text
 from lib.data.corpora import load_corpus
 from lib.data.registry import CORPORA, is_private
@@ -30,18 +29,6 @@ def runs(tmp_path_factory):
 def shown(*arguments, output):
     draw_samples.main([*map(str, arguments), "--dataset", "aclsum", "--output", str(output)])
     return json.loads(output.with_suffix(".json").read_text(encoding="utf-8"))
-
-
-def test_a_list_of_runs(runs, tmp_path, capsys):
-    scores = {"parts": {"summaries": {"rouge": [[10, 1, 9], [20.5, 1, 9]]}}}
-    (runs / "gru" / "scores.json").write_text(json.dumps(scores), encoding="utf-8")
-    list_runs.main([str(runs)])
-    (runs / "gru" / "scores.json").unlink()
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert len(lines) == 7 and lines[1][:5] == [str(runs / "read"), "mem2mem", "+read", "3", "2"]
-    assert lines[6][-1] == "15.25" and all(float(line[5]) > 0 for line in lines[1:4])
-    with pytest.raises(SystemExit, match="there are no runs"):
-        list_runs.main([str(tmp_path)])
 
 
 def test_samples(runs, tmp_path, capsys):

@@ -6,7 +6,7 @@ from itertools import count
 import pytest
 import torch
 
-from companion.results.kept import kept_table
+from companion.results.kept import stored_numbers
 from companion.results.text import markdown
 from lib.system.files import project_root
 from tests.conftest import in_a_process
@@ -32,14 +32,14 @@ def test_the_kept_tables_are_the_plans():
     """Made again from `plan.json` and from the losses of the shipped runs: `python -m tests.gpu plan --keep`."""
     readme = README.read_text(encoding="utf-8")
     for name, table in tables.of_plan(kept_plan()).items():
-        assert markdown(table) in readme if name in readme else kept_table(name) == table, name
+        assert markdown(table) in readme if name in readme else stored_numbers(name) == table, name
 
 
 def test_the_kept_measurements_are_a_gpus():
     """Made again from `measured.json`: `python -m tests.gpu keep`."""
     measured = json.loads(MEASURED.read_text(encoding="utf-8"))
     for name, table in tables.of_measured(measured).items():
-        assert kept_table(name) == table, name
+        assert stored_numbers(name) == table, name
 
 
 def test_the_plan_was_made_with_the_peaks_of_today():

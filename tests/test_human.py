@@ -16,7 +16,6 @@ from companion.human.__main__ import main
 from companion.human.ratings import (
     BEST_WORST,
     COLUMNS,
-    QUESTIONS,
     agreement,
     by_system,
     compare_systems,
@@ -62,17 +61,6 @@ def save_form(folder, rater, rows):
     """A form as a browser saves it; rows of (sheet, item, field, value)."""
     table = pd.DataFrame(rows, columns=["sheet", "item", "field", "value"])
     table.to_csv(folder / f"form-{rater}.csv", index=False)
-
-
-def write_questions(folder):
-    """Fill in questions.csv as a person with a spreadsheet of Germany does."""
-    table = pd.read_csv(folder / "questions.csv", dtype=str).assign(question="What?", answer="That.")
-    table.to_csv(folder / "questions.csv", index=False, sep=";")
-
-
-def ask(folder):
-    write_questions(folder)
-    main(["answers", str(folder)])
 
 
 def all_ratings(folder, points=POINTS):
@@ -132,18 +120,6 @@ def test_two_people_who_agree(folder, capsys):
     main(["scores", str(folder)])
     out = capsys.readouterr().out
     assert "fluency (2 raters, Krippendorff's alpha 0." in out and "good - bad" in out
-    assert f"{QUESTIONS}: nothing is filled in yet" in out
-
-
-def test_questions(folder):
-    ask(folder)
-    form, key_ = data_of(folder / "answers.html")["answers"], key(folder)
-    assert len(form) == 4 * 3 * 4 and "reference" not in form[0]
-    assert all(row["summary"].startswith(key_["answers"][row["item"]]) for row in form)
-    marks = {"good": "1", "fair": "0.5", "poor": "0.5", "bad": "0"}
-    save_form(folder, "a", [("answers", item, "mark", marks[system]) for item, system in key_["answers"].items()])
-    found = {s: np.mean(v) for s, v in by_system(read_ratings(folder), QUESTIONS).items()}
-    assert found == {"good": 100, "fair": 50, "poor": 50, "bad": 0}
 
 
 def frame(values_by_rater):
@@ -175,7 +151,6 @@ WRONG = [
     ("ratings", "r1", "fluency", "12"),  # of no scale
     ("ratings", "r99", "fluency", "3"),  # of another folder
     ("best_worst", "b1", "best", "Z"),  # of no summary
-    ("answers", "q1", "mark", "2"),
 ]
 
 
@@ -202,7 +177,6 @@ def test_what_cannot_be_used(tmp_path, folder):
         "no such file; python -m lib.score run": ["sheet", new, f"a={tmp_path / 'gone.jsonl'}", systems[0]],
         "bad.csv, line 1: ": ["sheet", new, f"a={bad}", systems[0]],
         "begin with": ["scores", new],
-        "questions are needed": ["answers", str(folder)],
     }
     for message, arguments in refused.items():
         with pytest.raises(SystemExit, match=f"^error: .*{re.escape(message)}"):
@@ -244,7 +218,3 @@ def test_forms_in_a_browser(tmp_path):
     ratings = read_ratings(folder)
     means = {s: np.mean(v) for s, v in by_system(ratings, "coherence").items()}
     assert set(ratings["rater"]) == {"anna"} and means == POINTS
-    ask(folder)
-    _, rows = filled_in_by_chromium(folder / "answers.html")
-    assert {row["value"] for row in rows if row["field"] == "response"} == {'so, "yes"'}
-    assert by_system(read_ratings(folder), QUESTIONS)["good"] == [100.0] * 12

@@ -6,12 +6,10 @@ import pytest
 import lib
 from companion.stored import effect_row
 from companion.studies import extracts, lever
-from companion.studies.slots import distance_after, slots_after
 from companion.tasks.synthetic import planted_sentences
 from lib.data.batch import make_batch
 from lib.data.corpora import load_corpus, unseen
-from lib.decoding.search import source_sentences
-from lib.evaluation.interventions import MEMORY, NOTHING, batch_alone, log_probs, one_memory
+from lib.evaluation.interventions import MEMORY, NOTHING, log_probs, one_memory
 from lib.evaluation.rouge import rouge
 from lib.models.mem2mem import Mem2Mem
 from lib.system.files import trained_folder
@@ -48,17 +46,6 @@ def test_cosines_of_equal_and_of_other_memories():
     assert alike["mean"] == pytest.approx(1) and others["mean"] < 0.999
 
 
-def test_two_memories_may_stay_apart_where_no_gate_keeps_anything():
-    kept, overwritten = small_model(write=False), small_model(gate_bias=3.0)
-    overwritten.write_hidden.bias.data[: overwritten.config.hidden] = -60  # every gate is 0
-    for model in (kept, overwritten):
-        batch, other = (batch_alone(model, document) for document in DOCUMENTS[:2])
-        distances = distance_after(model, batch, model.encode(other).memory, (0, 1, 5))
-        left = slots_after(model, batch, (1,))[0]
-        assert distances[0] == 1
-        assert (distances.tolist(), left) == ([1, 1, 1], 1) if model is kept else left < 1e-9 < 1e-3 < distances[1]
-
-
 def test_an_effect_has_the_mean_of_its_seeds_for_each_document():
     row = effect_row("a", "b", [[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]], (0, 4), words=7)
     assert (row["values"], row["by seed"], row["mean"]) == ([2, 2, 2], [2, 2], 2)
@@ -81,16 +68,12 @@ def test_a_place_is_counted_from_the_nearer_end_of_its_section():
 def test_extracts_are_compared_with_chance():
     run = lib.load(trained_folder("mem2mem"))
     documents = unseen(load_corpus("pmc-sample"), "test", [], 2)
-    references = [document.summary for document in documents]
     rows = {row["name"]: row for row in extracts.compare(run, documents)}
     heads, chance = rows["heads"], rows["at random, as long"]
-    assert (
-        abs(heads["words"] - chance["words"]) < 15
-        and rows["7 at random"]["words"] < rows["all that is read"]["words"]
-    )
-    whole = rouge([source_sentences(document, run.vocabulary) for document in run.encode(documents)], references)
-    assert rows["all that is read"]["values"] == pytest.approx(whole[:, 0], abs=1e-3)
+    assert abs(heads["words"] - chance["words"]) < 15
+    lead = rouge([document.sentences[:10] for document in documents], [document.summary for document in documents])
+    assert rows["first ten sentences"]["values"] == pytest.approx(lead[:, 0], abs=1e-3)
     difference = np.subtract(heads["values"], chance["values"])
     assert rows["heads - at random, as long"]["values"] == pytest.approx(difference, abs=1e-3)
     small = {row["name"]: row for row in extracts.compare(run, documents, "small")}
-    assert small["all that is read"]["words"] < rows["all that is read"]["words"] and "heads" not in small
+    assert small["10 at random"]["words"] != rows["10 at random"]["words"] and "heads" not in small

@@ -246,7 +246,7 @@ def test_the_shipped_run_reads_and_writes_the_same(node, name, tmp_path):
     offered = [p.document for p in live.sample_papers()] if name != "read_again" else made_up_dispatches()
     read = {"mem2mem": "readDocument", "windowed": "readArticle", "read_again": "readHeadline"}[name]
     others = {
-        "mem2mem": [{"sections": 2, "section_tokens": 40, "whole_sentences": True}, {"unit": "section"}],
+        "mem2mem": [{"sections": 2, "section_tokens": 40}, {"unit": "section"}],
         "windowed": [{"source_tokens": None, "section_words": 50}, {"source_tokens": 7}],
         "read_again": [{"sentences": 2, "source_tokens": 30}],
     }[name]

@@ -17,18 +17,18 @@ import pytest
 import yaml
 
 from companion.results.places import shown_in
-from companion.site.minutes import PARTS, minutes_of
 from lib.data.corpora import anthology_year, load_corpus
 from lib.data.documents import SPLITS
 from lib.papers import PAPERS
 from lib.system.files import project_root
 from tests.test_locks import normal, pins
+from tests.tools.minutes import PARTS, minutes_of
 
 ROOT = project_root()
 PAGES = sorted((ROOT / "notebooks").glob("*.py"))
 # Lines of code without blank lines, comments and docstrings. A change lowers these limits and never raises them; the
 # goals are 9,000, 4,200 and 12,500.
-BUDGETS = {"lib": 9_380, "companion": 5_879, "tests": 12_406}
+BUDGETS = {"lib": 9_373, "companion": 5_586, "tests": 12_343}
 
 
 def text_of(name):
@@ -69,7 +69,7 @@ def test_scripts_and_styles_are_within_their_budget():
     """All lines of JavaScript, CSS and HTML, of which the goal is 3,800. A change lowers this limit, too."""
     paths = [p for folder in ("lib", "companion") for p in (ROOT / folder).rglob("*") if "_build" not in p.parts]
     sources = [path.read_text(encoding="utf-8") for path in paths if path.suffix in (".js", ".css", ".html")]
-    assert sum(len(text.splitlines()) for text in sources) <= 3_909
+    assert sum(len(text.splitlines()) for text in sources) <= 3_886
 
 
 def test_a_paper_needs_little_of_the_library():

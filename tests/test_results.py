@@ -12,7 +12,7 @@ import lib
 from companion import make_tables
 from companion.pages.dispatches import made_up_dispatches
 from companion.results import kept, places
-from companion.results.kept import SCORES, kept_table, read_table_scores
+from companion.results.kept import SCORES, read_table_scores, stored_numbers
 from companion.results.numbers import make_table, page_table
 from companion.results.tables import PAGE_RESULTS, SHOWN, TABLES, Row, run_arguments, run_name, run_preset, slug
 from companion.results.text import markdown, pairs_frame, setting, table_frame
@@ -319,7 +319,7 @@ def test_a_table_is_kept(scored, project, capsys):
     assert not stored.exists(), "they were of another table"
     text = (project / "papers.md").read_text(encoding="utf-8")
     assert text.startswith("before\n<!-- table") and text.endswith("<!-- end -->\nafter\n") and "old" not in text
-    assert kept_table("mem2mem_table2_aclsum") == table_2(scored)
+    assert stored_numbers("mem2mem_table2_aclsum") == table_2(scored)
     (project / "papers.md").write_text(text.replace("40.02", "99.99"), encoding="utf-8")
     (project / "README.md").write_text("<!-- table mem2mem_table2_aclsum -->\n<!-- end -->\n", encoding="utf-8")
     make_tables.main(["render"])
@@ -343,7 +343,7 @@ KEPT_SCORES = {
 
 @pytest.mark.parametrize("name", KEPT_SCORES)
 def test_kept_scores_make_the_kept_table(name):
-    numbers = kept_table(name)
+    numbers = stored_numbers(name)
     given = [numbers[key] for key in ("corpus", "preset", "command")]
     assert make_table(numbers["table"], read_table_scores(KEPT_SCORES[name]), *given) == numbers
 

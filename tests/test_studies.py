@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from scipy.stats import spearmanr
 
 from companion.studies import importance, marking, ranking, repetition, slides, town_marks
 from companion.studies.windows import SentenceLists, copied_from
@@ -32,7 +31,7 @@ WINDOWED = str(trained_folder("windowed"))
 def test_searches_that_decide_first_are_compared_with_the_papers(tmp_path, capsys):
     output, systems = (
         tmp_path / "slides.json",
-        ["the paper's search, greedy", "by half, greedy", "drawn", "first window"],
+        ["the paper's search, greedy", "by half, greedy", "drawn", "equal chunks"],
     )
     options = [WINDOWED, "--dataset", "pmc-sample", "--documents", "2", "--output", str(output), "--systems"]
     slides.main([*options, "the paper's search"])
@@ -44,7 +43,7 @@ def test_searches_that_decide_first_are_compared_with_the_papers(tmp_path, capsy
     assert half["values"] == pytest.approx(np.subtract(second["values"], first["values"]), abs=1e-3)
     assert half["mean"] == pytest.approx(np.mean(half["values"]), abs=1e-3)
     assert first["by window"] != second["by window"] and [len(row) for row in second["by window"]] == [3, 3]
-    assert {f"{name} - the paper's search, plain beam search" for name in ("first window", "drawn")} < set(effects)
+    assert {f"{name} - the paper's search, plain beam search" for name in ("equal chunks", "drawn")} < set(effects)
     shown = held["example"]["the paper's search"]
     assert all(shown["slide"][place] > shown["word"][place] for place in shown["slides"]), (
         "it beats every single word"
@@ -202,7 +201,6 @@ def test_the_place_of_a_word_and_its_kind_are_set_apart():
     places = np.array([-0.2, 0.05, 0.0, 0.0])
     alphas = [(0.5 + places + 0.1 * (np.array(text) == 60))[:, None] * np.ones(3) for text in texts]
     found = importance.place_and_kind(alphas, documents)
-    assert found["first word"][1] == pytest.approx(0.3 - (0.65 + 0.5 + 0.5) / 3)
     elsewhere = [(0.6 + 0.6 + 0.65) / 3, (0.55 + 0.55 + 0.5 + 0.5) / 4, (0.5 + 0.5) / 2]
     assert found["first word, same word"] == pytest.approx(
         [0.4 - elsewhere[0], 0.3 - elsewhere[1], 0.3 - elsewhere[2]]
@@ -221,11 +219,8 @@ def test_attention_and_copying_are_compared_word_by_word():
         batch = batch_alone(model, text)
         output, _ = model.decode(batch.target_input, model.encode(batch))
     beta, k = output.attention[0].numpy(), output.copy[0].numpy()
-    ranks = [spearmanr(beta[t], k[t]).statistic for t in range(3)]
-    others = [spearmanr(beta[t], k[(t + 1) % 3]).statistic for t in range(3)]
     differ = 100 * (beta.argmax(1) != k.argmax(1)).mean()
-    expected = [differ, np.mean(ranks), np.mean(others)]
-    assert importance.attention_and_copying(model, text) == pytest.approx(expected)
+    assert importance.words_that_differ(model, text) == pytest.approx(differ) and differ > 0
 
 
 def test_effects_of_seeds_are_means_of_their_documents():

@@ -98,8 +98,7 @@ TRAINED = {  # page -> a variant that is not its own, and what else its studies 
     "windowed": {"variant": "streamed"},
     "read_again": {"variant": "read-again gru"},
     # `small` has longer summaries and products in bfloat16, which take minutes where a processor has none
-    "hierarchical_transformer": {"variant": "HT + similarity graph", "preset": "demo"}
-    | {"study_steps": 1, "towns_steps": 2},
+    "hierarchical_transformer": {"variant": "HT + similarity graph", "preset": "demo", "towns_steps": 2},
 }
 
 

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter
 
-from companion.results.kept import kept_table
+from companion.results.kept import stored_numbers
 from companion.tasks.task import by_row
 from lib.system.errors import InputError, one_of
-from lib.system.files import project_root, read_numbers
 
 # A 95% interval is 3.92 standard errors wide. It excludes 0 in 80% of repetitions if the true effect is 2.8 of them.
 SEEN_SHARE = 2.8 / 3.92
@@ -105,12 +104,8 @@ def effect_of(setting: Setting) -> Effect:
     return Effect(setting.scale * found.mean, low, high, found.seeds, found.is_range)
 
 
-def _numbers(setting: Setting) -> dict[str, Any]:
-    return read_numbers(project_root() / "figures" / f"{setting.source}.json", "stored results", ())
-
-
 def _stored_effect(setting: Setting) -> Effect:
-    numbers = _numbers(setting)
+    numbers = stored_numbers(setting.source)
     entries = {
         entry.get("name", entry.get("change")): entry for entry in numbers.get("effects") or numbers["changes"]
     }
@@ -119,7 +114,7 @@ def _stored_effect(setting: Setting) -> Effect:
 
 
 def _table_effect(setting: Setting) -> Effect:
-    numbers = kept_table(setting.source)
+    numbers = stored_numbers(setting.source)
     seeds = {row["label"]: len(row["seeds"]) for row in numbers["rows"] if "seeds" in row}
     fewest = min(seeds[label] for label in (setting.first, setting.second) if label in seeds)
     for pair in numbers["pairs"]:
@@ -131,7 +126,7 @@ def _table_effect(setting: Setting) -> Effect:
 
 
 def _task_effect(setting: Setting) -> Effect:
-    rows = by_row(_numbers(setting)["results"])
+    rows = by_row(stored_numbers(setting.source)["results"])
     second = rows[one_of(setting.second, rows, f"row of {setting.source}")]
     values = np.array(second[setting.column], dtype=float)
     if setting.first or setting.minus:

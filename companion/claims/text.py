@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from companion.claims.records import Claim, Effect, Setting, claims_of, effect_of, records_of, verdict
-from companion.results.kept import kept_table
+from companion.results.kept import stored_numbers
 from companion.results.text import markdown_table
 from lib.papers import PAPERS
 from lib.system.errors import one_of
@@ -73,7 +73,7 @@ def sources_table() -> str:
         sources = records_of(paper).get("sources", {})
         for claim in claims_of(paper):
             for setting in (*claim.settings, *claim.controls):
-                made = kept_table(setting.source) | sources.get(setting.source, {})
+                made = stored_numbers(setting.source) | sources.get(setting.source, {})
                 minutes = f"{60 * made['hours']:.0f}" if "hours" in made else made.get("minutes", "")
                 cells = f"`{made['command']}`", minutes, f"{claim.claim}: {setting.label}", _effect(claim, setting)
                 unit = "" if re.search("%|nats", setting.label) else claim.unit  # otherwise the label names it

@@ -1,15 +1,12 @@
 """People judge summaries: blinded forms to fill in, and their judgements in numbers.
 
     python -m companion.human sheet runs/rating --documents 20 HT=ht.jsonl FT=ft.jsonl Lead=lead.jsonl
-    python -m companion.human answers runs/rating       # when questions.csv is filled in
     python -m companion.human scores runs/rating        # when people have sent their saved forms back
 
 `sheet` draws documents and writes `form.html`, one file for a browser: ratings from 1 to 5 by the criteria of
 Mem2Mem's Table 5, and which of three summaries is best and which worst by informativeness, fluency and succinctness
-(Liu and Lapata 2019, section 5), beside reference and document. `questions.csv` is for questions about each
-reference, written by a person; `answers` puts each beside one system's summary (`answers.html`), for people who have
-not seen the reference. Several people save forms under their names (`form-anna.csv`), and their files come back into
-the folder.
+(Liu and Lapata 2019, section 5), beside reference and document. Several people save forms under their names
+(`form-anna.csv`), and their files come back into the folder.
 
 Summaries are JSON lines of {id, summary}, of any system; at least one file has references and documents, as those
 that `lib.score run` writes. Only `key.json` has the system of each summary. `scores` gives means with intervals,
@@ -21,7 +18,7 @@ from pathlib import Path
 
 from companion.command import run_command, split_labels
 from companion.human.ratings import report
-from companion.human.sheets import write_answers, write_sheets
+from companion.human.sheets import write_sheets
 from lib.evaluation.summaries import read_summaries
 from lib.system.errors import InputError
 
@@ -37,12 +34,7 @@ def sheet(folder: Path, systems: tuple[str, ...], /, *, documents: int = 20, see
     if len(dict(files)) < len(files):
         raise InputError("each system has a label of its own")
     write_sheets(folder, {label: read_summaries(file) for label, file in files}, documents, seed)
-    print(f"{folder}: give people form.html; write questions.csv for answers; key.json has the systems")
-
-
-def answers(folder: Path, /) -> None:
-    """Put the questions beside the summaries."""
-    print(f"{folder}: answers.html, {write_answers(folder)} questions to answer from the summaries")
+    print(f"{folder}: give people form.html; key.json has the systems")
 
 
 def scores(folder: Path, /) -> None:
@@ -50,7 +42,7 @@ def scores(folder: Path, /) -> None:
     print(report(folder))
 
 
-main = partial(run_command, "companion.human", __doc__, {"sheet": sheet, "answers": answers, "scores": scores})
+main = partial(run_command, "companion.human", __doc__, {"sheet": sheet, "scores": scores})
 
 if __name__ == "__main__":
     main()

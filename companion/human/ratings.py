@@ -15,16 +15,14 @@ from lib.evaluation.bootstrap import interval
 from lib.system.errors import InputError
 
 BEST_WORST = "best minus worst"
-QUESTIONS = "questions answered, %"
 COLUMNS = ("rater", "unit", "system", "criterion", "value")  # a unit is what several people may have judged
 RATINGS = {str(rating): float(rating) for rating in range(1, 6)}
-MARKS = {"1": 100.0, "0.5": 50.0, "0": 0.0}
 
 
 def read_ratings(folder: str | Path) -> pd.DataFrame:
     """Read the judgements of all saved forms (form-NAME.csv), one a row with `COLUMNS`.
 
-    Criteria run from 1 to 5; a best summary counts 1, the worst -1, the others 0; answers count 100, 50 or 0.
+    Criteria run from 1 to 5; a best summary counts 1, the worst -1, the others 0.
     """
     key, rows, seen = read_key(folder), [], {}
     for path in sorted(Path(folder).glob("form-*.csv")):
@@ -53,8 +51,6 @@ def _judgements(key: dict, sheet: str, item: str, given: dict[str, str]) -> list
     own = key[sheet][item]
     if sheet == "ratings":
         return [(item, own[1], criterion, RATINGS[value]) for criterion, value in given.items()]
-    if sheet == "answers":
-        return [(item, own, QUESTIONS, MARKS[given["mark"]])] if "mark" in given else []
     if given.keys() != {"best", "worst"}:  # it is not finished
         return []
     scores = {given["best"]: 1.0, given["worst"]: -1.0}
@@ -100,7 +96,7 @@ def compare_systems(values: dict[str, list[float]]) -> tuple[pd.DataFrame, pd.Da
 def report(folder: str | Path) -> str:
     """Report the judgements criterion by criterion; of one that cannot be compared yet, why."""
     ratings, key, parts = read_ratings(folder), read_key(folder), []
-    for criterion in (*key["criteria"], BEST_WORST, QUESTIONS):
+    for criterion in (*key["criteria"], BEST_WORST):
         values = by_system(ratings, criterion)
         if not values:
             parts.append(f"{criterion}: nothing is filled in yet")

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
 from string import ascii_uppercase as LETTERS
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,13 +26,12 @@ BEST_WORST_CRITERIA = {  # Liu and Lapata's (section 5), all in one judgement be
     "succinctness": "Does it avoid repetition?",
 }
 COMPARED = 3  # summaries of a document of which the best and the worst are chosen
-QUESTIONS = 3  # empty lines of questions.csv for each document
 
 
 def write_sheets(
     folder: str | Path, systems: Mapping[str, Mapping[str, dict]], documents: int, seed: int = 0
 ) -> None:
-    """Draw documents that all systems have, and write form.html, questions.csv and key.json.
+    """Draw documents that all systems have, and write form.html and key.json.
 
     A summary is shown once, under a letter, another one in each document; the key has the system of each. Raises
     InputError when too little is shared or the folder has a key already; CorpusError where texts that may not be
@@ -53,7 +51,7 @@ def write_sheets(
     random = np.random.default_rng(seed)
     chosen = [shared[i] for i in sorted(random.choice(len(shared), documents, replace=False))]
     key = {"documents": chosen, "systems": names, "criteria": CRITERIA, "seed": seed, "ratings": {}, "best_worst": {}}
-    rated, compared, questions, texts = [], [], [], {}
+    rated, compared, texts = [], [], {}
     for document in chosen:
         rows, about = [systems[name][document] for name in names], {"document": document}
         for part in ("title", "reference", "source"):
@@ -68,39 +66,11 @@ def write_sheets(
             item = f"b{len(compared) + 1}"
             key["best_worst"][item] = {letter: letters[letter] for letter in group}
             compared.append({"item": item, "document": document, "of": group})
-        questions += [{**about, "question": "", "answer": ""}] * QUESTIONS
-    key["summaries"] = {name: {d: systems[name][d]["summary"] for d in chosen} for name in names}
 
     criteria = {"criteria": CRITERIA, "best_worst_criteria": BEST_WORST_CRITERIA}
     content = {"ratings": rated, "best_worst": compared, "texts": texts, **criteria}
     _write_form(folder / "form.html", "Rating summaries", content)
-    write_whole(folder / "questions.csv", pd.DataFrame(questions).to_csv(index=False))
     write_json(folder / "key.json", key)
-
-
-def write_answers(folder: str | Path) -> int:
-    """Write answers.html: every question of questions.csv beside every system's summary, in random order.
-
-    Returns how many there are. Raises InputError when there is no question, or the form is there already.
-    """
-    folder = Path(folder)
-    key = read_key(folder)
-    if "answers" in key:
-        raise InputError(f"{folder / 'answers.html'} is there already, and people may have filled it in")
-    table = read_csv(folder / "questions.csv", ("document", "question", "answer"))
-    table = table[table["question"].str.strip() != ""]
-    if not len(table) or not set(table["document"]) <= set(key["documents"]):
-        raise InputError(f"{folder / 'questions.csv'}: questions are needed, each about one of {key['documents']}")
-    asked: Any = table.merge(pd.Series(key["systems"], name="system"), how="cross")
-    asked = asked.sample(frac=1, random_state=key["seed"]).reset_index(drop=True)  # in random order
-    asked["item"] = [f"q{number + 1}" for number in asked.index]
-    asked["summary"] = [key["summaries"][name][id_] for name, id_ in zip(asked["system"], asked["document"])]
-    key["answers"] = dict(zip(asked["item"], asked["system"]))
-    shown = asked.rename(columns={"answer": "expected"})[["item", "summary", "question", "expected"]]
-    form, title = {"answers": shown.to_dict("records")}, "Answering questions from summaries"
-    _write_form(folder / "answers.html", title, form)
-    write_json(folder / "key.json", key)
-    return len(shown)
 
 
 def read_key(folder: str | Path) -> dict:
@@ -108,7 +78,7 @@ def read_key(folder: str | Path) -> dict:
     path = Path(folder) / "key.json"
     if not path.is_file():
         raise InputError(f"{path}: no such file; begin with python -m companion.human sheet {folder} ...")
-    return read_numbers(path, "key", ("documents", "systems", "ratings", "best_worst", "summaries"))
+    return read_numbers(path, "key", ("documents", "systems", "ratings", "best_worst"))
 
 
 def read_csv(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:

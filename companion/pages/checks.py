@@ -1,10 +1,9 @@
 """Checks of a page: the naive equation and the library give the same numbers."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from html import escape
 
-import pandas as pd
 import torch
 from torch import Tensor
 
@@ -20,18 +19,15 @@ class Compared:
     """One comparison that held."""
 
     equation: str
-    what: str
     numbers: int
     difference: float  # the largest
 
 
 class Checks:
-    """The comparisons of a page, gathered for a line after each equation and one table a part; the first that fails
-    stops the page."""
+    """The comparisons of a page, gathered for a line after each equation; the first that fails stops the page."""
 
     def __init__(self):
-        self._held: list[Compared] = []
-        self._of_line = 0  # comparisons that a line has already
+        self._held: list[Compared] = []  # since the last line
 
     def close(self, naive: Tensor, fast: Tensor, eq: str, what: str = "", tolerance: float = 1e-9) -> None:
         """Compare numbers, which may differ by `tolerance`, relative to the largest. Raises CheckError.
@@ -47,7 +43,7 @@ class Checks:
         bound = tolerance * max(1.0, naive.abs().max().item() if naive.numel() else 0.0)
         if not difference <= bound:  # also when it is NaN
             raise CheckError(f"{eq} {what}: page and lib differ by {difference:.3g}, allowed is {bound:.3g}")
-        self._held.append(Compared(eq, what, naive.numel(), difference))
+        self._held.append(Compared(eq, naive.numel(), difference))
 
     def gradients(self, naive: dict[str, Tensor], fast: dict[str, Tensor], eq: str, tolerance: float = 1e-8) -> None:
         """Compare two sets of gradients by parameter name, as `close` does; every parameter must have one on both
@@ -60,13 +56,8 @@ class Checks:
 
     def line(self, seen: str = "") -> "Line":
         """Summarize the comparisons since the last line in one line, after the numbers that the reader can see."""
-        held, self._of_line = self._held[self._of_line :], len(self._held)
+        held, self._held = self._held, []
         return Line(seen, held)
-
-    def table(self) -> "Report":
-        """Make a table of the comparisons since the last table."""
-        held, self._held, self._of_line = self._held, [], 0
-        return Report(held)
 
 
 @dataclass(frozen=True)
@@ -90,23 +81,6 @@ class Line:
     def _repr_html_(self) -> str:
         seen = f"{escape(self.seen)}<br>" if self.seen else ""
         return f'<p style="margin: 0">{seen}<span style="{GREEN}">{escape(self.agreement)}</span></p>'
-
-
-@dataclass(frozen=True, repr=False)
-class Report:
-    """Comparisons as one line, and in a notebook as a table that unfolds."""
-
-    held: Sequence[Compared]
-
-    def __repr__(self) -> str:
-        largest = max((c.difference for c in self.held), default=0.0)
-        count, parts = len(self.held), len({c.equation for c in self.held})
-        return f"{count} of {count} comparisons, of {parts} equations and checks, agree within {largest:.1e}"
-
-    def _repr_html_(self) -> str:
-        frame = pd.DataFrame(map(asdict, self.held)).rename(columns={"difference": "largest difference"})
-        table = frame.to_html(index=False, float_format="{:.1e}".format, border=0)
-        return f"<details><summary>{self!r}</summary>{table}</details>"
 
 
 def gradients(model, loss: torch.Tensor) -> dict[str, torch.Tensor]:

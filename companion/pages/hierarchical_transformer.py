@@ -1,34 +1,19 @@
-"""The long checks of the hierarchical transformer's page, and what it measures on a reader's corpus."""
+"""The long checks of the hierarchical transformer's page, and a panel of its rankings."""
 
 from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import torch
 
 from companion.pages.checks import Checks, gradients
-from companion.pages.runs import train_or_load
-from companion.results.tables import TABLES
+from companion.studies.ranking import COUNTS, recalls
 from lib.data.batch import EncodedDocument, make_batch, rows_of
-from lib.data.corpora import Corpus
 from lib.data.prepared import PreparedCorpus
 from lib.data.vocabulary import BOS, EOS, PAD
-from lib.decoding.search import summarize
-from lib.evaluation.rouge import longest_common_recall, rouge
 from lib.layers.transformer import TransformerLayer
 from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
-from lib.papers import resolve
-from lib.papers.hierarchical_transformer.ranking import (
-    best_first,
-    learned_scores,
-    paragraph_scores,
-    similarity_scores,
-    train_ranker,
-)
-from lib.training.folder import load_weights
-from lib.training.loop import evaluate_loss
+from lib.papers.hierarchical_transformer.ranking import learned_scores, paragraph_scores, train_ranker
 
 V = 20  # pieces of the models with random weights, seven of them symbols
 EPSILON = 0.1  # of their smoothed labels
@@ -94,37 +79,13 @@ def _smoothed_loss(model: HierarchicalTransformer, words: torch.Tensor, cluster:
 
 def ranking_panel(wide: PreparedCorpus, options, ranked: bool, progress: bool) -> dict:
     """Make a panel of `lines`: how much of the summaries is in the best paragraphs (Table 1)."""
-    test, counts = wide["test"], [5, 10, 20, 40]
+    test = wide["test"]
     scores = {"as they come": paragraph_scores(test, "order", wide.vocabulary)}
     if not ranked:
-        scores["similarity"] = similarity_scores(test, wide.vocabulary)
+        scores["similarity"] = paragraph_scores(test, "similarity", wide.vocabulary)
         scores["learned"] = learned_scores(train_ranker(wide, options, progress), test)
     scores["by the labels"] = [document.labels for document in test]
     series: dict[str, list] = {}
     for name, every in scores.items():
-        rows = [[wide.vocabulary.text(rows_of(d)[1 + i]) for i in best_first(s)] for d, s in zip(test, every)]
-        best = [[" ".join(texts[:n]) for texts in rows] for n in counts]
-        recalls = [longest_common_recall(texts, [d.reference for d in test]).mean() for texts in best]
-        series[name] = [counts, recalls]
-    return {"series": series, "xlabel": "best paragraphs, L'", "ylabel": "ROUGE-L recall", "ticks": counts}
-
-
-def study_rows(corpus: Corpus, preset: str, steps: int, seed: int) -> pd.DataFrame:
-    """Train every row of Tables 2 and 3 for some steps, and score it."""
-    name, rows = "hierarchical_transformer", {}
-    tables = [table for table in TABLES.values() if table.paper == name]
-    for variant in dict.fromkeys(row.variant for table in tables for row in table.rows if row.variant):
-        row = resolve(name, preset, variant, steps=steps, validate_every=max(1, steps // 5), seed=seed)
-        data = row.prepare(corpus, progress=False)
-        model = row.build(data)
-        load_weights(model, train_or_load(row, model, data).folder, "average").eval()
-        points = rouge(
-            summarize(model, data["test"], data.vocabulary, row.decode), [d.reference for d in data["test"]]
-        )
-        rows[variant] = {
-            "parameters": sum(p.numel() for p in model.parameters()),
-            "pieces read": round(np.mean(data["test"].source_lengths)),
-            "val nll": evaluate_loss(model, data["val"], 8, len(data.vocabulary))["nll"],
-            **dict(zip(("R-1", "R-2", "R-Lsum"), points.mean(0))),
-        }
-    return pd.DataFrame.from_dict(rows, orient="index").round(2)
+        series[name] = [COUNTS, [recalls(test, every, count, wide.vocabulary).mean() for count in COUNTS]]
+    return {"series": series, "xlabel": "best paragraphs, L'", "ylabel": "ROUGE-L recall", "ticks": COUNTS}

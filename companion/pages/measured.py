@@ -5,19 +5,18 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from companion.results.kept import stored_numbers
 from companion.tasks.task import by_row
 from lib.data.documents import Document
 from lib.data.options import Options
 from lib.evaluation.bootstrap import interval
 from lib.evaluation.measures import METRICS
 from lib.evaluation.scores import intervals, score_systems
-from lib.system.files import project_root, read_numbers
 
 
 def task_results(name: str) -> dict[str, dict[str, list]]:
     """Read the committed results of a task, `by_row`."""
-    path = project_root() / "figures" / f"task_{name}.json"
-    return by_row(read_numbers(path, "results of a task", ("task", "results"))["results"])
+    return by_row(stored_numbers(f"task_{name}")["results"])
 
 
 def task_table(

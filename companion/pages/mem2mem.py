@@ -16,7 +16,7 @@ from companion.pages.checks import Checks, gradients
 from companion.pages.frames import Frames
 from companion.pages.measured import task_results
 from companion.pages.steps import decoding_frames, pointer_steps
-from companion.results.kept import kept_table
+from companion.results.kept import stored_numbers
 from companion.studies.slots import slots_left
 from companion.tasks.memory import GATES
 from companion.tasks.synthetic import MARK, PLAIN, planted_sentences
@@ -123,7 +123,7 @@ def blocking_gain() -> float:
     """Compute how much trigram blocking adds to the R-1 of HRED."""
     rows = {
         row["label"]: row["scores"]["R-1"]["mean"]
-        for row in kept_table("mem2mem_table2_sumpubmed_eight_epochs")["rows"]
+        for row in stored_numbers("mem2mem_table2_sumpubmed_eight_epochs")["rows"]
     }
     return rows["hred"] - rows["hred, plain beam search"]
 

@@ -10,11 +10,11 @@ from IPython.display import HTML
 from companion.pages.frames import Frames
 from companion.pages.measured import task_results, task_table
 from companion.pages.steps import BLUE, CELL, PAPER, WHITE, Step, best_words, decoding_frames, shade, share_bar
+from companion.results.kept import stored_numbers
 from companion.tasks import towns
 from companion.tasks.towns import TownCluster
 from lib.data.vocabulary import BOS, EOS
 from lib.models.hierarchical_transformer import HierarchicalTransformer
-from lib.system.files import project_root, read_numbers
 
 
 def hops_table() -> pd.DataFrame:
@@ -106,8 +106,8 @@ def curves_panel() -> dict:
 
 def marks_table() -> pd.DataFrame:
     """Tabulate what the second global layer adds to paragraphs about each town (`companion.studies.town_marks`)."""
-    numbers = read_numbers(project_root() / "figures" / "town_marks.json", "marks of towns", ("effects",))
-    texts = {row["change"]: "{mean:.1f} [{low:.1f}, {high:.1f}]".format(**row) for row in numbers["effects"]}
+    effects = stored_numbers("town_marks")["effects"]
+    texts = {row["change"]: "{mean:.1f} [{low:.1f}, {high:.1f}]".format(**row) for row in effects}
     columns = {"its length": "layer 2: length", "% of facts lost without it": "layer 2: left out"}
     cells = {town: {column: texts[f"{name}, {town}"] for column, name in columns.items()}
              for town in ("the title's town", "the other town")}  # fmt: skip

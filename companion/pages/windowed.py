@@ -17,6 +17,7 @@ from companion.pages.frames import Frames
 from companion.pages.measured import task_results
 from companion.pages.shown import PageFigures, ShownFigure, clip
 from companion.pages.steps import CELL, GREY, ORANGE, PAPER, WHITE, decoding_frames, pointer_steps
+from companion.results.kept import stored_numbers
 from companion.studies import marking, slides
 from companion.studies.windows import SentenceLists, embeddings_of, window_counts
 from companion.tasks.synthetic import FACT
@@ -30,7 +31,6 @@ from lib.decoding.search import DECODINGS, DecodeConfig, beam_search
 from lib.evaluation.bootstrap import Interval, interval
 from lib.models.windowed import Windowed, WindowedConfig, count_windows, window_of
 from lib.papers.windowed.windows import ArticleOptions
-from lib.system.files import project_root, read_numbers
 
 NAMES = {FACT: "FACT", SLIDE: "→", BOS: "[BOS]", EOS: "[EOS]"}
 WORDS = [NAMES.get(i, str(i)) for i in range(VOCABULARY)]  # of the task
@@ -202,10 +202,6 @@ class Windows:
 def facts_right(mode: str, windows: int) -> str:
     """Write the share of facts that models of the toy task write in their place, mean of the seeds."""
     return f"{100 * np.mean(task_results('windows')[mode][f'facts of {windows}']):.0f}%"
-
-
-def stored_numbers(name: str) -> dict:
-    return read_numbers(project_root() / "figures" / f"{name}.json", "stored results", ())
 
 
 def points(source: str, name: str = "", *, pair: tuple[str, str] | None = None) -> str:

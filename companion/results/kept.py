@@ -1,4 +1,4 @@
-"""The tables that the project keeps, in figures/ and trained/, and the scores that they were made of."""
+"""The results that the project keeps, in figures/ and trained/, and the scores that tables were made of."""
 
 import gzip
 import json
@@ -17,15 +17,15 @@ def kept_tables() -> dict[str, dict]:
     root = project_root()
     names = [path.stem for path in sorted((root / "figures").glob("*_table*.json"))]
     names += [f"trained_{path.parent.name}" for path in sorted((root / "trained").glob("*/table.json"))]
-    tables = {name: kept_table(name) for name in names}
+    tables = {name: stored_numbers(name) for name in names}
     return {name: numbers for name, numbers in tables.items() if "table" in numbers}
 
 
-def kept_table(name: str) -> dict:
-    """Read one kept table."""
+def stored_numbers(name: str) -> dict:
+    """Read one kept table, or results of a study or of a synthetic task."""
     run = name.removeprefix("trained_")
     path = project_root() / "figures" / f"{name}.json" if run == name else trained_folder(run) / "table.json"
-    return read_numbers(path, "table", ())
+    return read_numbers(path, "stored results", ())
 
 
 def write_table_scores(path: Path, table: Table, scored: Mapping[str, Sequence[dict]]) -> Path:

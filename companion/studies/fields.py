@@ -3,11 +3,10 @@
     python -m companion.studies.fields trained/mem2mem "biomedical papers" --like pmc-sample \
         --unlike aclsum docstrings reuters data/specs
 
-Three measures of a text are compared, each a mean over the words that the model reads of it: whether the word is
-among the most frequent ones of the corpus, its log P in the corpus, and log P in the corpus - log P in other texts
-("two classes"). The limit of each is the 2% quantile of the validation documents. Texts of a corpus `--unlike`
-it are judged by weights that were made without that corpus; from the descriptions of the installed Python packages no
-weight is made. `field.json` in the run's folder gets the weights of the last measure and the errors of all three.
+The measure of a text is the mean, over the words that the model reads of it, of log P in the corpus - log P in other
+texts. The limit is the 2% quantile of the validation documents. Texts of a corpus `--unlike` it are judged by weights
+that were made without that corpus; from the descriptions of the installed Python packages no weight is made.
+`field.json` in the run's folder gets the weights and the errors.
 """
 
 import json
@@ -34,13 +33,11 @@ from lib.decoding.search import source_sentences
 from lib.system.files import check_writable, write_whole
 
 WORDS = 3000  # that get a weight
-KNOWN = 15_000  # words that a vocabulary has
 LEARNED_FROM, JUDGED = 4000, 200  # documents of a corpus, at most
 COUNTED = 1500  # words of a document, at most
 QUANTILE = 0.02
 SMALL = 1e-6  # probability of a word that a corpus does not have
 DESCRIPTIONS = "descriptions of packages"
-TWO_CLASSES = "two classes"
 
 Weights = dict[str, float]
 Texts = list[list[list[str]]]  # of each text the sentences that a model reads, each a list of one text
@@ -67,7 +64,7 @@ def _probabilities(corpora: list[Counter[str]]) -> Weights:
 
 
 def measure(run: Run, like: list[str], unlike: list[str]) -> tuple[Weights, float, dict[str, Any]]:
-    """Return the weights of a run's corpus, the limit, and the errors of each measure in each group of texts."""
+    """Return the weights of a run's corpus, the limit, and the errors in each group of texts."""
     name, others = run.config["corpus"], {Path(place).name: load_corpus(place, "skip") for place in unlike}
     own = count_words(load_corpus(name).split("train", LEARNED_FROM))
     counts = {other: count_words(corpus.split("train", LEARNED_FROM)) for other, corpus in others.items()}
@@ -77,21 +74,17 @@ def measure(run: Run, like: list[str], unlike: list[str]) -> tuple[Weights, floa
     outside[DESCRIPTIONS] = _read(run, _descriptions(run.options.of_paragraphs))
 
     weights = log_ratios(own, list(counts.values()))
-    known = {word: 1.0 for word, _ in own.most_common(KNOWN)}
-    log_p = {word: math.log(count + 1) for word, count in own.items()}  # + a constant
-    errors, limit = {}, 0.0
-    for title, common in {"unknown words": known, "log P": log_p, TWO_CLASSES: weights}.items():
-        limit = float(np.quantile([mean_weight(rows, common) for rows in validation], QUANTILE))
-        warned = {group: _rate(texts, common, limit, below=True) for group, texts in inside.items()}
-        missed = {}
-        for group, texts in outside.items():
-            used, bound = common, limit
-            if title == TWO_CLASSES and group in counts:
-                used = log_ratios(own, [c for other, c in counts.items() if other != group])
-                bound = float(np.quantile([mean_weight(rows, used) for rows in validation], QUANTILE))
-            missed[group] = _rate(texts, used, bound, below=False)
-        errors[title] = {"warned": warned, "missed": missed}
-    return weights, limit, errors
+    limit = _limit(validation, weights)
+    warned = {group: _rate(texts, weights, limit, below=True) for group, texts in inside.items()}
+    missed = {}
+    for group, texts in outside.items():
+        used = log_ratios(own, [c for other, c in counts.items() if other != group]) if group in counts else weights
+        missed[group] = _rate(texts, used, _limit(validation, used), below=False)
+    return weights, limit, {"warned": warned, "missed": missed}
+
+
+def _limit(validation: Texts, weights: Weights) -> float:
+    return float(np.quantile([mean_weight(rows, weights) for rows in validation], QUANTILE))
 
 
 def _read(run: Run, documents: Iterable[Document]) -> Texts:
@@ -125,16 +118,16 @@ def write_field(run: Path, texts: str, /, *, unlike: tuple[str, ...], like: tupl
     """
     check_writable(run / FILE)
     weights, limit, errors = measure(lib.load(run, device="cpu"), [*like], [*unlike])
-    parts = {part: [row["percent"] for row in errors[TWO_CLASSES][part].values()] for part in ("warned", "missed")}
+    parts = {part: [row["percent"] for row in groups.values()] for part, groups in errors.items()}
     means = {part: round(float(np.mean(values)) / 100, 3) for part, values in parts.items()}
     command = this_command("companion.studies.fields")
     field = {"texts": texts, "least": round(limit, 3), **means, "weights": weights}
     write_whole(
         run / FILE, json.dumps({"command": command, "errors": errors, "field": field}, ensure_ascii=False) + "\n"
     )
-    for title, (part, groups) in ((title, pair) for title, found in errors.items() for pair in found.items()):
+    for part, groups in errors.items():
         shown = (f"{g} {r['percent']}% [{r['low']}, {r['high']}] of {r['texts']}" for g, r in groups.items())
-        print(f"{title}, {part}: {', '.join(shown)}")
+        print(f"{part}: {', '.join(shown)}")
 
 
 main = partial(run_command, "companion.studies.fields", __doc__, write_field)

@@ -26,7 +26,7 @@ from companion.studies.hidden_words import as_read
 from lib.data.batch import EncodedDocument
 from lib.data.vocabulary import SPECIALS, UNK
 from lib.decoding.run import Run
-from lib.evaluation.interventions import Change, batch_alone, changes_of, hooks, log_probs, rank_agreement
+from lib.evaluation.interventions import Change, batch_alone, changes_of, hooks, log_probs
 from lib.intervene import mean_row, read, rows_parser, write_rows
 from lib.models.read_again import LOWEST, ReadAgain
 from lib.system.command_line import plain_errors
@@ -36,8 +36,7 @@ FREQUENT = 50  # the most frequent words of the encoder's vocabulary: articles, 
 WHAT = {
     "below 0.1": "values of importance, percent",
     "above 0.9": "values of importance, percent",
-    "first word": "mean importance of the first word minus that of the other words of its text",
-    "first word, same word": "the same, minus that of the same word at other places",
+    "first word, same word": "mean importance of the first word minus that of the same word at other places",
     "rarer words": f"known words outside the {FREQUENT} most frequent, minus those, at the same places",
     "unknown words": f"words that the encoder does not know, minus the {FREQUENT} most frequent, at the same places",
     "importance averaged": "nats a word that the references lose when all words of a text have its mean importance",
@@ -45,8 +44,6 @@ WHAT = {
     "attention equal": "nats a word that they lose when the decoder attends to all words of the text equally",
     "copying equal": "nats a word that they lose when all places of the text share equally in what is copied",
     "largest word differs": "steps at which attention and copying prefer different words of the text, percent",
-    "rank correlation": "of attention and copying over the places of the text, at a step",
-    "with the next step": "rank correlation of attention with copying at the next step",
 }
 
 
@@ -103,8 +100,8 @@ def _of_run(model: ReadAgain, documents: Sequence[EncodedDocument]) -> dict[str,
     changes, own = changes_of(model) | EQUAL, log_probs(model, documents)
     for name in filter(changes.get, WHAT):
         found[name] = own - log_probs(model, documents, changes[name])
-    both = np.array([attention_and_copying(model, document) for document in documents])
-    return found | dict(zip(list(WHAT)[-3:], both.T))
+    found["largest word differs"] = np.array([words_that_differ(model, document) for document in documents])
+    return found
 
 
 @torch.no_grad()
@@ -132,7 +129,6 @@ def place_and_kind(alphas: Sequence[np.ndarray], documents: Sequence[EncodedDocu
     of_kind = later.pivot_table("above", "document", "kind", "mean")
     of_kind = of_kind.reindex(index=first.index, columns=["unknown", "frequent", "other"])
     return {
-        "first word": (first["mean"] - later.groupby("document")["mean"].mean()).to_numpy(),
         "first word, same word": (first["mean"] - first.word.map(elsewhere)).to_numpy(),
         "rarer words": (of_kind["other"] - of_kind["frequent"]).to_numpy(),
         "unknown words": (of_kind["unknown"] - of_kind["frequent"]).to_numpy(),
@@ -140,17 +136,13 @@ def place_and_kind(alphas: Sequence[np.ndarray], documents: Sequence[EncodedDocu
 
 
 @torch.no_grad()
-def attention_and_copying(model: ReadAgain, document: EncodedDocument) -> list[float]:
-    """Means over the words of the reference: percent in which attention and copying prefer different words; their
-    rank correlation over its places; and that of attention with copying at the next word."""
+def words_that_differ(model: ReadAgain, document: EncodedDocument) -> float:
+    """Compute at how many of 100 words of the reference attention and copying prefer different words of the text."""
     model.eval()
     batch = batch_alone(model, document)
     output, _ = model.decode(batch.target_input, model.encode(batch))
     attended, copied = output.attention[0].numpy(), output.copy[0].numpy()
-    differ = document.source[attended.argmax(1)] != document.source[copied.argmax(1)]
-    pairs = zip(attended, copied, np.roll(copied, -1, 0))
-    ranks = [(rank_agreement(a, own), rank_agreement(a, other)) for a, own, other in pairs]
-    return [100 * differ.mean(), *np.mean(ranks, 0)]
+    return 100 * float((document.source[attended.argmax(1)] != document.source[copied.argmax(1)]).mean())
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
 The lever has five positions: a text's own memory, another text's, an erased one, random vectors, and one memory for
 all texts, which is the mean over other texts. It is pulled in a trained run, and in synthetic models
 (`companion.tasks.memory`) in which all paths from the text to the summary are open or the memory is the only one. The
-file also has cosines between memories, and what is left of a memory after some words.
+file also has cosines between memories.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from torch.nn import functional as F
 import lib
 from companion.command import run_command, this_command
 from companion.stored import effect_row
-from companion.studies.slots import distance_after, mean_cosine, slots_after
+from companion.studies.slots import mean_cosine
 from companion.tasks.memory import VOCABULARY, MemoryAlone, learn_planted, unseen_documents
 from companion.tasks.synthetic import planted_sentences
 from lib.data.batch import EncodedDocument
@@ -37,7 +37,6 @@ TOYS = {
     "memory only, never overwritten": (MemoryAlone, "never written"),
 }
 BEGINNING = 10  # words of a summary that are measured on their own
-WORDS = (1, 5, 20, 50, 100)  # of a reference, after which what is left of a memory is measured
 
 
 def pull(
@@ -62,7 +61,6 @@ def pull(
     own = [document for document in encoded[:documents] if len(document.target) > BEGINNING]
     models = {opened.config["train"].get("seed", 0): opened.model}
     effects += [*costs("papers", models, own, encoded[documents:]), *cosines("papers", models, own)]
-    effects += contents("papers", opened.model, own)
     command = this_command("companion.studies.lever")
     about = {"command": command, "corpus": Path(dataset).name, "documents": documents}
     write_json(output, {**about, "effects": effects})
@@ -111,22 +109,6 @@ def cosines(label: str, models: Mapping[int, Mem2Mem], documents: Sequence[Encod
         ("two sentences of a text", [[mean_cosine(state.sentences) for state in row] for row in states]),
     ):
         yield effect_row(f"{label}: {name}", "cosine", values, [*models])
-
-
-@torch.no_grad()
-def contents(label: str, model: Mem2Mem, documents: Sequence[EncodedDocument]) -> Iterator[dict]:
-    """Measure what is left of a memory after words of long references."""
-    batches = [batch_alone(model, document) for document in documents if len(document.target) > WORDS[-1] + 1]
-    states = [model.encode(batch) for batch in batches]
-    left = [slots_after(model, batch, WORDS) for batch in batches]
-    distance = [
-        distance_after(model, batch, other.memory, WORDS) for batch, other in zip(batches, [*states[1:], states[0]])
-    ]
-    for words, of_gates, of_memories in zip(WORDS, np.transpose(left), np.transpose(distance)):
-        what = "product of the write gates, a lower bound of what is left"
-        yield effect_row(f"{label}: left after {words} words", what, of_gates)
-        what = "distance of two texts' memories under the same words, over their first distance"
-        yield effect_row(f"{label}: distance after {words} words", what, of_memories)
 
 
 main = partial(run_command, "companion.studies.lever", __doc__, pull)

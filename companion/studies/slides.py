@@ -4,7 +4,7 @@
 
 Every system is scored with plain beam search and with trigram blocking: the paper's search, where the slide symbol
 competes with single words; three rules of `DecodeConfig.slide`; the same greedily; symbols drawn with the model's own
-probability; chunks, each summarized separately; and only the first window. Summaries are cut to 200 words. A system
+probability; and chunks, each summarized separately. Summaries are cut to 200 words. A system
 that --output already holds is not measured again.
 
 by window: words written in the first window, in those between, and in the last, of each document. example: P of the
@@ -12,7 +12,7 @@ slide symbol and of the most probable word at each step of the first document, i
 median. first step: these two before the first word of each document.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 from companion.stored import difference_row, open_store
-from companion.studies.windows import CUT, chunks_of, equal_chunks, open_papers, papers_parser, window_counts
+from companion.studies.windows import CUT, equal_chunks, open_papers, papers_parser, window_counts
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.documents import Document
 from lib.data.vocabulary import BOS, EOS, SLIDE
@@ -34,13 +34,9 @@ from lib.evaluation.scores import score_systems
 from lib.system.command_line import plain_errors
 from lib.system.errors import one_of
 
-PAPERS, MEDIAN, DRAWN = "the paper's search", "by the median", "drawn"
+PAPERS, MEDIAN, DRAWN, CHUNKS = "the paper's search", "by the median", "drawn", "equal chunks"
 SEARCHES = {PAPERS: "as a word", MEDIAN: "median", "by half": "half", "by a coin": "coin"}
-TEXTS: dict[str, Callable[[EncodedDocument, int], list[EncodedDocument]]] = {
-    "equal chunks": equal_chunks,
-    "first window": lambda document, _: chunks_of(document, [400])[:1],
-}
-SYSTEMS = [*SEARCHES, DRAWN, *TEXTS, *(f"{search}, greedy" for search in SEARCHES)]
+SYSTEMS = [*SEARCHES, DRAWN, CHUNKS, *(f"{search}, greedy" for search in SEARCHES)]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -65,8 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _system(run: Run, name: str, encoded: Sequence[EncodedDocument], documents: Sequence[Document]) -> dict:
     """Score a system's summaries, and count their words by window."""
     counts = window_counts(run, encoded)
-    if name in TEXTS:
-        summaries, words = _by_parts(run, [TEXTS[name](*pair) for pair in zip(encoded, counts)]), []
+    if name == CHUNKS:
+        summaries, words = _by_parts(run, list(map(equal_chunks, encoded, counts))), []
     else:
         found = write_with(run, name, encoded)
         words = [words_by_window(*pair) for pair in zip(found, counts)]
@@ -150,26 +146,18 @@ def example(run: Run, document: EncodedDocument) -> dict[str, Any]:
 
 
 def effects(systems: Mapping[str, dict]) -> list[dict]:
-    """Compare the R-1 of every system with the paper's search, and that of chunks and the first window with every
-    search; and how many points more of the words are written in the windows between."""
+    """Compare the R-1 of every system with the paper's search, and that of chunks with every search."""
     found = []
     for decoding in DECODINGS:
         for first in SEARCHES:
-            others = SYSTEMS if first == PAPERS else TEXTS
-            for second in others:
+            for second in SYSTEMS if first == PAPERS else [CHUNKS]:
                 labels = f"{first}, {decoding}", f"{second}, {decoding}"
                 if second != first and all(label in systems for label in labels):
                     a, b = (systems[label] for label in labels)
-                    name = f"{second} - {first}, {decoding}"
-                    found.append(_paired(name, "R-1", a["values"], b["values"]))
-                    if a["by window"] and b["by window"]:
-                        shares = [[100 * w[1] / max(1, sum(w)) for w in row["by window"]] for row in (a, b)]
-                        found.append(_paired(f"{name}: words from the windows between", "% of words", *shares))
+                    difference = paired_bootstrap(a["values"], b["values"])
+                    values = np.subtract(b["values"], a["values"])
+                    found.append(difference_row(f"{second} - {first}, {decoding}", "R-1", difference, values))
     return found
-
-
-def _paired(name: str, what: str, first: Sequence[float], second: Sequence[float]) -> dict:
-    return difference_row(name, what, paired_bootstrap(first, second), np.subtract(second, first))
 
 
 if __name__ == "__main__":

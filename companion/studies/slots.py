@@ -1,7 +1,5 @@
 """Measure the slots of a memory while a summary is written, and the places that its heads attend to."""
 
-from collections.abc import Iterator, Sequence
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -14,30 +12,22 @@ from lib.models.mem2mem import Mem2Mem
 
 
 @torch.no_grad()
-def slots_after(model: Mem2Mem, batch: Batch, counts: Sequence[int]) -> np.ndarray:
-    """Compute how much of the slots is left after so many words of the references: the mean product of the write
-    gates [counts]. It is a lower bound: the update (9) reads the slots as well, and may write their content back.
-
-    Every reference must have more words than the largest count.
-    """
-    left = [share.mean().item() for _, share in _written(model, batch, max(counts))]
-    return np.array([left[n] for n in counts])
-
-
-@torch.no_grad()
-def distance_after(model: Mem2Mem, batch: Batch, other: Tensor, counts: Sequence[int]) -> np.ndarray:
-    """Compute how far two memories are from each other after so many words, as a share of their first distance
-    [counts]. They are a document's own and an `other` one [B, r, d], and the same words are written into both."""
-    pairs = zip(_written(model, batch, max(counts)), _written(model, batch, max(counts), other))
-    distances = [(own - exchanged).norm().item() for (own, _), (exchanged, _) in pairs]
-    return np.array([distances[n] / distances[0] for n in counts])
-
-
-@torch.no_grad()
 def slots_left(model: Mem2Mem, batch: Batch, count: int) -> Tensor:
     """Compute the share of each slot that is left before each of the first words of the references, by the product
-    of its write gates: [B, count, r], 1 before the first word."""
-    return torch.stack([left.mean(-1) for _, left in _written(model, batch, count - 1)], 1)
+    of its write gates: [B, count, r], 1 before the first word.
+
+    It is a lower bound: the update (9) reads the slots as well, and may write their content back.
+    """
+    tokens, state = in_vocabulary(batch.target_input, model.config.vocab_size), model.encode(batch)
+    hidden, _ = model.decoder(model.embedding(tokens), state.hidden[None])
+    queries, memory = model.read_attention.project_queries(hidden), state.memory
+    left = [torch.ones_like(memory)]
+    for t in range(count - 1):
+        _, read = model.read(queries[:, t : t + 1], memory)
+        z, u = model.gate_and_update(memory, read[:, 0], model.write_hidden(hidden[:, t + 1]))
+        memory = z * memory + (1 - z) * u
+        left.append(z * left[-1])
+    return torch.stack(left, 1).mean(-1)
 
 
 @torch.no_grad()
@@ -52,23 +42,6 @@ def head_places(model: Mem2Mem, document: Document, encoder: TextEncoder) -> np.
     section = np.searchsorted(ends, best, side="right")
     starts = np.concatenate([[0], ends])[section]
     return np.stack([section + 1, best - starts + 1, ends[section] - best])
-
-
-def _written(model: Mem2Mem, batch: Batch, last: int, first: Tensor | None = None) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield M_D [B, r, d] and the product of its gates [B, r, d] after 0, 1, ... `last` words. first: the M_D to
-    begin with, instead of the one that the encoder hands over."""
-    tokens, state = in_vocabulary(batch.target_input, model.config.vocab_size), model.encode(batch)
-    hidden, _ = model.decoder(model.embedding(tokens), state.hidden[None])
-    memory: Tensor = state.memory if first is None else first
-    queries = model.read_attention.project_queries(hidden)
-    left = torch.ones_like(memory)
-    yield memory, left
-    for t in range(last):
-        if model.config.write:
-            _, read = model.read(queries[:, t : t + 1], memory)
-            z, u = model.gate_and_update(memory, read[:, 0], model.write_hidden(hidden[:, t + 1]))
-            memory, left = z * memory + (1 - z) * u, z * left
-        yield memory, left
 
 
 def mean_cosine(memory: Tensor) -> float:

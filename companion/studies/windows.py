@@ -53,19 +53,15 @@ def window_counts(run: Run, documents: Sequence[EncodedDocument]) -> list[int]:
 # ----------------------------------------------------------------------------------------------------------- chunks
 
 
-def chunks_of(document: EncodedDocument, cuts: Sequence[int]) -> list[EncodedDocument]:
-    """Cut a document after so many words: a sentence that a cut goes through is one in both parts."""
+def equal_chunks(document: EncodedDocument, count: int) -> list[EncodedDocument]:
+    """Cut a document into so many chunks of equal length, to a word. A sentence that is cut is one in both chunks."""
+    cuts = [len(document.source) * i // count for i in range(1, count)]
     ends, parts = np.cumsum(document.sentence_lengths), []
     for begin, end in zip([0, *cuts], [*cuts, len(document.source)]):
         inside = [begin, *ends[(ends > begin) & (ends < end)].tolist(), end]
         lengths = np.diff(inside).astype(document.sentence_lengths.dtype)
         parts.append(replace(document, source=document.source[begin:end], sentence_lengths=lengths))
     return parts
-
-
-def equal_chunks(document: EncodedDocument, count: int) -> list[EncodedDocument]:
-    """Cut a document into so many chunks of equal length, to a word."""
-    return chunks_of(document, [len(document.source) * i // count for i in range(1, count)])
 
 
 # ------------------------------------------------------------------------------------------------------------ links

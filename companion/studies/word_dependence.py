@@ -3,8 +3,7 @@
 Both are measured on an encoder that reads a document of its own words, whose embeddings are moved.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -20,17 +19,8 @@ jacobian: Any = torch.autograd.functional.jacobian
 
 def encoder_states(model: Any, document: EncodedDocument, embeddings: Tensor) -> Tensor:
     """The encoder's states of the words [N, d] of a document whose words have these embeddings [N, e]."""
-    with _embedded(model, embeddings):
+    with source_embedding(model).register_forward_hook(lambda module, words, output: embeddings[None]):
         return model.encode(make_batch([document], model.config.vocab_size)).words[0]
-
-
-@contextmanager
-def _embedded(model: Any, embeddings: Tensor) -> Iterator[None]:
-    hook = source_embedding(model).register_forward_hook(lambda module, words, output: embeddings[None])
-    try:
-        yield
-    finally:
-        hook.remove()
 
 
 def embeddings_of(model: Any, document: EncodedDocument) -> Tensor:

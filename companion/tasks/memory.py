@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from companion.studies.slots import slots_after
 from companion.tasks.synthetic import planted_at, planted_sentences
 from companion.tasks.task import Task, learn
 from lib.data.batch import Batch, EncodedDocument, make_batch
@@ -19,7 +18,6 @@ from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, memory_sentences
 from lib.models.summarizer import DecoderState
 
 VOCABULARY = 100
-LEFT_AFTER = 5, 15  # words
 LOSSES = {  # lambda_comp, lambda_read
     "neither": (0.0, 0.0),
     "the paper's": (1e-4, 1e-2),
@@ -84,8 +82,6 @@ def memory_scores(model: Mem2Mem, documents: list[EncodedDocument]) -> dict[str,
     changes = {"nll": NOTHING, "nll, another": MEMORY["another memory"], "nll, averaged": MEMORY["slots averaged"]}
     scores = {name: -float(log_probs(model, documents, change).mean()) for name, change in changes.items()}
     scores["words right"] = words_right(model, batch)
-    left = slots_after(model, batch, LEFT_AFTER).tolist()
-    scores |= {f"left {words}": share for words, share in zip(LEFT_AFTER, left)}
     return scores | heads_scores(model.seen(output, state)["heads"], documents)
 
 

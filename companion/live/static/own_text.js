@@ -72,12 +72,12 @@ function unreadOf({ sections }, read) {
   }));
 }
 
-/** Sentences until the budget of words is used up: the last one is cut or, of whole ones, left out. */
-function cut(sentences, budget, whole = false) {
+/** Sentences until the budget of words is used up: the last one is cut. */
+function cut(sentences, budget) {
   const fitting = [];
   for (const sentence of sentences) {
     const { tokens } = sentence;
-    if (budget <= 0 || whole && fitting.length && tokens.length > budget) break;
+    if (budget <= 0) break;
     if (tokens.length) fitting.push({ ...sentence, tokens: tokens.slice(0, budget) });
     budget -= tokens.length;
   }
@@ -95,9 +95,9 @@ function chooseSections(sections, count) {
 }
 
 /** Rows that are read of a paper, and the section of each (`lib.papers.mem2mem.sections.CohanOptions`). */
-function readDocument({ sections }, { sections: count, section_tokens: budget, whole_sentences: whole, unit }) {
+function readDocument({ sections }, { sections: count, section_tokens: budget, unit }) {
   const one = sections.length === 1, chosen = one ? sections : chooseSections(sections, count);
-  const read = chosen.map(section => cut(named(section), one ? count * budget : budget, whole)).filter(own => own.length);
+  const read = chosen.map(section => cut(named(section), one ? count * budget : budget)).filter(own => own.length);
   return unit === "section" ? asRows(read) : asSentences(read.flat());
 }
 

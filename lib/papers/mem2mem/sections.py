@@ -4,7 +4,6 @@ Mem2Mem says of its data: "generally" their steps, with 4 sections of 500 tokens
 paper's appendix A.2), lower-cased.
 """
 
-from itertools import accumulate
 from typing import Annotated, Literal
 
 from lib.data.documents import CorpusError, Document, Example
@@ -23,7 +22,6 @@ class CohanOptions(WordOptions):
     summary_tokens: Count = 200
     vocab_size: Annotated[int, HOLDS_A_WORD] = 50_000
     unit: Literal["sentence", "section"] = "sentence"  # what an encoder reads before it reads the document
-    whole_sentences: bool = False  # without the sentence that `section_tokens` would break off
 
     def for_corpus(self, corpus) -> "CohanOptions":
         """Raise CorpusError where sections are the units, and no training document of the first 1,000 has several."""
@@ -53,11 +51,4 @@ class CohanOptions(WordOptions):
         else:
             chosen = choose_sections(document.section_names, self.sections)
             sections, budget = [document.sections[i] for i in chosen], self.section_tokens
-        cut = self.cut_whole if self.whole_sentences else self.cut
-        return [cut(section, budget, document.tokenised) for section in sections]
-
-    def cut_whole(self, sentences: list[str], budget: int, tokenised: bool = False) -> list[list[str]]:
-        """Sentences in words, as many as the budget holds whole; the first one is cut where not even it fits."""
-        words = [words for sentence in sentences if (words := self.words(sentence, tokenised))]
-        fitting = [sentence for sentence, used in zip(words, accumulate(map(len, words))) if used <= budget]
-        return fitting or self.cut(sentences, budget, tokenised)
+        return [self.cut(section, budget, document.tokenised) for section in sections]

@@ -1,14 +1,12 @@
 """Estimate how long a page takes: 200 words or 6 lines of code a minute, half a minute for an equation or a
 prediction, a minute for a figure or a table. An exercise takes the minutes that it states.
 
-    python -m companion.site.minutes        # of all pages, with their visible words
+    python -m tests.tools.minutes        # of all pages, with their visible words
 """
 
 import re
 from collections import Counter
-from functools import partial
 
-from companion.command import run_command
 from lib.system.files import project_root, read_json
 
 PARTS = ("reading", "building", "exercises")
@@ -62,7 +60,5 @@ def print_minutes() -> None:
         print(f"{path.stem:24}", *(f"{part} {found[part]:4.0f}" for part in (*PARTS, "words")))
 
 
-main = partial(run_command, "companion.site.minutes", __doc__, print_minutes)
-
 if __name__ == "__main__":
-    main()
+    print_minutes()
