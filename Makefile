@@ -39,7 +39,7 @@ run: $(READY)  ## run the Mem2Mem page on real papers: out.ipynb
 test: $(READY)  ## run every test and every page
 	$(BIN)/pytest --nbval-lax -n 2 --dist loadfile --no-loadscope-reorder  # in the order of conftest.py
 
-check: $(READY)  ## run what takes long: every page with parameters by papermill, every command that the texts name
+check: $(READY)  ## run the long tests: every page with parameters, every command that the texts name
 	$(BIN)/pytest tests --long -m long -n 2 --dist worksteal
 
 lock: $(READY)  ## check that all pins can be installed, and write requirements.lock again (asks the package index)
@@ -54,14 +54,14 @@ notebooks: $(READY)  ## build the pages from their .py sources and execute them:
 	COMPANION_FIGURES=$(CURDIR)/figures $(BIN)/jupyter nbconvert --to notebook --execute --inplace \
 	  --ExecutePreprocessor.record_timing=False $(PAGES:.py=.ipynb)
 
-figures: $(READY)  ## draw every committed figure again from its numbers, and the tables in docs and the cards
+figures: $(READY)  ## draw all figures and tables again from their stored numbers
 	$(BIN)/python -m companion.pages.figures
 	$(BIN)/python -m companion.make_tables render
 
-workflow: $(READY)  ## install Snakemake: then `snakemake -c2` makes every table and figure of the papers (docs/reproduce.md)
+workflow: $(READY)  ## install Snakemake, which makes every table and figure of the papers (docs/reproduce.md)
 	$(INSTALL) --quiet -e ".[pages,dev,files,tables]"
 
-gpu: $(READY)  ## on a GPU: are the models the CPU's, how fast, how much memory: runs/gpu (goes on where it stopped)
+gpu: $(READY)  ## on a GPU: compare results, speed and memory with the CPU (runs/gpu; continues where it stopped)
 	@$(BIN)/python -m tests.gpu run
 
 $(BOOK): $(READY)
@@ -90,7 +90,7 @@ class: $(CLASS)  ## build the exercises for students (class/release), with solut
 	  nbgrader generate_assignment $$page --create --force --Application.log_level=WARN \
 	  && nbgrader generate_solution $$page --force --Application.log_level=WARN || exit 1; done
 
-slides: $(CLASS)  ## build a talk of each page but the comparison, which needs no network: slides/PAGE.slides.html
+slides: $(CLASS)  ## build a talk for each page except baselines and comparison: slides/PAGE.slides.html
 	@mkdir -p slides/reveal
 	@packages=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
 	  && cp -R $$packages/sphinx_revealjs/_static/revealjs/dist $$packages/sphinx_revealjs/_static/revealjs/plugin slides/reveal \
@@ -99,12 +99,12 @@ slides: $(CLASS)  ## build a talk of each page but the comparison, which needs n
 	$(BIN)/jupyter nbconvert --to slides --no-input --template talk --TemplateExporter.extra_template_basedirs=companion/site \
 	  --SlidesExporter.reveal_url_prefix=reveal --output-dir slides $(TALKS)
 
-lint: $(READY)  ## check style and types, and that every page and its source are in step
+lint: $(READY)  ## check style and types, and that every page matches its source
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright --level error
 	@for page in $(PAGES); do $(BIN)/jupytext --to py:percent --output - $${page%.py}.ipynb 2>/dev/null | diff - $$page \
 	  || { echo "$$page and its notebook differ: make notebooks"; exit 1; }; done
 
-clean:  ## remove what running made (runs, caches, the book), not the environment
+clean:  ## remove runs, caches and the book, but not the environment
 	rm -rf runs cache companion/site/_build class slides out.ipynb .pytest_cache .ruff_cache

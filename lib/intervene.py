@@ -8,11 +8,11 @@
 Each change has a row: the log-probability in nats a word, and its difference from the unchanged model, with the 95%
 interval of a paired bootstrap over documents. If the interval includes 0, no effect of the part was found. Without
 names, every change is made for which the model has the parts (`lib.evaluation.interventions` explains them). After
-some changes a word can no longer be copied. Then only words of the vocabulary count, before and after the change. So
-compare the differences of rows, not their log-probabilities.
+some changes a word can no longer be copied. Then only words of the vocabulary are scored, with and without the
+change. So compare the differences of rows, not their log-probabilities.
 
---attention measures instead how well attention ranks the sentences or paragraphs that a text depends on: how far its
-ranks agree with those by erasing each, and with those by the gradient.
+--attention measures instead how well attention ranks the sentences or paragraphs that a text depends on: how well its
+ranks agree with those of the effect of erasing each, and with those of the gradient.
 
 Several GPUs share the documents, with the same result:
 

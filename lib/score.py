@@ -10,7 +10,8 @@ are scored; `readable` is for people to judge (`companion.human`). `summaries` s
 lines of {id, summary}.
 
 Besides ROUGE, scores show what of a summary is not in its text (`lib.evaluation.support`): numbers, names, words and
-word pairs. They also show how many sentences are taken from one source sentence. References are measured, too.
+word pairs. They also show how many sentences are taken from one source sentence. The references have a row of their
+own.
 
 Several GPUs share the documents, with the same result:
 
@@ -73,10 +74,10 @@ def main(arguments: list[str] | None = None) -> None:
     for command in (run, summaries, base):
         command.add_argument("--dataset", required=True)
         command.add_argument("--limit", type=count, help="documents of each split, at most; as in training")
-        command.add_argument("--errors", choices=("raise", "skip"), default="raise")
-        command.add_argument("--test", default="", help="another corpus, whose test documents are used")
+        command.add_argument("--errors", choices=("raise", "skip"), default="raise", help="at a malformed record")
+        command.add_argument("--test", default="", help="take the test documents of another corpus")
         command.add_argument("--split", choices=("val", "test"), default="test")
-        command.add_argument("--documents", type=count, help="the number of documents to score, from the first")
+        command.add_argument("--documents", type=count, help="score only the first documents, this many")
     args = parser.parse_args(arguments)
     with plain_errors(), processes() as process:
         output = args.output or _folder_of_scores(args.folder) / "scores.json"

@@ -11,9 +11,9 @@ sections or paragraphs, as corpora do; a reference is not needed. --html writes 
 side by side. Pointing at a word of the summary shows what the model attended to, and which sentences of the text its
 sentence is taken from. Numbers, names and words that are not in the text are marked (`lib.evaluation.support`).
 
-Summaries are written for people: each word in the form that the text has, [number] for <dig>, without a last sentence
-that is cut. --json has these sentences ("readable") beside the model's own words ("sentences"), which are scored.
-Standard error has a line on what the model was trained on and what it gets wrong, and one for each text: how much was
+Summaries are made readable: words get the form that they have in the text, <dig> becomes [number], and an unfinished
+last sentence is left out. --json has these sentences ("readable") beside the model's own words ("sentences"), which
+are scored. Standard error has a line on the model's training and its errors, and one for each text: how much was
 read, and whether it is too short for the model, or of another field than its corpus.
 
 --words and --min-words bound the length of a summary, in words and marks or in pieces of words, as the model counts.

@@ -33,7 +33,7 @@ from lib.training.loop import check_output, train
 
 DATASET = (
     "a corpus name, a folder of documents or a prepared corpus; by default the paper's own. A folder of text whose "
-    'words are set apart by spaces says so in corpus.json: {"tokenised": true}'
+    'words are separated by spaces needs a file corpus.json: {"tokenised": true}'
 )
 
 
@@ -45,8 +45,8 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[Namespace, Setup]:
     first.add_argument("--variant", help="a row of the paper's tables; by default the preset's")
     first.add_argument("--output", help="the run's folder")
     first.add_argument("--dataset", help=DATASET)
-    first.add_argument("--errors", choices=("raise", "skip"), default="raise", help="what a malformed record does")
-    first.add_argument("--limit", type=count, help="the largest number of documents of each split")
+    first.add_argument("--errors", choices=("raise", "skip"), default="raise", help="at a malformed record")
+    first.add_argument("--limit", type=count, help="use at most this many documents of each split")
     first.add_argument("--device", help="cpu or cuda; by default the GPU if there is one")
     first.add_argument("--resume", action="store_true", help="continue the run in the output folder")
     arguments = list(sys.argv[1:] if arguments is None else arguments)

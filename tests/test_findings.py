@@ -57,15 +57,6 @@ def effects(name):
     return {entry["name"]: Stored(entry) for entry in numbers(name)["effects"] if "low" in entry}
 
 
-def points(difference):
-    """As tables write differences: with a sign."""
-    return "{mean:+.2f} [{low:+.2f}, {high:+.2f}]".format(**difference)
-
-
-def percent(values):
-    return ", ".join(f"{100 * value:.0f}" for value in values)
-
-
 def line(*cells):
     return f"| {' | '.join(map(str, cells))} |"
 
@@ -166,8 +157,7 @@ TEXTS = {
 
 @pytest.mark.parametrize(("file", "lines"), TEXTS.items(), ids=TEXTS)
 def test_a_text_has_the_numbers_of_its_json(file, lines):
-    missing = [found for found in lines() if re.sub(r"\s+", " ", found) not in text(file)]
-    assert missing == []
+    assert [found for found in lines() if re.sub(r"\s+", " ", found) not in text(file)] == []
 
 
 # ------------------------------------------------------------------------------------------ what texts claim of them
@@ -223,8 +213,7 @@ def test_with_the_papers_gate_nothing_is_learned_alone():
 
 
 def test_windows_slide_without_a_fault_at_any_length():
-    row = task_results("windows")["windows"]
-    assert all(set(row[f"facts of {n}"]) == {1.0} for n in (2, 6, 12, 300))
+    assert all(set(task_results("windows")["windows"][f"facts of {n}"]) == {1.0} for n in (2, 6, 12, 300))
 
 
 def test_global_layers_make_towns_learnable_soon_and_not_only_they():
@@ -245,3 +234,14 @@ def test_two_hops_take_two_layers_and_the_graph():
 
 def test_without_copying_no_headline_is_right():
     assert set(task_results("short_news")["twice, GRU, without copying"]["right"]) == {0}
+
+
+# ------------------------------------------------------------------------------------------------------- the exam
+
+
+def test_each_lesson_has_three_exam_questions_of_four_points():
+    lessons, exam = ((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("teaching.md", "exam.md"))
+    assert re.findall(r"^## \d.*", lessons, re.MULTILINE) == re.findall(r"^## .*", exam, re.MULTILINE)
+    for lesson in exam.split("\n## ")[1:]:
+        markings = re.findall(r"^\| (?!question|---).* \| (.*) \|$", lesson, re.MULTILINE)
+        assert [sum(map(float, re.findall(r"\((\d|0\.5)\)", m.replace("½", "0.5")))) for m in markings] == [4, 4, 4]

@@ -18,7 +18,7 @@ Score = Literal["concat", "general", "dot"]
 
 
 def full_precision(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Convert bfloat16 and float16 to float32, where autocast must not lose digits; float64 stays."""
+    """Convert bfloat16 and float16 to float32, so that autocast loses no digits; keep float64."""
     return tuple(t if t.dtype == torch.float64 else t.float() for t in tensors)
 
 

@@ -295,12 +295,12 @@ def memory_write_backward(product, memory, d_memory, d_shared):
 
 
 def compiled(values: Any) -> bool:
-    """Return whether this file's kernels compute numbers of this kind: float32 or float64 on a CPU."""
+    """Return whether this file's kernels support these tensors: float32 or float64 on a CPU."""
     return values.device.type == "cpu" and values.dtype in (torch.float32, torch.float64)
 
 
 def triton_runs(values: Tensor) -> bool:
-    """Return whether `lib.layers.gpu_kernels` computes numbers of this kind: float32 on a GPU that has Triton."""
+    """Return whether `lib.layers.gpu_kernels` supports these tensors: float32 on a GPU with Triton."""
     return values.device.type == "cuda" and values.dtype == torch.float32 and _has_triton(values.device)
 
 
@@ -318,7 +318,7 @@ def _has_triton(device: torch.device) -> bool:
 
 
 def arrays(*tensors: Tensor | None) -> list:
-    """Return the tensors as arrays in the same memory, and None as None.
+    """Return the tensors as arrays that share their memory, and None as None.
 
     A tensor that is not contiguous is copied. Therefore a kernel must write into new memory (`new_empty`;
     `empty_like` keeps strides).

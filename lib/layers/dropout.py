@@ -22,7 +22,7 @@ def random_numbers(*seeds: int) -> Iterator[None]:
 
 
 def seed_of(*seeds: int) -> int:
-    """Combine several numbers to one seed."""
+    """Combine several numbers into one seed."""
     (seed,) = np.random.SeedSequence(seeds).generate_state(1, np.uint64)
     return int(seed) >> 1
 

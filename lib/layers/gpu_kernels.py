@@ -30,7 +30,7 @@ PRODUCTS = tl.constexpr("tf32x3")  # three products of 11 bits each: as exact as
 
 
 def launch(kernel: Any, programs: tuple[int, ...], *arguments: Any, **sizes: int) -> None:
-    """Start a kernel once, with so many programs, on the device of its first argument."""
+    """Launch a kernel with this many programs, on the device of its first argument."""
     with torch.cuda.device_of(arguments[0]):
         kernel[programs](*arguments, **sizes)
 
@@ -173,7 +173,7 @@ def coverage_keys_backward(
 def coverage_queries_backward(
     q, k, w, v, before, d_score, d_q, lengths, K, T, N, A, A2: tl.constexpr, BN: tl.constexpr
 ):  # fmt: skip
-    """Gradients of the queries. A program is a row's step."""
+    """Compute the gradients of the queries. A program is one step of a row."""
     at = tl.program_id(0).to(tl.int64)
     b = at // (K * T)
     a = tl.arange(0, A2)
@@ -235,7 +235,7 @@ class CoverageScan(torch.autograd.Function):
 
 
 def coverage_sizes(width: int, sums: int = 1) -> dict[str, Any]:
-    """Sizes of the blocks of kernels that compute a tanh of this width, and hold so many sums of a block."""
+    """Choose block sizes for kernels that compute a tanh of this width and hold this many sums of a block."""
     rounded = triton.next_power_of_2(width)
     tile = TILE if sums == 1 else TILE // 2
     return {"A2": rounded, "BN": max(1, tile // rounded), "num_warps": COVERAGE_WARPS}

@@ -10,7 +10,7 @@ from lib.layers import cpu_kernels as cpu
 
 
 def has_memory_kernels(values: Tensor) -> bool:
-    """Return whether `memory_scan` computes with weights of this kind."""
+    """Return whether `memory_scan` supports weights of this device and type."""
     return cpu.compiled(values) or cpu.triton_runs(values)
 
 

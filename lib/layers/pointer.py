@@ -86,7 +86,7 @@ def bar_words(p: Tensor, barred: Tensor) -> Tensor:
     """Set P of the barred words of each row to 0: [R, W].
 
     p: [R, W + 1], of which the last column is of no word; it is changed. barred: [R, M] ids, -1 is none. One
-    operation writes all zeros, and no number comes from the host, for which a GPU would be waited for.
+    operation writes all zeros, and no number comes from the host, which would have to wait for the GPU.
     """
     return p.scatter_(1, barred % p.shape[1], 0)[:, :-1]
 

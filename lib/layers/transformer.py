@@ -21,7 +21,7 @@ def sinusoids(positions: Tensor, width: int) -> Tensor:
 def attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, dropout: Dropout) -> Tensor:
     """Compute scaled dot-product attention: q [..., m, s], keys and values [..., n, s] -> [..., m, s].
 
-    mask: true where there is something to see; at least one for each query.
+    mask: true for keys that may be attended to; at least one for each query.
     """
     active = dropout.p if dropout.training else 0.0
     if q.device.type != "cpu":
@@ -43,7 +43,7 @@ def attention_weights(q: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:
 def attend_both(
     q: Tensor, far: tuple[Tensor, Tensor, Tensor], own: tuple[Tensor, Tensor, Tensor], dropout: Dropout,
 ) -> Tensor:  # fmt: skip
-    """Attend from words q [R, heads, T, s] to what their documents share and to what is their own, in one softmax.
+    """Attend from words q [R, heads, T, s] to keys of their documents and to keys of their own, in one softmax.
 
     far: keys, values [B, heads, m, s], seen [B, T, m]; own: keys, values [R, heads, n, s], seen [B, T, n].
     """
@@ -58,7 +58,7 @@ def attend_both(
 
 
 def extended(past: tuple[Tensor, Tensor] | None, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-    """Put keys and values [R, .., T, s] of words after those of the `past` words."""
+    """Append keys and values [R, .., T, s] of words to those of the `past` words."""
     if past is None:
         return keys, values
     return torch.cat([past[0], keys], -2), torch.cat([past[1], values], -2)
@@ -95,7 +95,7 @@ class FeedForward(nn.Module):
 
 
 def check_heads(width: int, heads: int, name: str = "heads") -> None:
-    """Raise InputError unless a width can be shared among so many heads."""
+    """Raise InputError unless the width is a multiple of the number of heads."""
     if width % heads:
         raise InputError(f"{heads} {name} do not divide a width of {width}")
 
@@ -127,7 +127,7 @@ class MultiHeadAttention(nn.Module):
     def forward(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> Tensor:
         """Attend from x [B, m, d] to keys and values: [B, m, d].
 
-        mask: [B or 1, 1, m or 1, n], true where there is something to see.
+        mask: [B or 1, 1, m or 1, n], true where a key may be attended to.
         """
         found = attend(self.split(self.query(x)), keys, values, mask, self.dropout)  # [B, heads, m, s]
         return self.output(found.transpose(1, 2).flatten(2))
@@ -137,7 +137,7 @@ class MultiHeadAttention(nn.Module):
         return attention_weights(self.split(self.query(x)), keys, mask)
 
     def inside(self, x: Tensor, rows: Ragged) -> Tensor:
-        """Attend from the words [W, d] of many rows, each inside its row: only attention itself is padded."""
+        """Attend from the words [W, d] of many rows, each within its row. Padding is added only for the attention."""
         found = []
         parts = zip(rows.groups, *(f(x).split(rows.sizes) for f in (self.query, self.key, self.value)))
         for group, *qkv in parts:
@@ -173,7 +173,7 @@ class TransformerLayer(nn.Module):
         self.dropout = Dropout(dropout if pre_norm else 0.0)
 
     def forward(self, x: Tensor, rows: Ragged) -> Tensor:
-        """Compute the layer for all words without padding, [W, d]."""
+        """Compute the output [W, d] for all words, without padding."""
         # x := x + Attention(LN(x)), x := x + FFN(LN(x)); or x := LN(x + Attention(x)), x := LN(x + FFN(x))
         if self.pre_norm:
             x = x + self.dropout(self.attention.inside(self.attention_norm(x), rows))

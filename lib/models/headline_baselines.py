@@ -1,4 +1,4 @@
-"""The baselines of Read-Again, of which none copies: ABS (Rush, Chopra and Weston 2015), RAS (Chopra, Auli and Rush
+"""The baselines of Read-Again, which do not copy: ABS (Rush, Chopra and Weston 2015), RAS (Chopra, Auli and Rush
 2016) and words-lvt2k (Nallapati et al. 2016). The numbers of the equations are ours: (A1) and (A2) of ABS, (1) to (4)
 of RAS.
 
@@ -23,7 +23,7 @@ from lib.system.fields import Count, Natural, checked
 
 @checked
 class HeadlineConfig:
-    """Words that the decoder writes, and words that the encoder knows."""
+    """Sizes of the vocabularies of decoder and encoder."""
 
     vocab_size: int = 69_000
     source_vocab_size: int = 110_000
@@ -64,7 +64,7 @@ class ABS(SoftmaxModel):
             self.attention = nn.Linear(c.context * c.embedding, c.hidden, bias=False)  # P
 
     def encode(self, batch: Batch) -> DecoderState:
-        """Word vectors, smoothed over their neighbours; the decoder starts from C times [BOS]."""
+        """Average word vectors over their neighbours; the decoder starts from C times [BOS]."""
         words = self.source_embedding(batch.source)  # [B, N, H]
         smoothed = self._smooth(words, batch.source_mask)  # [B, N, H]
         last = torch.full((len(batch), self.config.context - 1), BOS, device=words.device)  # [R, C - 1] ids
@@ -127,7 +127,7 @@ class AttentiveRNN(SoftmaxModel):
         raise NotImplementedError
 
     def step(self, inputs: Tensor, hidden: Tensor, cell: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """Compute the next state and cell [R, d] from [word; context] [R, e + v] and the last ones."""
+        """Compute the next state and cell [R, d] from [word; context] [R, e + v] and the previous ones."""
         raise NotImplementedError
 
     def decode(self, tokens: Tensor, state: Any) -> tuple[AttentiveOutput, Any]:

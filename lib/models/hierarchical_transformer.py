@@ -1,4 +1,4 @@
-"""Hierarchical Transformer for multi-document summarization: local layers inside paragraphs, global ones between.
+"""Hierarchical Transformer for multi-document summarization: local layers inside paragraphs, global layers between.
 
 Liu and Lapata (2019). Equation numbers are the paper's. The authors' code differs from the equations in many places;
 `form` chooses between the two.
@@ -47,7 +47,7 @@ class HierarchicalTransformerConfig:
 
 
 class GlobalLayer(nn.Module):
-    """Multi-head pooling of each paragraph, attention between paragraphs, feed-forward: equations 13 to 23.
+    """Pool each paragraph with several heads, attend between paragraphs, feed forward: equations 13 to 23.
 
     `pre_norm` is the code's form. It differs from the equations in more than the place of the normalisation: no
     W_c in (16); one normalisation and one set of query, key and value weights for all heads; scores scaled; and the
@@ -83,7 +83,7 @@ class GlobalLayer(nn.Module):
         Args:
             x: [W, d]. rows: which word is in which of the A paragraphs.
             present: [B, P], true where a document has a paragraph.
-            graph: [B, P, P] non-negative weights between paragraphs; takes the place of the first head's attention.
+            graph: [B, P, P] non-negative weights between paragraphs; replaces the first head's attention.
 
         Returns:
             [W, d], the pooling weights [W, heads] and the attention between paragraphs [B, heads, P, P].
@@ -240,7 +240,7 @@ def _in_place(values: Tensor, rows: Ragged, batch: Batch) -> Tensor:
 
 @checked
 class CopyingTransformerConfig(HierarchicalTransformerConfig):
-    """Labels are not smoothed: what is copied has no scores to smooth."""
+    """Sizes, without smoothed labels: a copied piece has no scores to smooth."""
 
     smoothing: float = 0.0
 
@@ -285,7 +285,7 @@ class CopyingTransformer(PointerModel, HierarchicalTransformer):
         return PointerOutput(features, switch, copy, per_hypothesis(state.ids, len(tokens))), state
 
     def attention_weights(self, tokens: Tensor, state: Any) -> dict[str, Tensor]:
-        """Attention weights of the pointer, as of every model that copies, and "generate"."""
+        """Return the attention weights of the pointer, and "generate", as every model that copies."""
         output, _ = self.decode(tokens, state)
         seen = self.seen(output, state)
         return {**seen, **with_paragraphs(seen["words"], state)}

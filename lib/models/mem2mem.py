@@ -85,7 +85,7 @@ class Mem2Mem(HRED):
     # ------------------------------------------------------------------------------------------------------ decoder
 
     def condition(self, hidden: Tensor, state: DecoderState) -> tuple[Tensor, Tensor, DecoderState]:
-        """Read, and write between reads, for T steps at once.
+        """Read the memory at T steps, and write to it between reads.
 
         Takes decoder states h [R, T, d]. Returns h^(m) [R, T, d], psi [R, T, r], and the state after the last read.
         """

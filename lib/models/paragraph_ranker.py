@@ -22,7 +22,7 @@ class ParagraphRankerConfig:
 
 
 class ParagraphRanker(Model):
-    """A score between 0 and 1 for each paragraph, given a title. It learns ROUGE-2 recall as a soft label."""
+    """Score each paragraph, given a title, between 0 and 1. Soft labels are the ROUGE-2 recall of the summary."""
 
     Config = ParagraphRankerConfig
 

@@ -97,7 +97,7 @@ class SentenceClassifier(Extractor):
         self.output = nn.Linear(2 * d, 1)  # W_o, b_o
 
     def logits(self, batch: Batch) -> Tensor:
-        """Compute the scores of all sentences [B, L]; after a document's last sentence they mean nothing."""
+        """Compute the scores of all sentences [B, L]; those of padding are meaningless."""
         # P(j) = sigmoid(w_o^T [d_j; document] + b_o),  document = tanh(W_d mean_j d_j + b_d)   (S3)
         _, states, _ = self.encoder(batch)
         mask = batch.sentence_mask[..., None]
@@ -129,9 +129,9 @@ class SentencePointer(Extractor):
     """Sent-PTR: an LSTM whose attention over sentences is the probability of the next one. The same sentence twice in
     a row is the end.
 
-    Readings of what is not stated: the LSTM starts from the last states of the sentences' LSTM; the attention-aware
-    state is Luong's, with tanh; no other sentence than the last is pointed to twice; hypotheses are compared by their
-    mean log-probability.
+    Our choices where the paper is silent: the LSTM starts from the last states of the sentences' LSTM; the
+    attention-aware state is Luong's, with tanh; no other sentence than the last is pointed to twice; hypotheses are
+    compared by their mean log-probability.
     """
 
     Config = SentenceExtractorConfig
@@ -190,7 +190,7 @@ class SentencePointer(Extractor):
         return {"loss": value, "cross_entropy": value}
 
     def choose(self, batch: Batch) -> list[list[int]]:
-        """Choose the sentences that beam search finds, in the order in which they are pointed to."""
+        """Choose the sentences that beam search finds, in the order of the search."""
         return [found[0][1] for found in self.search(batch)]
 
     @torch.no_grad()

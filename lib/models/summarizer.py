@@ -47,7 +47,7 @@ class Model(nn.Module):
 
 
 class Summarizer(Model):
-    """A model that writes: `encode`, `decode`, and what turns a decoder's output into probabilities.
+    """A model that writes: `encode`, `decode`, and methods that turn a decoder's output into probabilities.
 
     B documents, K hypotheses of each, R = B * K rows, T target words. A test holds for each: one call of `decode`
     with T words equals T calls with one.
@@ -113,7 +113,7 @@ class Extractor(Model):
     extracts = True
 
     def choose(self, batch: Batch) -> list[list[int]]:
-        """Return the numbers of the sentences chosen of each document, in the order in which they are read."""
+        """Choose sentences of each document; return their numbers in reading order."""
         raise NotImplementedError
 
 
@@ -253,9 +253,9 @@ class CachedState(DecoderState):
         return self.past[0][0].shape[-2] if self.past else 0
 
     def read_on(self, layers: Iterable[Any], x: Tensor, *shared: Tensor) -> tuple[Tensor, Self]:
-        """Let all layers read further pieces x [R, T, d]: the last one's output [R, T, d], and the next state.
+        """Let all layers read further pieces x [R, T, d]; return the last output [R, T, d] and the next state.
 
-        shared: what every layer needs beside its own keys and values.
+        shared: arguments of every layer besides its own keys and values.
         """
         kept = []
         for layer, past, source in zip(layers, self.past or repeat(None), self.source):
@@ -265,7 +265,7 @@ class CachedState(DecoderState):
 
 
 def per_hypothesis(values: Tensor, rows: int) -> Tensor:
-    """Repeat values of documents for each of their hypotheses: [B, ...] -> [R, ...]."""
+    """Repeat a document's values for each of its hypotheses: [B, ...] -> [R, ...]."""
     return values if len(values) == rows else values.repeat_interleave(rows // len(values), 0)
 
 

@@ -1,11 +1,11 @@
 """T-DMCA (Liu et al. 2018): a transformer decoder that reads title, paragraphs and summary as one sequence.
 
-Layers take turns: attention inside blocks of the sequence, and attention to keys and values of the whole past that a
-convolution has compressed. Where the paper is silent, the authors' code decides (tensor2tensor, `transformer_moe` and
-`multihead_self_attention_reduced`): normalisation before each part, the first piece always seen, a compressed group
-seen from after its last piece. Where the two differ, the paper does: blocks that do not see the one before, and a
-convolution of keys and one of values, where the code compresses what both are made of. The numbers of the equations,
-(D1) to (D3), are ours; places count from 0.
+Two kinds of layers alternate: attention inside blocks of the sequence, and attention to keys and values of the whole
+past that a convolution has compressed. Where the paper is silent, the authors' code decides (tensor2tensor,
+`transformer_moe` and `multihead_self_attention_reduced`): normalisation before each part, the first piece always
+seen, a compressed group seen from after its last piece. Where the two differ, the paper does: blocks that do not see
+the one before, and a convolution of keys and one of values, where the code compresses what both are made of. The
+numbers of the equations, (D1) to (D3), are ours; places count from 0.
 
 The mixture of experts that the paper adds in some of its experiments (in the code: 256 instead of the middle layer's
 feed-forward part) is left out. The row of Liu and Lapata (2019) that this model reproduces has five layers of 512 and
@@ -77,7 +77,7 @@ class _DecoderOnlyLayer(nn.Module):
         return x.unflatten(-1, (self.config.heads, -1)).transpose(1, 2)
 
     def read(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Remembered]:
-        """Read sources x [B, N, d] of `lengths` [B]: the output [B, N, d], and what later words need."""
+        """Read sources x [B, N, d] of `lengths` [B]: the output [B, N, d], and keys and values for later words."""
         normed = self.norms[0](x)
         found, remembered = self.attend(self.query(normed), self.key(normed), self.value(normed), lengths)
         return self._add(x, found), remembered

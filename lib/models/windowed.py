@@ -54,7 +54,7 @@ Held = tuple[Tensor, Tensor, Tensor]
 
 @dataclass(frozen=True)
 class WindowedOutput(PointerOutput):
-    """M source words are in reach; `copy` is alpha, 0 outside the window."""
+    """The output of a step that can reach M source words; `copy` is alpha, 0 outside the window."""
 
     places: Tensor  # [R, M] places of those words in the text
     windows: Tensor  # [R, T] the window at each step
@@ -182,7 +182,7 @@ class Windowed(PointerModel):
         return torch.minimum(torch.searchsorted(ends, steps, right=True), last)
 
     def _window_ends(self, lengths: Tensor, last: Tensor) -> Tensor:
-        """Compute after how many words of the summary each window ends: [B, most windows] (14)."""
+        """Compute the number of summary words after which each window ends: [B, most windows] (14)."""
         c = self.config
         # share_i = exp(-k (1 + i d^i)) times the share of window i that is filled, which is 1 but for the last
         # end_i = floor(T_x / T_max * T_y * sum_{i' <= i} share_i' / sum_i' share_i')   (14)
@@ -313,7 +313,7 @@ def reverse(values: Tensor, lengths: Tensor) -> Tensor:
 
 
 def check_window(window: int | None, stride: int | None) -> None:
-    """Raise InputError unless windows of `window` words that move by `stride` cover every word, or there is none."""
+    """Raise InputError if windows of `window` words that move by `stride` would leave out words."""
     if window is None or stride is None:
         if window != stride:
             raise InputError("window and stride are given both or not at all")
