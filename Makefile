@@ -76,6 +76,7 @@ book: $(BOOK)  ## build the pages, the texts and the cards into a site that need
 	$(BIN)/python -m companion.live trained/read_again companion/site/_build/html/live/read_again.html
 	$(BIN)/python -m companion.live towns companion/site/_build/html/live/towns.html
 	$(BIN)/python -m companion.live training companion/site/_build/html/live/training.html
+	$(BIN)/python -m companion.live side_by_side companion/site/_build/html/live/side_by_side.html
 	@echo "The book: companion/site/_build/html/index.html (a browser opens the file; search works there too)"
 
 $(CLASS): $(READY)

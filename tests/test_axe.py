@@ -1,14 +1,12 @@
-"""Everybody can use the pages, as far as axe-core can tell: the forms, the summary page, the book. The pages in which
-a model writes have their tests in `test_live_pages`."""
+"""Everybody can use the pages, as far as axe-core can tell: the forms, the book. Live pages and the summary page have
+their tests in `test_live_pages` and `test_summary_page`."""
 
 import json
 
 import pytest
 
 from companion.human.__main__ import main
-from lib.decoding.summary_page import write_page
 from tests.test_book import SITE, contents
-from tests.test_summary_page import clusters, memory, windowed
 from tests.tools.browser import AT_REST, needs_browser, open_page
 
 pytestmark = needs_browser
@@ -22,11 +20,8 @@ def test_small_pages(tmp_path, theme):
         (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     folder = tmp_path / "rating"
     main(["sheet", str(folder), "--documents", "2", *(f"{name}={tmp_path / name}.jsonl" for name in "ab")])
-    summaries = write_page(tmp_path / "summaries.html", "Mem2Mem", [memory(), windowed(), clusters()])
-    with open_page(summaries, theme) as tab:
-        for page in (summaries, folder / "form.html"):
-            tab.open(page)
-            tab.check_looks()
+    with open_page(folder / "form.html", theme) as tab:
+        tab.check_looks()
 
 
 def test_a_page_with_faults_has_violations(tmp_path):

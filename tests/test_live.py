@@ -299,8 +299,7 @@ def test_facts_of_towns_are_judged_the_same(node):
     summaries = towns.write_towns(model, clusters, change=changes_of(model)["layers cut"])
     others = [towns.town_cluster(random).summary.split() for _ in clusters]
     cases = list(zip(clusters * 3, [*summaries, *others, *[["a"]] * 3]))
-    told = [(c.title, [p.text.split() for p in c.paragraphs], summary) for c, summary in cases]
-    texts = [dict(zip(("title", "paragraphs", "summary"), case)) for case in told]
+    texts = [{"title": c.title, "paragraphs": [p.text.split() for p in c.paragraphs], "summary": s} for c, s in cases]
     facts = {"towns": towns.TOWNS, "values": towns.VALUES, "places": towns.FACT_PLACES}
     found = node(live.scripts(*live.TOWNS_SCRIPTS), "return judged(data);", cases=texts, **facts)
     expected = [
@@ -314,9 +313,8 @@ def test_facts_of_towns_are_judged_the_same(node):
 def test_a_text_of_another_field_is_recognised_the_same(node):
     field = Field("papers", {"gene": 2.0, "the": -1.5}, least=0.4, warned=0.0, missed=0.0)
     texts = ["the Gene gene .", "the gene 5 - 6 7 .", "the gene was", "the", "3 .", "naïve gene x2", "Änderung gene"]
-    data = {**asdict(field), "warning": field.warning}
     body = "return data.texts.map(t => warningOf(t.split(' '), data.field));"
-    found = node(live.scripts(*live.LAYERS), body, texts=texts, field=data)
+    found = node(live.scripts(*live.LAYERS), body, texts=texts, field={**asdict(field), "warning": field.warning})
     assert found == [field.warning if field.is_unlike([[text]]) else "" for text in texts]
     assert 0 < found.count("") < len(texts)
 

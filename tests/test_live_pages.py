@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +19,7 @@ from lib.decoding.search import DecodeConfig, beam_search, greedy_search
 from lib.evaluation.interventions import NOTHING, changes_of, log_probs
 from tests.conftest import VOCAB
 from tests.test_live import CASES, HOSTILE, OF_TEXTS, SECOND_ERASED, TEXT, TRAINED, changes_for, small, small_pointer
-from tests.tools.browser import needs_browser, open_page
+from tests.tools.browser import Tab, needs_browser, open_page
 from tests.tools.live import best_of
 
 pytestmark = needs_browser
@@ -49,11 +48,11 @@ def pages(tmp_path_factory):
         run = small(name, KNOWN, KNOWN)
         papers = [LivePaper(PAPER, "A source"), LivePaper(OTHER)]
         made[name] = run, write_live_page(folder / f"{name}.html", run, name, papers)
-    for name in ("towns", "training"):
+    for name in ("towns", "training", "side_by_side"):
         main([name, str(folder / f"{name}.html")])
     pointer = small_pointer()
     (folder / "pointer.html").write_text(pointer.document(), encoding="utf-8")
-    shipped = {"towns": towns.open_towns(), "pointer": pointer, "training": None}
+    shipped = {"towns": towns.open_towns(), "pointer": pointer, "training": None, "side_by_side": None}
     return made | {name: (run, folder / f"{name}.html") for name, run in shipped.items()}
 
 
@@ -156,7 +155,10 @@ def test_a_text_is_shown_as_it_was_written_and_its_address_brings_the_state_back
         assert "natural logarithms" in shown(tab, "#tip:not([hidden])")[0]
         tab.page.locator("#picture [data-equations='14'] text").first.click()
         assert "γi attention to word i and to its sentence" in shown(tab, "#equations [aria-checked=true]")[0]
-        tab.run("look('own', 0); play()")
+        tab.run("look('own', 0)")
+        tab.page.locator("#text .word").nth(3).hover()
+        assert f"γ (3): {tab.run('number(drawn.gamma[3])')}" in shown(tab, "#tip:not([hidden])")[0]
+        tab.run("play()")
         tab.until("view.step === view.own.steps.length - 1 && playing === null")
         tab.run("$('pasting').open = true; $('pasted').value = 'Ganz andere Worte stehen hier.'; $('take').click()")
         tab.until("view.read?.raw.title === '' && view.own?.done")
@@ -218,18 +220,11 @@ def test_a_reader_looks_into_the_model_of_towns_and_cuts_it(pages):
         bars = tab.run("view.bars.map(bar => Number(bar.title))")
         assert bars == pytest.approx(paragraphs[step].tolist(), abs=6e-4)
         tab.run("lookInto({ layer: 1, head: 1, paragraph: 2, from: null })")
-        tab.run("$('between').querySelector('.at').focus()")
-        tab.key("ArrowRight")
-        i, k = tab.run("[chosen().i, chosen().k]")
-        assert f"{between[i, k].item():.3f}"[:5] in shown(tab, "#between caption")[0]
-        assert tab.run("document.activeElement.title") in shown(tab, "#between caption")[0], "the focus moved"
+        tab.page.select_option("#at-from", "4")
+        assert f"takes {between[2, 4]:.3f} from paragraph 4" in shown(tab, "#between caption")[0]
         assert shown(tab, "#equations b") == [*(f"({n})" for n in range(7, 24)), "y", "P"]
         act(tab, f"{move('cut0=0')}; {move('cut1=0')}")
-        cut, values = changes_of(models["HT"])["layers cut"], json.loads(tab.run("$('effect').dataset.values"))
-        target = np.array([*map(towns.TOWN_PIECES.words.index, own), EOS])
-        document = replace(towns.town_document(cluster), target=target)
-        assert values["changed"] == pytest.approx(log_probs(models["HT"], [document], cut)[0], abs=1e-4)
-        (changed,) = towns.write_towns(models["HT"], [cluster], change=cut)
+        (changed,) = towns.write_towns(models["HT"], [cluster], change=changes_of(models["HT"])["layers cut"])
         assert words_of(tab, "changed") == changed and "with the change: 4 of 4" in shown(tab, "#facts th")[2]
         assert tab.complaints == []
 
@@ -240,16 +235,16 @@ def test_a_reader_changes_the_paragraphs(pages):
     typed = "</script><script>alert(1)</script> <img src=x onerror=alert(1)> [EOS] 我们 osvia lies on the tisza ."
     with open_page(page) as tab:
         tab.until(f"{WRITTEN} && view.other")
-        edit = f"""document.querySelector('[data-tool="Edit 3"]').click();
-            const field = document.querySelector('#text textarea'); field.value = {json.dumps(typed)};
+        edit = """document.querySelectorAll('.tool')[{}].click();
+            const field = document.querySelector('#text textarea'); field.value = {};
             field.dispatchEvent(new KeyboardEvent('keydown', {{ key: 'Enter' }}));"""
-        act(tab, edit)
+        act(tab, edit.format(3, json.dumps(typed)))
         paragraphs[3] = " ".join(re.findall(r"\w+|[^\w\s]", typed.lower()))  # "[EOS]" is three
         assert words_of(tab, "changed") == reference(models["HT"], "osvia", paragraphs)
         assert tab.run("document.querySelectorAll('#text img').length") == 0
-        act(tab, "document.querySelector('[data-tool=\"Drop 0\"]').click()")
+        act(tab, edit.format(0, "''"))
         assert words_of(tab, "changed") == reference(models["HT"], "osvia", paragraphs[1:])
-        act(tab, "take([], '')")
+        act(tab, "take([])")
         act(tab, move("sees=0"))
         assert "decoder would see nothing" in shown(tab, "#status")[0] and tab.complaints == []
 
@@ -282,10 +277,7 @@ def test_a_reader_types_and_moves_the_switch(pages):
             values, ids = parts[name].topk(3)
             assert [i for i, _ in best] == ids.tolist()
             assert [share for _, share in best] == pytest.approx(values.tolist(), abs=1e-5)
-        words = [*pointer.vocabulary.words, *unknown]
-        assert (
-            shown(tab, "#best td")[0] == f"{words[int(parts['generated'].argmax())]} {parts['generated'].max():.2f}"
-        )
+        assert shown(tab, "#best td")[0].endswith(f" {parts['generated'].max():.2f}")
         tab.run("$('restore').click(); $('typed').focus(); $('typed').select()")
         tab.page.keyboard.insert_text("<script>alert(1)</script><img src=x onerror=alert(1)> w1 . " * 20)
         assert "The first 200 of" in shown(tab, "#status")[0]
@@ -298,15 +290,13 @@ def test_a_reader_types_and_moves_the_switch(pages):
 def test_a_reader_trains_two_models(pages):
     with open_page(pages["training"][1]) as tab:
         right = shown(tab, "#right-words")
-        assert "0 of 20" in shown(tab, "#written1 td")[-1]
+        assert "0 of 20" in shown(tab, "#looks1")[0]
         tab.run("$('run').click()")
         tab.until("view.losses.length >= 10")
         tab.run("$('run').click()")
         losses = tab.run("view.losses")
         assert all(last < 0.95 * first for first, last in zip(losses[0], losses[-1]))
         assert shown(tab, "#run") == ["Go on"] and f"Step {len(losses)}" in shown(tab, "#status")[0]
-        time.sleep(0.2)
-        assert tab.run("view.losses") == losses, "a pause"
         tab.run("$('again').click(); $('run').click()")
         tab.until("view.losses.length >= 2")
         assert tab.run("view.losses.slice(0, 2)") == losses[:2], "the same seed begins in the same way"
@@ -315,14 +305,44 @@ def test_a_reader_trains_two_models(pages):
         assert tab.run("view.losses[0]") != losses[0] and shown(tab, "#right-words") != right and tab.complaints == []
 
 
+# ------------------------------------------------------------------------------------------------------- two models
+
+
+def both(tab, expression):
+    """Wait until an expression is true in both frames."""
+    for frame in tab.page.frames[1:]:
+        frame.wait_for_url("**.html#*")
+        Tab(frame).until(expression)
+
+
+def test_two_models_read_one_text(pages):
+    read = "view.read?.words.join(' ') === 'the mice sleep .'"
+    with open_page(pages["read_again"][1]) as tab:
+        tab.until(WRITTEN)
+        tab.run("$('pasted').value = 'The mice sleep.'; $('take').click()")
+        tab.until("$('beside').href.includes('mice')")
+        tab.open(tab.run("$('beside').href"))
+        both(tab, f"{read} && view.own?.done")
+        tab.page.select_option("#pair", "mem2mem windowed")
+        both(tab, "view.read?.raw.title === 'On mice' && view.own?.done")
+        tab.page.select_option("#paper", "own")
+        tab.page.check("#uncopied")
+        tab.page.reload()
+        both(tab, f"{read} && view.changed?.done && $('uncopied').checked")
+        assert [Tab(frame).run("model.constructor.name") for frame in tab.page.frames[1:]] == ["Mem2Mem", "Windowed"]
+        assert tab.run("$('pasted').value") == "The mice sleep." and tab.complaints == []
+
+
 # --------------------------------------------------------------------------------------------------------- everybody
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("name", [*OF_TEXTS, "towns", "pointer", "training"])
+@pytest.mark.parametrize("name", [*OF_TEXTS, "towns", "pointer", "training", "side_by_side"])
 def test_everybody_can_use_the_page(pages, name, theme):
     with open_page(pages[name][1], theme) as tab:
-        if name in ("pointer", "training"):
+        if name == "side_by_side":
+            both(tab, WRITTEN)
+        elif name in ("pointer", "training"):
             tab.until(f"view.{'run' if name == 'pointer' else 'work'} !== null")
         else:
             tab.until(WRITTEN)

@@ -92,10 +92,7 @@ def test_everybody_can_use_the_page(tmp_path, theme):
 @needs_browser
 def test_pointing_colours_the_text(tmp_path):
     path = write_page(tmp_path / "page.html", "Mem2Mem, +read", [memory(), windowed()])
-    found = seen(
-        path,
-        "pointing",
-    )
+    found = seen(path, "pointing")
     assert found["before"] == found["left"] == [None] * 11
     the, cat, sat, *others = found["pointed"]
     assert cat > sat > the > 0 and others == [None] * 8, "darker for a larger weight, and none for no weight"
@@ -122,15 +119,12 @@ def test_the_text_follows_the_pointer_and_has_its_sections(tmp_path):
 @needs_browser
 def test_the_keyboard_goes_everywhere(tmp_path):
     path = write_page(tmp_path / "page.html", "m", [memory(), windowed()])
-    found = seen(
-        path,
-        "keys",
-    )
+    found = seen(path, "keys")
     assert found["first"][1] and not found["second"][1] and found["second"][2], "the colours go along"
     assert found["places"] == [1, 3, 4, 0, 5, 5, 4, 0, 0] and found["stops"] == 1
     assert found["pinned"] == ["sat"]
     assert found["cleared"] == [None] * 11 and "Point at a word" in found["detail"]
-    assert found["tabs"] == ["false", "true"] and found["slots"] == 0
+    assert found["slots"] == 0, "the list shows the other text"
 
 
 @needs_browser
@@ -146,14 +140,11 @@ def test_memory_slots(tmp_path):
 @needs_browser
 def test_the_window(tmp_path):
     found = seen(write_page(tmp_path / "page.html", "m", [memory(), windowed()]), "windows")
-    (ink,) = set(found["cleared"])
     grey = found["first"][0][-1]
-    assert ink != grey and found["bands"] == 0
+    assert set(found["cleared"]) == {found["first"][0][0]} != {grey}
     assert [c == grey for c in found["first"][0]] == [False] * 6 + [True] * 5, "words outside are grey"
-    assert found["first"][1] == [True] * 8 + [False] * 3, "a band over the lines of the window"
     assert [c == grey for c in found["second"][0]] == [True] * 4 + [False] * 4 + [True] * 3
-    assert found["second"][1] == [False] * 4 + [True] * 4 + [False] * 3
-    assert "window 2 of 2, words 5 to 8 of 11" in found["second"][2]
+    assert "window 2 of 2, words 5 to 8 of 11" in found["second"][1]
 
 
 def partly_read():
@@ -216,4 +207,4 @@ def test_what_is_not_in_the_text_is_marked(tmp_path):
     assert found["marked"] == [[True, False], [False] * 2, [False] * 2, [True, True], [True, False], [False] * 2]
     assert found["seen"] == [[True, True], [False] * 2, [False] * 2, [True, False], [True, True], [False] * 2]
     assert "number or name not in the text" in found["legend"] and "word not in the text" in found["legend"]
-    assert set(found["places"]) == {"static"} and found["next"] == [0, True]
+    assert found["next"] == [0, True]

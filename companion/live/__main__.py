@@ -4,11 +4,13 @@
     python -m companion.live trained/mem2mem live.html paper.md notes.txt
     python -m companion.live towns towns.html
     python -m companion.live training training.html
+    python -m companion.live side_by_side side_by_side.html
 
 The model is the run of Mem2Mem, of windowed attention or of Read-Again; `towns` are the two shipped models of the
 hierarchical transformer's synthetic task. The page offers the given texts, or some of the project's own, and takes
 what a reader pastes. For each word it shows the numbers of every equation; the model and the text can be changed.
-In `training` a reader trains the two small models of Start here.
+In `training` a reader trains the two small models of Start here. `side_by_side` shows two pages of its folder,
+mem2mem.html, windowed.html or read_again.html, with the same text.
 """
 
 import sys
@@ -18,20 +20,18 @@ from pathlib import Path
 
 import lib
 from companion.command import run_command
-from companion.live.page import LivePaper, sample_papers, write_live_page, write_towns_page, write_training_page
+from companion.live.page import OWN_PAGES, LivePaper, sample_papers, write_live_page
 from companion.pages.dispatches import made_up_dispatches
 from lib.decoding.run import Run
 from lib.summarize import check_page, model_name, read_texts
 from lib.system.errors import InputError
-
-OWN_PAGES = {"towns": write_towns_page, "training": write_training_page}
 
 
 def write(run: Path, page: Path, files: tuple[Path, ...] = (), /) -> None:
     """Write a page.
 
     Args:
-        run: the folder of a run, which lib.train wrote, or towns, or training.
+        run: the folder of a run, which lib.train wrote, or towns, training or side_by_side.
         page: the HTML file to write.
         files: texts that the page offers, as lib.summarize takes them.
     """

@@ -67,7 +67,7 @@ def scripts(*names: str) -> str:
 def model_scripts(run: Run) -> str:
     """Join the scripts that compute what a run computes. Raises InputError for a model without a script."""
     if type(run.model) not in MODELS:
-        known = ", ".join(sorted(kind.__name__ for kind in MODELS))
+        known = ", ".join(kind.__name__ for kind in MODELS)
         raise InputError(f"{run.folder}: there is no live page of {type(run.model).__name__}, only of {known}")
     if {vars(run.model.config).get(name) for name in ("encoder", "encode")} & {"option 1", "option 2", "stream"}:
         raise InputError(f"{run.folder}: there is no live page of an encoder of several sentences, or of windows")
@@ -101,7 +101,6 @@ def live_page(name: str, title: str, model: str, code: str, data: object) -> str
     if model:
         body = body.replace("[PICTURE]", read_picture(model))
         style += (FOLDER / "models.css").read_text(encoding="utf-8")
-    code = f'"use strict";\n{code}'
     return html_page(STATIC / "frame.html", data, TITLE=escape(title), STYLE=style, BODY=body, CODE=code)
 
 
@@ -156,14 +155,12 @@ def packed(tensors: Mapping[str, torch.Tensor], bits: int) -> dict[str, Any]:
 
 TOWNS_MODEL = "hierarchical_transformer"
 TOWNS_SCRIPTS = (*LAYERS, "transformer", TOWNS_MODEL, "town_facts")
-TOWNS_DECODE = DecodeConfig(beam=1, max_length=30)
-TOWNS_OFFERED = 20  # clusters
 
 
 def write_towns_page(path: Path) -> Path:
     """Write the page of the shipped models, with the first unseen clusters."""
     code = scripts(*TOWNS_SCRIPTS, "elements", f"{TOWNS_MODEL}_page", *PAGE)
-    data = towns_data(list(towns.open_towns().values()), towns.unseen_towns(TOWNS_OFFERED))
+    data = towns_data(list(towns.open_towns().values()), towns.unseen_towns(20))
     return write_whole(path, live_page("page", "two towns", TOWNS_MODEL, code, data))
 
 
@@ -178,8 +175,8 @@ def towns_data(models: Sequence[HierarchicalTransformer], clusters: Sequence[tow
         for c in clusters
     ]
     return {
-        **TEXTS[TOWNS_MODEL], **model, "beside": beside, "papers": papers, "decode": asdict(TOWNS_DECODE),
-        "specials": len(SPECIALS) + len(CLUSTER_SYMBOLS), "words": towns.TOWN_PIECES.words,
+        **TEXTS[TOWNS_MODEL], **model, "beside": beside, "papers": papers, "words": towns.TOWN_PIECES.words,
+        "decode": asdict(DecodeConfig(beam=1, max_length=30)), "specials": len(SPECIALS) + len(CLUSTER_SYMBOLS),
         "towns": towns.TOWNS, "values": towns.VALUES, "places": towns.FACT_PLACES,
     }  # fmt: skip
 
@@ -200,6 +197,14 @@ def write_training_page(path: Path) -> Path:
     code = scripts(*LAYERS, "seq2seq", "stories", "elements", "training_page")
     return write_whole(path, live_page("training_page", "two models that learn", "", code, data))
 
+
+def write_side_by_side(path: Path) -> Path:
+    """Write the page in which two models read the same text: its frames are the models' pages in its folder."""
+    data = TEXTS["side_by_side"] | {"papers": [paper.document.title for paper in sample_papers()]}
+    return write_whole(path, live_page("side_by_side", "two models", "", scripts("elements", "side_by_side"), data))
+
+
+OWN_PAGES = {"towns": write_towns_page, "training": write_training_page, "side_by_side": write_side_by_side}
 
 # Shown where a page's frames are removed, as GitHub and a JupyterLab that does not trust the page do.
 MISSING = (

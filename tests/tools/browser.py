@@ -58,9 +58,6 @@ class Tab:
     def key(self, key: str) -> None:
         self.page.keyboard.press(key)
 
-    def resize(self, width: int) -> None:
-        self.page.set_viewport_size({"width": width, "height": 900})
-
     def violations(self) -> list[list[str]]:
         """What axe-core finds: the rule, the HTML that breaks it, and how."""
         package = find_spec("axe_playwright_python")
@@ -76,7 +73,7 @@ class Tab:
         """
         self.run("for (const fold of document.querySelectorAll('details')) fold.open = true")
         for width in (1400, 400):
-            self.resize(width)
+            self.page.set_viewport_size({"width": width, "height": 900})
             found = [violation for violation in self.violations() if violation[0] != allowed]
             assert not found, (width, found)
             assert self.run("document.documentElement.scrollWidth") <= width

@@ -61,10 +61,11 @@ function* drawText(text) {
 }
 
 /** Weights of the words, or of the rows, that were read, at the places of those that are shown: what is erased has 0. */
-function placed(weights, { gap }, ofRows = false) {
-  if (!gap || ofRows && gap.row === null) return weights;
-  const [at, size] = ofRows ? [gap.row, 1] : [gap.at, gap.size];
-  return [...weights.slice(0, at), ...Array(size).fill(0), ...weights.slice(at)];
+function placed(weights, { gap, rows }, ofRows = false) {
+  if (gap === null) return weights;
+  const at = ofRows ? gap : rows.slice(0, gap).flat().length;
+  const none = Array(ofRows ? 1 : rows[gap].length).fill(0);
+  return [...weights.slice(0, at), ...none, ...weights.slice(at)];
 }
 
 /** The sum over each row of weights of the words that were read. */
@@ -107,37 +108,34 @@ function drawInside(output) {
   const strip = $("strip"), { style } = strip.firstChild, share = i => `${100 * i / spans.length}%`;
   strip.hidden = false;
   Object.assign(style, { left: share(first), width: share(end - first) });
-  if (first !== before || end !== until) bringIntoView(spans[first], 2.5);
+  if (first !== before || end !== until) bringIntoView($("text"), spans[first]);
 }
 
-/** Bring a word into view inside the text's own box alone, a share of its height below its top. */
-function bringIntoView(span, share) {
-  const article = $("text");
+/** Scroll a box, and nothing around it, until a part of it is in view. */
+function bringIntoView(box, part) {
   for (let n = 0; n < 2; n++) {  // rows far away get their true height once they are near
-    const box = article.getBoundingClientRect(), place = span.getBoundingClientRect();
-    if (place.top < box.top || place.bottom > box.bottom) article.scrollTop += place.top - box.top - box.height / share;
+    const outer = box.getBoundingClientRect(), inner = part.getBoundingClientRect();
+    if (inner.top < outer.top || inner.bottom > outer.bottom) box.scrollTop += inner.top - outer.top - outer.height / 3;
+    if (inner.left < outer.left || inner.right > outer.right) box.scrollLeft += inner.left - outer.left - outer.width / 3;
   }
 }
 
 /** Each summary in its box: unchanged, with the change, and what another model writes. Words are marked that only one of
  *  the first two has. */
 function drawSummaries() {
-  const { own, changed, other } = view, words = changed ? { own: new Set(wordsOf(changed)), changed: new Set(wordsOf(own)) } : {};
+  const { own, changed, other } = view;
+  const others = changed ? { own: new Set(wordsOf(changed)), changed: new Set(wordsOf(own)) } : {};
   const titles = { own: changed || other ? "unchanged" : "", changed: "with the change", other: PAGE.beside };
   $("summaries").classList.toggle("two", Boolean(changed || other));
   for (const [name, title] of Object.entries(titles)) {
     $(name).hidden = name !== "own" && !view[name];
-    drawSummary(name, title, view[name] ?? {}, ({ id, output }, t) => ({
-      copied: output.generate < 0.5, [name === "own" ? "gone" : "new"]: name in words && !words[name].has(word(id, view[name].text)),
-      ...PAGE.classes?.(view[name], t),
-    }));
+    drawSummary(name, title, view[name] ?? {}, others[name]);
   }
   drawStep();
 }
 
-/** A summary in its box. Words that are there already stay: a search mostly goes on. classes(step, t): {name: whether
- *  the word has that class}. */
-function drawSummary(name, title, { steps = [], logP, text }, classes) {
+/** A summary in its box. Words that are there already stay: a search mostly goes on. others: words of the other summary. */
+function drawSummary(name, title, { steps = [], logP, text }, others) {
   const box = $(name), paragraph = box.lastElementChild, shown = paragraph.children;
   box.firstElementChild.replaceChildren(...withTerms([title, steps.length && `log P a word ${signed(logP / steps.length)}`].filter(Boolean).join(", ")));
   const words = readable(steps.filter(({ id }) => id !== EOS).map(({ id }) => word(id, text)), text?.forms);
@@ -149,7 +147,9 @@ function drawSummary(name, title, { steps = [], logP, text }, classes) {
     paragraph.append(element("span", {}, words[place].startsWith(" ") ? " " : "", written));
   }
   words.forEach((_, t) => {
-    for (const [className, on] of Object.entries(classes(steps[t], t))) shown[t].lastChild.classList.toggle(className, on);
+    const { id, output } = steps[t], { classList } = shown[t].lastChild;
+    classList.toggle("copied", output.generate < 0.5);
+    classList.toggle(name === "own" ? "gone" : "new", Boolean(others) && !others.has(word(id, text)));
   });
 }
 
@@ -175,7 +175,6 @@ function drawStep() {
   drawWeights();
   drawInside(output);
   for (const { id, rows } of PAGE.tables) $(id).replaceChildren(...rows(output, text));
-  drawAttention();
   drawWords(output, id, p);
   drawEquations(output);
   PAGE.finishStep?.();
@@ -187,8 +186,8 @@ function drawStepper(steps) {
   const count = steps.length, slider = $("step"), { step } = view;
   slider.max = Math.max(0, count - 1);
   slider.value = step;
-  for (const name of ["first", "back"]) $(name).disabled = step === 0;
-  for (const name of ["on", "last"]) $(name).disabled = step >= count - 1;
+  $("back").disabled = step === 0;
+  $("on").disabled = step >= count - 1;
   for (const here of document.querySelectorAll("#summaries .here")) here.classList.remove("here");
   if (!count) return;
   const written = word(steps[step].id), place = `word ${step + 1} of ${count}`;
@@ -198,9 +197,7 @@ function drawStepper(steps) {
   const paragraph = $(view.looked).lastElementChild, here = paragraph.children[step]?.lastChild;
   if (!here) return;
   here.classList.add("here");
-  const top = here.offsetTop - paragraph.offsetTop;
-  if (top < paragraph.scrollTop || top > paragraph.scrollTop + paragraph.clientHeight - 30)
-    paragraph.scrollTop = top - paragraph.clientHeight / 2;
+  bringIntoView(paragraph, here);
 }
 
 /** Values of all equations, the symbols of the chosen one, and the parts of the picture that it lights. */
@@ -220,19 +217,6 @@ function drawEquations(output) {
 /** The equations that a part of the picture belongs to, by their places; a name stands for the unnumbered parts. */
 const equationsOf = part => PAGE.equations.flatMap(([n], place) =>
   part.dataset.equations.split(" ").includes(typeof n === "number" ? String(n) : "") ? [place] : []);
-
-function drawAttention() {
-  const { units } = PAGE.attention, [main, ...others] = shadesOfRun(), rest = others.toReversed();
-  const { rows } = textNow(), sentences = sentencesOfWords(rows), shown = rows.flat();
-  $("attention").replaceChildren(
-    header("word", ...rest.map(({ label, short = label }) => short), PAGE.unit, units.label, main.label),
-    ...highest(drawn[shadeChosen()], 6).map(i => {
-      const j = sentences(i), line = cells(shown[i], ...rest.map(({ name }) => number(drawn[name][i])), rowsOf().name(j),
-        number(drawn.units[j]), withBar(drawn[main.name][i]));
-      line.firstChild.className = "text";
-      return line;
-    }));
-}
 
 /** The most probable words, by generating, by copying and by both, and the one that is written. */
 function drawWords({ generate, best, barred }, id, p) {
@@ -281,6 +265,8 @@ function meaningOf(symbol) {
 
 /** What is explained of the element that is pointed at, tapped or focused: nodes, none of most. */
 function explained(target) {
+  const place = view.spans.indexOf(target);
+  if (place >= 0 && drawn) return [shadesOfRun().map(({ name, label }) => `${label}: ${number(drawn[name][place])}`).join("; ")];
   const [told, symbol, part] = ["[data-tip]", "[data-symbol]", "#picture [data-equations]"].map(kind => target.closest?.(kind));
   if (told) return [told.dataset.tip];
   if (symbol) return [meaningOf(symbol.dataset.symbol)];

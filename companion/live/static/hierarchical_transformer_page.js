@@ -57,8 +57,8 @@ const PAGE = {
   attention: {
     title: "Attention: of the decoder, and pooling (15)",
     shades: [
-      { name: "decoder", label: "the decoder's attention", short: "decoder", weights: o => o.words, most: maximum },
-      { name: "pooling", label: "pooling in the chosen layer and head", short: "pooling (15)", weights: (o, text) => pooledWords(text), most: weights => maximum(weights) || 1 },
+      { name: "decoder", label: "the decoder's attention", weights: o => o.words, most: maximum },
+      { name: "pooling", label: "pooling in the chosen layer and head", weights: (o, text) => pooledWords(text), most: weights => maximum(weights) || 1 },
     ],
     units: { label: "of the paragraph", weights: o => o.paragraphs },
   },
@@ -72,9 +72,8 @@ const PAGE = {
     },
     {
       id: "between", title: "Attention between paragraphs (20)", rows: () => matrixRows(chosen()), place: card => $("inside").prepend(card),
-      note: "Each row shows how much a paragraph takes from each: its weights sum to 1. Move in the table with the arrow keys.",
+      note: "Each row shows how much a paragraph takes from each: its weights sum to 1.",
     },
-    { id: "pooling", title: "Words of the chosen paragraph: pooling (15) and the decoder", rows: () => poolingRows(chosen()) },
   ],
 
   changes: [
@@ -94,12 +93,6 @@ const PAGE = {
     pressed: i => i === chosen().i,
   },
   pick: (i, j) => lookInto({ paragraph: i, word: j, from: null }),
-
-  /** Facts of a summary are underlined as right, wrong, or neither. */
-  classes(written, t) {
-    const fact = judge(written).find((_, f) => facts.places[f] === t), [, kind] = fact ? SIGNS[fact.kind] ?? WRONG : [];
-    return { fact: Boolean(fact), right: kind === "right", wrong: kind === "wrong", unsure: kind === "unsure" };
-  },
 
   finishText, finishStep, build: buildPlace,
 };
@@ -162,8 +155,8 @@ const judge = ({ ids, text }) => facts.judged(wordsOf({ ids, text }), text.raw.t
 
 /** What is said of a fact, for people: "2×, another 1×" of a town's own mentions. */
 const verdict = ({ kind, said, most, other }) => ({
-  right: `${said.length}×${most ? `, another ${most}×` : ""}`, tied: `${said.length}×, another as often`,
-  "minority's": `${said.length}×, another ${most}×`, "other town's": `${other}'s`, nowhere: "nowhere",
+  right: `${said}×${most ? `, another ${most}×` : ""}`, tied: `${said}×, another as often`,
+  "minority's": `${said}×, another ${most}×`, "other town's": `${other}'s`, nowhere: "nowhere",
 })[kind];
 
 function factRows() {
@@ -192,64 +185,40 @@ function orderOf(text) {
 
 const pairOf = (text, i, k, weight) => `${nameOf(text, i)} takes ${number(weight)} from ${i === k ? "itself" : nameOf(text, k)}`;
 
-let held = false;  // whether the keyboard was in the matrix before it was drawn
-
 /** The matrix of the chosen layer and head, in numbers. */
 function matrixRows({ text, global, l, z, i, k, between }) {
-  held = $("between").contains(document.activeElement);
   if (!global) return [element("caption", {}, `${NO_GLOBAL}: no paragraph sees another`)];
   const order = orderOf(text), towns = townsOf(text), { name } = PAGE.rows;
   const cell = (r, c) => {
     const weight = between(r, c), said = pairOf(text, r, c, weight), here = r === i && c === k;
     return weightCell(weight, {
-      role: "gridcell", className: here ? "at" : "", tabIndex: here ? 0 : -1, title: said, "aria-label": said,
-      onclick: () => lookInto({ paragraph: r, from: c }),
+      className: here ? "at" : "", title: said, onclick: () => lookInto({ paragraph: r, from: c }),
     });
   };
   return [element("caption", {}, `Layer ${l + 1}, head ${z + 1}: ${pairOf(text, i, k, between(i, k))}.`),
     header("from", ...order.map(name)),
-    ...order.map(r => element("tr", { role: "row" }, element("th", { scope: "row" }, `${name(r)} ${towns[r]}`), ...order.map(c => cell(r, c))))];
+    ...order.map(r => element("tr", {}, element("th", { scope: "row" }, `${name(r)} ${towns[r]}`), ...order.map(c => cell(r, c))))];
 }
 
-/** Move in the matrix, from where it stands in its order. */
-function moveBetween(down, right) {
-  const { text, i, k } = chosen(), order = orderOf(text);
-  const move = (from, n) => order[Math.max(0, Math.min(order.length - 1, order.indexOf(from) + n))];
-  lookInto({ paragraph: move(i, down), from: move(k, right) });
-}
+let edited = null;  // the paragraph whose tool has the keyboard when the text has been drawn
 
-function poolingRows({ text, output, pooled, heads, i, j }) {
-  const first = text.rows.slice(0, i).flat().length, columns = pooled ? Array.from({ length: heads }, (_, h) => h) : [];
-  return [header("word", "decoder", ...columns.map(h => `head ${h + 1}`)),
-    ...text.rows[i].map((shown, w) => element("tr", { className: w === j ? "chosen" : "" }, element("th", { scope: "row" }, shown),
-      weightCell(output.words[first + w]), ...columns.map(h => weightCell(pooled.weights[w * heads + h]))))];
-}
-
-let focused = "";  // the tool with which the reader goes on when the text has been drawn
-
-/** Tools to edit a paragraph and to drop it, and what the model does not know. */
+/** A tool to edit each paragraph, and what the model does not know. */
 function finishText(text, article) {
-  const { paragraphs } = text.raw, { unknown } = text.ids;
+  const { paragraphs } = text.raw;
   view.bars.slice(1).forEach(({ parentElement: line }, n) => {
-    const tool = (sign, what, act) => {
-      const said = `${what} paragraph ${n + 1}`;
-      return button(sign, act, { title: said, "aria-label": said, "data-tool": `${what} ${n}` });
-    };
-    const drop = () => take(paragraphs.filter((_, other) => other !== n), `Drop ${Math.min(n, paragraphs.length - 2)}`);
-    line.append(" ", element("span", { className: "tools" }, tool("✎", "Edit", () => edit(paragraphs, n, line)), tool("✕", "Drop", drop)));
+    const said = `Edit paragraph ${n + 1}`;
+    line.append(" ", button("✎", () => edit(paragraphs, n, line), { className: "tool", title: said, "aria-label": said }));
   });
   text.words.forEach((shown, at) => view.spans[at].classList.toggle("unknown", !vocabulary.ids.has(shown)));
-  if (unknown.length) article.append(element("p", { className: "note" },
-    `Not among the model's ${vocabulary.words.length} words, and read as [UNK]: ${unknown.join(" ")}`));
   article.append(element("details", {}, element("summary", {}, "The words that the model knows"),
+    element("p", {}, "Other words are underlined, and read as [UNK]."),
     element("p", { className: "note" }, vocabulary.words.slice(DATA.specials).join(" "))));
-  if (focused) article.querySelector(`[data-tool="${focused}"]`)?.focus();
-  focused = "";
+  if (edited !== null) article.querySelectorAll(".tool")[edited]?.focus();
+  edited = null;
 }
 
 /** Go on with other paragraphs; those of the text as it was are no change. */
-function take(paragraphs, tool) {
-  focused = tool;
+function take(paragraphs) {
   const kept = JSON.stringify(paragraphs.filter(paragraph => typedWords(paragraph).length));
   setControl("edited", kept === JSON.stringify(view.read.raw.paragraphs) ? "" : kept);
 }
@@ -263,9 +232,9 @@ function edit(paragraphs, n, line) {
   const leave = taken => {
     if (done) return;
     done = true;
-    if (taken && field.value !== paragraphs[n]) return take(paragraphs.with(n, field.value), `Edit ${n}`);
-    Object.assign(view, { shown: null });
-    focused = `Edit ${n}`;
+    edited = n;
+    if (taken && field.value !== paragraphs[n]) return take(paragraphs.with(n, field.value));
+    view.shown = null;
     drawStep();
   };
   field.addEventListener("keydown", onKeys({ Enter: () => leave(true), Escape: () => leave(false) }));
@@ -276,9 +245,9 @@ function edit(paragraphs, n, line) {
 
 /** Lists of the place that is looked into, and the keyboard where it was. */
 function finishStep() {
-  const { text, encoded, i, j, l, z, heads } = chosen();
+  const { text, encoded, i, j, k, l, z, heads } = chosen(), names = text.rows.map((_, r) => nameOf(text, r));
   const lists = {
-    paragraph: [text.rows.map((_, r) => nameOf(text, r)), i], word: [text.rows[i].map((shown, w) => `${w}: ${shown}`), j],
+    paragraph: [names, i], from: [encoded.global.length ? names : [], k], word: [text.rows[i].map((shown, w) => `${w}: ${shown}`), j],
     layer: [encoded.global.map((_, n) => String(n + 1)), l], head: [Array.from({ length: heads }, (_, n) => String(n + 1)), z],
   };
   for (const [name, [labels, value]] of Object.entries(lists)) {
@@ -289,19 +258,14 @@ function finishStep() {
   }
   const first = text.rows.slice(0, i).flat().length;
   view.spans.forEach((span, at) => span.classList.toggle("at", at === first + j));
-  if (held) $("between").querySelector(".at")?.focus();
 }
 
 function buildPlace() {
   const list = (name, label) => element("label", {}, label, element("select", {
-    id: `at-${name}`, onchange: event => lookInto({ [name]: Number(event.target.value), from: null }),
+    id: `at-${name}`, onchange: event => lookInto({ from: null, [name]: Number(event.target.value) }),
   }));
   $("inside").prepend(element("section", { className: "card", "aria-labelledby": "look-into" }, element("h2", { id: "look-into" }, "Look into"),
-    element("div", { className: "row" }, list("paragraph", "i "), list("word", "word j "), list("layer", "global layer "), list("head", "head z ")),
-    element("p", { className: "note" }, "The matrix, the equations and the table of words below have their numbers for this place. A click on a word or a number chooses it, too.")));
-  $("between").setAttribute("role", "grid");
-  $("between").setAttribute("aria-labelledby", "between-name");
-  const arrows = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
-  $("between").addEventListener("keydown", onKeys(Object.fromEntries(Object.entries(arrows).map(([key, by]) => [key, () => moveBetween(...by)]))));
-  $("changing").textContent = "The text is changed where it stands: words and paragraphs. The summary is written again with the change, beside the unchanged one.";
+    element("div", { className: "row" }, list("paragraph", "i "), list("word", "word j "), list("layer", "global layer "), list("head", "head z "), list("from", "from i′ ")),
+    element("p", { className: "note" }, "The matrix and the equations below have their numbers for this place. A click on a word or a number chooses it, too.")));
+  $("changing").textContent = "The text is changed where it stands: words and paragraphs. A paragraph without words is dropped. The summary is written again with the change, beside the unchanged one.";
 }

@@ -106,33 +106,6 @@ function gruGates(input, before, hidden, K, alpha = null) {
   return out;
 }
 
-/** One step of a GRU: inputs [K, e] and states [K, d] to new states [K, d]. */
-function gruStep(weights, name, inputs, hidden, K) {
-  const of = part => weights[`${name}.${part}_l0`];
-  const input = linear(of("weight_ih"), inputs, K, of("bias_ih"));
-  return gruGates(input, linear(of("weight_hh"), hidden, K, of("bias_hh")), hidden, K);
-}
-
-/** A GRU over n inputs [n, e] from zeros: states [n, d], and the last one [d]. alpha: shares of the updates [n, d]; back:
- *  from the last input to the first, with the weights of that direction. */
-function gruStates(weights, name, inputs, n, alpha = null, back = false) {
-  const of = part => weights[`${name}.${part}_l0${back ? "_reverse" : ""}`], d = of("weight_hh").shape[1];
-  const projected = linear(of("weight_ih"), inputs, n, of("bias_ih")), states = new Float32Array(n * d);  // all inputs at once
-  let last = new Float32Array(d);
-  for (let t = 0; t < n; t++) {
-    const i = back ? n - 1 - t : t, before = linear(of("weight_hh"), last, 1, of("bias_hh"));
-    last = gruGates(row(projected, 3 * d, i), before, last, 1, alpha && row(alpha, d, i));
-    states.set(last, i * d);
-  }
-  return { states, last };
-}
-
-/** A GRU in both directions over n inputs [n, e]: states [n, d], and the last forward and first backward one [d]. */
-function bidirectional(weights, name, inputs, n) {
-  const [forth, back] = [false, true].map(side => gruStates(weights, name, inputs, n, null, side));
-  return { states: beside(forth.states, back.states, n), last: beside(forth.last, back.last, 1) };
-}
-
 /** New states and cells [K, d] of PyTorch's LSTM. input: W_i x + b_i, before: W_h h + b_h, [K, 4d]; cell [K, d]. */
 function lstmGates(input, before, cell, K) {
   const d = cell.length / K, hidden = new Float32Array(K * d), next = new Float32Array(K * d);
@@ -147,31 +120,45 @@ function lstmGates(input, before, cell, K) {
   return { hidden, cell: next };
 }
 
-/** One step of an LSTM: inputs [K, e], states and cells [K, d] to new ones. layer: "_l0", or "" of an LSTMCell. */
-function lstmStep(weights, name, inputs, hidden, cell, K, layer = "_l0") {
-  const of = part => weights[`${name}.${part}${layer}`];
-  const input = linear(of("weight_ih"), inputs, K, of("bias_ih"));
-  return lstmGates(input, linear(of("weight_hh"), hidden, K, of("bias_hh")), cell, K);
+/** The state {hidden, cell: [K, d]} after one more input of each of K rows, of which W_i x + b_i is given: of an LSTM if W_h
+ *  has 4d rows, otherwise of a GRU, which has no cell. */
+function nextState(of, input, { hidden, cell }, K, alpha = null) {
+  const W = of("weight_hh"), [n, d] = W.shape;
+  const before = linear(W, hidden, K, of("bias_hh"));
+  return n === 4 * d ? lstmGates(input, before, cell, K) : { hidden: gruGates(input, before, hidden, K, alpha) };
 }
 
-/** An LSTM over n inputs [n, e] from zeros: states [n, d], and the last state. A stop after every 32 words. back: from the
- *  last input to the first. */
-function* lstm(weights, name, inputs, n, back = false) {
-  const of = part => weights[`${name}.${part}_l0`], d = of("weight_hh").shape[1], e = inputs.length / n;
+/** One step of the GRU or LSTM `name`: inputs [K, e] and a state to a new one. end: of the names of its weights. */
+function recurrentStep(weights, name, inputs, state, K, end = "_l0") {
+  const of = part => weights[`${name}.${part}${end}`];
+  return nextState(of, linear(of("weight_ih"), inputs, K, of("bias_ih")), state, K);
+}
+
+/** The GRU or LSTM `name` over n inputs [n, e] from zeros: states [n, d], the last one and its cell [d]. A stop after every
+ *  32 inputs. back: from the last input to the first; alpha [n, d]: as in `gruGates`. */
+function* recurrent(weights, name, inputs, n, { back = false, end = "_l0", alpha = null } = {}) {
+  const of = part => weights[`${name}.${part}${end}`], d = of("weight_hh").shape[1], e = inputs.length / n;
   const states = new Float32Array(n * d);
   let last = { hidden: new Float32Array(d), cell: new Float32Array(d) };
   for (let from = 0; from < n; from += 32) {
-    const to = Math.min(n, from + 32), first = back ? n - to : from;
-    const projected = linear(of("weight_ih"), inputs.subarray(first * e, (first + to - from) * e), to - from, of("bias_ih"));
-    for (let t = from; t < to; t++) {
-      const i = back ? n - 1 - t : t;
-      const before = linear(of("weight_hh"), last.hidden, 1, of("bias_hh"));
-      last = lstmGates(row(projected, 4 * d, i - first), before, last.cell, 1);
-      states.set(last.hidden, i * d);
+    const count = Math.min(32, n - from), first = back ? n - from - count : from;
+    const projected = linear(of("weight_ih"), inputs.subarray(first * e, (first + count) * e), count, of("bias_ih"));
+    for (let t = 0; t < count; t++) {
+      const i = back ? count - 1 - t : t;
+      const input = row(projected, projected.length / count, i);
+      last = nextState(of, input, last, 1, alpha && row(alpha, d, first + i));
+      states.set(last.hidden, (first + i) * d);
     }
-    yield first;
+    yield;
   }
-  return { states, last };
+  return { states, last: last.hidden, cell: last.cell };
+}
+
+/** A GRU in both directions over n inputs [n, e]: states [n, d], and the last forward and first backward one [d]. */
+function bidirectional(weights, name, inputs, n) {
+  const forth = drained(recurrent(weights, name, inputs, n));
+  const back = drained(recurrent(weights, name, inputs, n, { back: true, end: "_l0_reverse" }));
+  return { states: beside(forth.states, back.states, n), last: beside(forth.last, back.last, 1) };
 }
 
 /** What a generator with stops makes, without the stops. */

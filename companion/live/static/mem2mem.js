@@ -52,19 +52,18 @@ class Mem2Mem {
     return Array.from({ length: this.slots }, (_, slot) => of(slot));
   }
 
-  /** The state before the first word: hidden [d], coverage [N], memory M_D [r, d], the last read m [d] or null, and
-   *  `left` [r, d], the product of all write gates. */
+  /** The state before the first word: hidden [d], coverage [N], memory M_D [r, d], the last read m [d] or null. */
   first(document) {
     const memory = (this.change.memory ?? document.memory).slice();
     if (this.change.erasedSlot !== null) row(memory, this.d, this.change.erasedSlot).fill(0);
-    const left = new Float32Array(memory.length).fill(1);
-    return { hidden: document.hidden, coverage: new Float32Array(document.N), memory, read: null, left };
+    return { hidden: document.hidden, coverage: new Float32Array(document.N), memory, read: null };
   }
 
   /** Read K words: new states, outputs (what is seen before the next word) and features [K, F] of P_g. */
   advance(tokens, states, document) {
     const K = tokens.length, embedded = this.embedded(tokens);
-    const hidden = gruStep(this.weights, "decoder", embedded, stacked(states.map(s => s.hidden)), K);
+    const before = stacked(states.map(s => s.hidden));
+    const { hidden } = recurrentStep(this.weights, "decoder", embedded, { hidden: before }, K);
     const writes = this.write(states, hidden, K);
     const reads = this.read(hidden, writes, K);
     const query = linear(this.weights["read_output.weight"], beside(hidden, reads.rows, K), K);  // (7)
@@ -72,37 +71,36 @@ class Mem2Mem {
     const { features, generate } = this.pointer.read(query, stacked(seen.map(s => s.context)), embedded, K);
     const outputs = seen.map(({ alpha, beta, gamma }, k) => ({
       alpha, beta, gamma, coverage: states[k].coverage, psi: reads.psi[k], ...writes[k].seen,
-      left: this.bySlot(writes[k].left, mean), norms: this.bySlot(writes[k].memory, size),
+      norms: this.bySlot(writes[k].memory, size),
       generate: this.change.copying ? generate[k] : 1,
     }));
     const next = seen.map(({ coverage }, k) => ({
-      hidden: row(hidden, this.d, k), coverage, memory: writes[k].memory, left: writes[k].left,
+      hidden: row(hidden, this.d, k), coverage, memory: writes[k].memory,
       read: row(reads.rows, this.d, k),
     }));
     return { states: next, outputs, features };
   }
 
-  /** (8) to (10): of each hypothesis its new memory, what is `left` of the first one, and to be `seen` of each slot the
-   *  mean of its gates and of |u|; nothing is written before the first read. */
+  /** (8) to (10): of each hypothesis its new memory, and to be `seen` of each slot the mean of its gates and of |u|; nothing is
+   *  written before the first read. */
   write(states, hidden, K) {
     const { weights, d, slots } = this;
     if (!this.config.write || !this.change.written || !states[0].read)
-      return states.map(({ memory, left }) => ({ memory, left, seen: { gates: null, updates: null } }));
+      return states.map(({ memory }) => ({ memory, seen: { gates: null, updates: null } }));
     const shared = linear(weights["write_hidden.weight"], hidden, K, weights["write_hidden.bias"]);
     const read = linear(weights["write_read.weight"], stacked(states.map(s => s.read)), K);
     const own = linear(weights["write_memory.weight"], stacked(states.map(s => s.memory)), K * slots);
     return states.map((state, k) => {
-      const [memory, left, gates, updates] = Array.from({ length: 4 }, () => new Float32Array(slots * d));
+      const [memory, gates, updates] = Array.from({ length: 3 }, () => new Float32Array(slots * d));
       for (let slot = 0, at = 0; slot < slots; slot++) {
         for (let i = 0, g = 2 * d * (k * slots + slot), c = 2 * d * k; i < d; i++, g++, c++, at++) {
           const z = gates[at] = gate(own[g] + shared[c] + read[c]);
           const u = tanh(own[g + d] + shared[c + d] + read[c + d]);
           memory[at] = z * state.memory[at] + (1 - z) * u;
-          left[at] = z * state.left[at];
           updates[at] = Math.abs(u);
         }
       }
-      return { memory, left, seen: { gates: this.bySlot(gates, mean), updates: this.bySlot(updates, mean) } };
+      return { memory, seen: { gates: this.bySlot(gates, mean), updates: this.bySlot(updates, mean) } };
     });
   }
 

@@ -9,7 +9,7 @@ const PAGE = {
   equations: [
     [8, o => o.gates ? `keeps ${shares(o.gates)}` : UNWRITTEN],
     [9, o => o.updates ? `mean |u| ${range(o.updates)}` : UNWRITTEN],
-    [10, o => `of the first memory ${shares(o.left)} left`],
+    [10, o => `lengths of the slots ${range(o.norms)}`],
     [7, o => { const k = highest(o.psi, 1)[0]; return `most from slot ${k + 1}: ${number(o.psi[k])}`; }],
     [16, o => largestWord(o.coverage)],
     [17, o => largestWord(o.alpha)],
@@ -25,7 +25,7 @@ const PAGE = {
     shades: [
       { name: "gamma", label: "γ (3)", weights: o => o.gamma },
       { name: "alpha", label: "α (17)", weights: o => o.alpha },
-      { name: "coverage", label: "coverage (16)", short: "cov (16)", weights: o => o.coverage, most: weights => Math.max(1, maximum(weights)) },
+      { name: "coverage", label: "coverage (16)", weights: o => o.coverage, most: weights => Math.max(1, maximum(weights)) },
     ],
     units: { label: "β (3)", weights: o => o.beta },
   },
@@ -37,10 +37,10 @@ const PAGE = {
 
   tables: [{
     id: "slots", title: "Memory: read (7), written (8) to (10)",
-    rows: ({ psi, gates, updates, norms, left }) => [
-      header("slot", "read ψ (7)", "kept z (8)", "mean |u| (9)", "‖M(k)‖ (10)", "left of the first"),
+    rows: ({ psi, gates, updates, norms }) => [
+      header("slot", "read ψ (7)", "kept z (8)", "mean |u| (9)", "‖M(k)‖ (10)"),
       ...Array.from(psi, (share, k) => cells(String(k + 1), withBar(share), gates ? withBar(gates[k], "memory") : "–",
-        updates ? number(updates[k]) : "–", norms[k].toFixed(2), withBar(left[k], "memory"))),
+        updates ? number(updates[k]) : "–", norms[k].toFixed(2))),
     ],
   }],
 

@@ -12,12 +12,11 @@
  *              `anew`: the text is encoded again; `without`: whether the run lacks that part
  * A PAGE may also have `says` (names of symbols), `inside(output)` (first and last word in sight), `vocabulary`, `beside`
  * (a title for the summary of a second model), `closed` (a reader cannot bring a text), `begin` (the first step and
- * equation), `rows` (instead of `ERASING`), `pick(row, word)`, `classes(summary, t)`, `finishText`, `finishStep`, `build()`.
+ * equation), `rows` (instead of `ERASING`), `pick(row, word)`, `finishText`, `finishStep`, `build()`.
  * What it says is in DATA: `look`, `formulas`, `symbols` and `tour` of `companion/live/texts.toml`.
  */
 
 let model, second, vocabulary;
-const encoded = new Map();  // of the papers, by their number
 /** read: the text as `textOf` has it; document: what the encoder made of it; own, changed, other: summaries, each a list of
  *  steps {id, p, output}, the model, its text and document, and whether it is done; what is looked at: summary, step, equation. */
 const view = {
@@ -69,7 +68,7 @@ function unlikeness({ words, ids }) {
 }
 
 /** What is read of a text (see `own_text.js`): rows, as they are `shown`, what each is `of`, and what is `unread`; all words,
- *  lengths of rows and ids as they are read; forms of the words for a summary; gap: what was taken out of it.
+ *  lengths of rows and ids as they are read; forms of the words for a summary; gap: the row that was erased.
  *  Throws an Error where nothing is left of it. */
 function textOf(raw) {
   const { read, ...text } = PAGE.read(raw, DATA.options), { rows } = text;
@@ -80,51 +79,29 @@ function textOf(raw) {
   };
 }
 
-/** The same text without `size` words from the place `at` on: a word, or a row, whose number it is. */
-function without(text, at, size, row = null) {
-  const cut = rows => {
-    let place = 0;
-    const stays = () => { const here = place++; return here < at || here >= at + size; };
-    return rows.map(words => words.filter(stays)).filter(words => words.length);
-  };
-  const ids = { ...text.ids };
-  for (const name of ["sentences", "read"]) if (name in ids) ids[name] = cut(ids[name]);  // `read`: of another vocabulary
-  const rows = cut(text.rows);
-  return { ...text, words: rows.flat(), lengths: rows.map(words => words.length), ids, gap: { at, size, row } };
-}
-
-/** One that has no other stays. */
+/** The same text without a row. The only row stays. */
 function withoutRow(text, row) {
   if (text.rows.length < 2) return text;
-  return without(text, text.rows.slice(0, row).flat().length, text.rows[row].length, row);
-}
-
-function withoutWord(text, at) {
-  const row = sentencesOfWords(text.rows)(at);
-  return text.words.length < 2 ? text : without(text, at, 1, text.rows[row].length === 1 ? row : null);
+  const rows = text.rows.toSpliced(row, 1);
+  const ids = { ...text.ids, sentences: text.ids.sentences.toSpliced(row, 1) };
+  if (ids.read) ids.read = ids.read.toSpliced(row, 1);
+  return { ...text, words: rows.flat(), lengths: rows.map(words => words.length), ids, gap: row };
 }
 
 /** Ids of a summary for another text, whose unknown words are others. */
 const idsFor = (ids, from, to) => ids.map(id => vocabulary.idOf(vocabulary.word(id, from.ids.unknown), to.ids.unknown));
 
-/** Read a text. number: of one that the page offers. */
-async function read(job, raw, number) {
+/** Read a text. */
+async function read(job, raw) {
   say("reads …");
   const text = textOf(raw);
   Object.assign(view, { read: text, own: null, changed: null, other: null, looked: "own", step: 0, follows: true, document: null });
   $("pasting").open = false;
   $("unlike").textContent = unlikeness(text);
   await work(job, drawText(text));
-  for (const control of controls()) if (control.gap || control.text) fillList(control);
+  for (const control of controls()) if (control === ERASED || control.text) fillList(control);
   drawSummaries();
-  view.document = await encode(job, model, text.ids, number);
-}
-
-async function encode(job, of, ids, number = null) {
-  if (encoded.has(number)) return encoded.get(number);
-  const made = await work(job, of.encode(ids), j => say(`reads ${PAGE.unit} ${j + 1} of ${ids.sentences.length}`));
-  if (number !== null) encoded.set(number, made);
-  return made;
+  view.document = await work(job, model.encode(text.ids));
 }
 
 /** Write the summary, or with changes a second one beside it; and what the second model writes of the same text. */
@@ -174,15 +151,15 @@ async function writeChanged(job, chosen) {
   $("summaries").scrollIntoView({ block: "nearest" });
   for (const { control, value } of chosen) {
     if (control.text) text = textOf(control.text(text.raw, value));
-    if (control.gap) text = control.gap(text, value);
+    if (control === ERASED) text = withoutRow(text, value);
   }
   for (const { control, value } of chosen) {
-    if (control.paper) Object.assign(change, control.paper(await encode(job, model, textOf(DATA.papers[value]).ids, value)));
+    if (control.paper) Object.assign(change, control.paper(await work(job, model.encode(textOf(DATA.papers[value]).ids))));
     if (control.change) Object.assign(change, control.change(value, text));
     if (control.rules) Object.assign(more, control.rules(value));
   }
   const of = model.with(change), anew = text !== view.read || chosen.some(({ control }) => control.anew);
-  const document = anew ? await encode(job, of, text.ids) : view.document;
+  const document = anew ? await work(job, of.encode(text.ids)) : view.document;
   await searched(job, "changed", of, text, document, more);
   const effect = {
     own: await meanLogP(job, model, view.read, view.document), changed: await meanLogP(job, of, text, document),
@@ -201,7 +178,7 @@ async function meanLogP(job, of, text, document) {
 
 const numbered = count => Array.from({ length: count }, (_, n) => [n, String(n + 1)]);
 const titles = () => DATA.papers.map(({ title }, n) => [n, title || `Text ${n + 1}`]);
-const ERASED = { id: "erased", none: "none", choices: () => numbered(view.read?.rows.length ?? 0), gap: withoutRow };
+const ERASED = { id: "erased", none: "none", choices: () => numbered(view.read?.rows.length ?? 0) };
 const controls = () => [...PAGE.changes, ERASED];
 
 /** Controls that differ from what the run does, with their values. */
@@ -225,9 +202,9 @@ function setControl(id, value) {
 }
 
 /** A control was moved. What is erased is a place in the text: it goes with no other change of the text. */
-function choose({ id, text, gap }) {
-  for (const other of controls())
-    if (other.id !== id && (other.gap && (gap || text) || gap && other.text)) $(other.id).value = "";
+function choose({ id, text }) {
+  if (text) $("erased").value = "";
+  for (const other of controls()) if (id === "erased" && other.text) $(other.id).value = "";
   rewrite();
 }
 
@@ -237,15 +214,15 @@ function look(name, step) {
   Object.assign(view, { looked: name, step, follows: false });
   drawStep();
   const [strongest] = highest(drawn[shadesOfRun()[0].name], 1);
-  bringIntoView(view.spans[strongest], 3);
+  bringIntoView($("text"), view.spans[strongest]);
 }
 
 function light(equation) {
   view.equation = equation;
   const { output } = summary()?.steps[view.step] ?? {};
   if (output) drawEquations(output);
-  const lit = document.querySelector("#picture .lit")?.getBoundingClientRect(), box = $("picture").getBoundingClientRect();
-  if (lit) $("picture").scrollBy(lit.left - box.left - box.width / 3, lit.top - box.top - box.height / 3);
+  const lit = document.querySelector("#picture .lit");
+  if (lit) bringIntoView($("picture"), lit);
 }
 
 /** What a reader sees, as the page's address has it: text, changes, summary and step. */
@@ -254,18 +231,21 @@ const stateNow = () => new URLSearchParams([["text", $("paper").value], ...($("p
 
 /** Write the state into the address, and into the link to it. */
 function keepAddress() {
-  history.replaceState(null, "", $("address").href = `#${stateNow()}`);
+  const state = stateNow();
+  history.replaceState(null, "", $("address").href = `#${state}`);
+  $("beside").href = `side_by_side.html#${state}&pair=${DATA.pair}`;
 }
 
 /** Begin with a text: the one that an address names, otherwise the one that is chosen. anew: read it again if it is there. */
 function start(address = "", anew = true) {
   const state = new URLSearchParams(address);
+  document.body.classList.toggle("brief", state.has("pair"));
   for (const [id, name] of [["paper", "text"], ["pasted", "own"]]) if (state.has(name)) $(id).value = state.get(name);
-  const own = $("paper").value === "own", number = own ? null : Number($("paper").value);
+  const own = $("paper").value === "own";
   if (own) $("pasting").open = true;
   return begin(async job => {
-    const raw = own ? parseText($("pasted").value, DATA.options) : DATA.papers[number];
-    if (anew || raw !== view.read?.raw || !view.document) await read(job, raw, number);
+    const raw = own ? parseText($("pasted").value, DATA.options) : DATA.papers[$("paper").value];
+    if (anew || raw !== view.read?.raw || !view.document) await read(job, raw);
     setChanges(state);
     await write(job);
     if (state.has("step")) look(view[state.get("look")] ? state.get("look") : "own", Number(state.get("step")) - 1);
@@ -331,6 +311,7 @@ function build() {
   $("caution").textContent = DATA.caution;
   $("look").textContent = DATA.look;
   const inBook = location.pathname.includes("/live/"), page = `notebooks/${DATA.page}.${inBook ? "html" : "ipynb"}`;
+  $("beside").hidden = !inBook || !DATA.pair;
   $("about").append(`The trained model (${millions.toFixed(1)} million weights${rounded ? ", rounded to 16 bits" : ""}) runs in this page, without a network: `
     + "what you paste stays in your browser. Simple rules cut it into words, the library cuts some texts otherwise. The equations are explained on ",
   inBook ? element("a", { href: `../${page}`, target: "_top" }, "the model's own page") : page, ".");
@@ -338,8 +319,8 @@ function build() {
 
 function listen() {
   const move = step => { play(false); look(view.looked, step); }, by = n => () => move(view.step + n);
-  for (const [id, act] of Object.entries({ first: () => move(0), back: by(-1), on: by(1), last: () => move(Infinity) }))
-    $(id).addEventListener("click", act);
+  $("back").addEventListener("click", by(-1));
+  $("on").addEventListener("click", by(1));
   $("step").addEventListener("input", () => move(Number($("step").value)));
   document.addEventListener("keydown", onKeys({ ArrowRight: by(1), ArrowLeft: by(-1) }, event =>
     event.ctrlKey || event.altKey || event.metaKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)));

@@ -2,18 +2,15 @@
 
 const SHOWN = 3, MOST = 200;  // words of a distribution, and of a text
 const NAMES = { generated: "generate, P<sub>g</sub>", copied: "copy, P<sub>c</sub>", mixed: "both, P" };
-const COLUMN = 92, LINE = 38;  // pixels of the tree
 
 const vocabulary = new Vocabulary(DATA.words);
 let model;
-/** words: of the text; document: what the encoder made of them; moved: the switch at some steps, by hand; levels: open
- *  hypotheses after each word; run: the search; steps: of its best hypothesis; step: the one that is looked at. */
-const view = { words: [], document: null, moved: new Map(), levels: [], run: null, steps: [], step: 0 };
+/** words: of the text; document: what the encoder made of them; moved: the switch at some steps, by hand; run: the
+ *  search; steps: of its best hypothesis; step: the one that is looked at. */
+const view = { words: [], document: null, moved: new Map(), run: null, steps: [], step: 0 };
 
 const short = x => signed(x, 2);
 const word = id => vocabulary.word(id, view.document.unknown);
-
-// ----------------------------------------------------------------------------------------------- reading and writing
 
 function read() {
   const all = tokensOf($("typed").value.toLowerCase());
@@ -28,8 +25,7 @@ function write(remark = "") {
   $("results").hidden = !view.document;
   if (!view.document) return say("Type a text.");
   const run = new BeamSearch(model.with(view.moved), view.document, { ...DATA.decode, beam: bounded("beam") });
-  view.levels = [run.open];
-  for (let goes = true; goes;) { goes = run.step(); view.levels.push(run.open); }
+  while (run.step());
   if (!run.best) {  // where a switch is moved to 0, [EOS] may have P = 0
     if (!view.moved.size) return say("No summary of this text can end. Type another one.");
     view.moved.clear();
@@ -37,12 +33,9 @@ function write(remark = "") {
   }
   Object.assign(view, { run, steps: stepsOf(run.best) });
   say(`The summary: ${run.best.ids.map(word).join(" ")} (log P ${signed(run.best.logP)}).${remark}`);
-  drawTree();
   drawEnded();
   look(Math.min(view.step, view.steps.length - 1));
 }
-
-// ------------------------------------------------------------------------------------------------------------ a step
 
 /** Show what the model does at a step. */
 function look(step) {
@@ -71,46 +64,10 @@ function drawAttention(gamma) {
   }));
 }
 
-// ------------------------------------------------------------------------------------------------------- the search
-
-/** Hypotheses by their number of words, [EOS] counted in: those that went on, and those that ended. */
-function columnsOf({ levels, run }) {
-  const columns = levels.map(open => [...open]);
-  for (const ended of run.ended) columns[ended.ids.length + 1].push(ended);
-  return columns.map(column => column.sort((a, b) => b.logP - a.logP));
-}
-
-function drawTree() {
-  const columns = columnsOf(view), places = new Map(), chosen = new Set();
-  columns.forEach((column, t) => column.forEach((node, line) => places.set(node, [t * COLUMN, line * LINE])));
-  for (let node = view.run.best; node; node = node.parent) chosen.add(node);
-  const shapes = [...places].flatMap(([node, [x, y]]) => {
-    const { parent, score, ids } = node, kind = chosen.has(node) ? "chosen" : "";
-    const said = parent ? word(score === undefined ? ids.at(-1) : EOS) : "[BOS]";
-    const texts = [shape("text", { x: x + 24, y: y + 16, class: kind }, said.length > 8 ? `${said.slice(0, 7)}…` : said),
-      shape("text", { x: x + 24, y: y + 30, class: "log" }, short(node.logP))];
-    if (!parent) return texts;
-    const [left, top] = places.get(parent), curve = `M${left + 82} ${top + 12} C${x + 8} ${top + 12} ${x} ${y + 12} ${x + 20} ${y + 12}`;
-    return [shape("path", { d: curve, class: kind }), ...texts];
-  });
-  const width = columns.length * COLUMN, height = Math.max(...columns.map(column => column.length)) * LINE;
-  const said = `A tree of ${places.size - 1} hypotheses with log P below each; the table has those that ended`;
-  $("tree").replaceChildren(shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": said }, ...shapes));
-}
-
-function shape(tag, attributes, ...children) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
-}
-
 function drawEnded() {
   $("ended").replaceChildren(header("rank", "log P", "summary"), ...view.run.ended.slice(0, bounded("beam")).map(({ score, logP, ids }) =>
     cells(signed(score), signed(logP), ids.map(word).join(" "))));
 }
-
-// -------------------------------------------------------------------------------------------------------- the reader
 
 (async () => {
   $("frame").hidden = false;

@@ -32,20 +32,22 @@ class ReadAgain {
 
   /** The reads: the first one, the states [N, d] of the words and the last of them, and alpha of a GRU that reads again. */
   *read(embedded, N) {
-    const { config: { encoder }, weights, d } = this, gru = encoder === "gru" || encoder === "read-again gru";
+    const { config: { encoder }, weights, d } = this;
     if (encoder === "bidirectional gru") {
       const both = bidirectional(weights, "first_read", embedded, N);
       return { first: both, ...both, importance: null };
     }
-    const first = gru ? gruStates(weights, "first_read", embedded, N) : ended(yield* lstm(weights, "first_read", embedded, N));
+    const first = yield* recurrent(weights, "first_read", embedded, N);
     if (!encoder.startsWith("read-again")) return { first, ...first, importance: null };
     const text = this.change.told ? first.last : new Float32Array(d);
-    if (!gru) {  // (8)
+    if (encoder === "read-again lstm") {  // (8)
       const again = beside(beside(embedded, first.states, N), stacked(Array(N).fill(text)), N);
-      return { first, ...ended(yield* lstm(weights, "second_read", again, N)), importance: null };
+      const second = yield* recurrent(weights, "second_read", again, N);
+      return { first, ...second, importance: null };
     }
     const alpha = this.importance(first.states, text, embedded, N);
-    return { first, ...gruStates(weights, "second_read.gru", embedded, N, alpha.each), importance: alpha.mean };
+    const second = yield* recurrent(weights, "second_read.gru", embedded, N, { alpha: alpha.each });
+    return { first, ...second, importance: alpha.mean };
   }
 
   /** (5): alpha of each word in each dimension [N, d], and its mean over dimensions [N]. */
@@ -67,7 +69,8 @@ class ReadAgain {
     const betas = states.map((_, k) => this.attention.weights(row(queries, A, k), document.keys, document.N));  // (14)
     const contexts = betas.map(beta => weightedSum(beta, document.states, d));  // (13)
     const inputs = beside(stacked(entered.map(x => x.embedded)), stacked(contexts), K);
-    const { hidden, cell } = lstmStep(this.weights, "decoder", inputs, before, stacked(states.map(s => s.cell)), K, "");  // (12)
+    const last = { hidden: before, cell: stacked(states.map(s => s.cell)) };
+    const { hidden, cell } = recurrentStep(this.weights, "decoder", inputs, last, K, "");  // (12)
     const copies = this.copyScores(hidden, document, K);
     const outputs = betas.map((beta, k) => ({
       beta, copyScores: copies[k], input: tokens[k], from: entered[k].place, context: meanSize(contexts[k]), state: meanSize(row(hidden, d, k)),
@@ -112,6 +115,3 @@ class ReadAgain {
     });
   }
 }
-
-/** States [N, d] and their last one of an LSTM's. */
-const ended = ({ states, last }) => ({ states, last: last.hidden });

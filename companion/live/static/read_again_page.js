@@ -12,8 +12,8 @@ const PAGE = {
     title: "Attention (14), copying (16), importance",
     shades: [
       { name: "beta", label: "β (14)", weights: o => o.beta },
-      { name: "copied", label: "copied from here (17)", short: "copied (17)", weights: o => o.copied },
-      { name: "importance", label: "importance α (5)", short: "α (5)", weights: (o, text) => importanceOf(text), without: () => model.config.encoder !== "read-again gru" },
+      { name: "copied", label: "copied from here (17)", weights: o => o.copied },
+      { name: "importance", label: "importance α (5)", weights: (o, text) => importanceOf(text), without: () => model.config.encoder !== "read-again gru" },
     ],
     units: { label: "β of the sentence", weights: (o, text) => byRow(o.beta, text) },
   },
@@ -30,8 +30,6 @@ const PAGE = {
     { id: "unembedded", label: "[UNK] instead of p (15)", change: () => ({ fromContext: false }), without: () => !model.config.copy },
     { id: "untold", label: "second read without the text", change: () => ({ told: false }), anew: true,
       without: () => !model.config.encoder.startsWith("read-again") },
-    { id: "word", label: "word erased", none: "none", gap: withoutWord,
-      choices: () => (view.read?.words ?? []).map((text, i) => [i, `${i + 1} ${text}`]) },
   ],
 };
 

@@ -10,32 +10,30 @@ class TownFacts {
     values.forEach((words, fact) => { for (const word of words) this.factOf.set(word, fact); });
   }
 
-  /** What paragraphs (lists of words) say: {paragraph, town, fact, value}. A value is said of the town that its
+  /** What paragraphs (lists of words) say: {town, fact, value}. A value is said of the town that its
    *  paragraph named last before it; without one it is said of none. */
   mentions(paragraphs) {
-    return paragraphs.flatMap((words, paragraph) => {
+    return paragraphs.flatMap(words => {
       let town = null;
       return words.flatMap(word => {
         if (this.towns.has(word)) town = word;
         const fact = this.factOf.get(word);
-        return fact === undefined || !town ? [] : [{ paragraph, town, fact, value: word }];
+        return fact === undefined || !town ? [] : [{ town, fact, value: word }];
       });
     });
   }
 
-  /** The facts of a summary (words) about a town, by what paragraphs mention: of each {fact, word, kind, said}. `said`
-   *  has the places of the paragraphs that say the word of this town. kind: "right" (no value is said of the town more
-   *  often), "tied" (another one as often), "minority's", "other town's" or "nowhere". */
+  /** The facts of a summary (words) about a town, by what paragraphs mention: of each {word, kind, said, most, other}. said:
+   *  how often the word is said of this town, most: how often another value is, other: another town of which the word is said.
+   *  kind: "right" (said > most), "tied", "minority's", "other town's" or "nowhere". */
   judged(summary, town, mentions) {
     return this.places.map((place, fact) => {
-      const word = summary[place] ?? "", of = value => mentions.filter(m => m.fact === fact && m.value === value);
-      const said = of(word).filter(m => m.town === town);
-      const rivals = new Set(mentions.filter(m => m.fact === fact && m.town === town && m.value !== word).map(m => m.value));
-      const most = Math.max(0, ...[...rivals].map(value => of(value).filter(m => m.town === town).length));
-      const own = said.length > most ? "right" : said.length === most ? "tied" : "minority's";
-      const others = of(word).filter(m => m.town !== town).map(m => m.town);
-      const kind = said.length ? own : others.length ? "other town's" : "nowhere";
-      return { fact, word, kind, said: said.map(m => m.paragraph), most, other: said.length ? null : others[0] ?? null };
+      const word = summary[place] ?? "", own = mentions.filter(m => m.fact === fact && m.town === town).map(m => m.value);
+      const count = value => own.filter(other => other === value).length;
+      const said = count(word), most = Math.max(0, ...own.filter(value => value !== word).map(count));
+      const other = mentions.find(m => m.fact === fact && m.town !== town && m.value === word)?.town;
+      const among = said > most ? "right" : said === most ? "tied" : "minority's";
+      return { word, said, most, other, kind: said ? among : other ? "other town's" : "nowhere" };
     });
   }
 }

@@ -54,7 +54,7 @@ function drawLosses() {
 function drawText() {
   const { target, unknown } = held[view.text];
   const choose = target.map((id, t) => button(vocabulary.word(id, unknown), () => { view.word = t; draw(); }));
-  $("right-words").replaceChildren(element("th", { scope: "row" }, "right"), ...choose.map(word => element("td", {}, word)), element("td"));
+  $("right-words").replaceChildren(element("th", { scope: "row" }, "right"), ...choose.map(word => element("td", {}, word)));
   draw();
 }
 
@@ -67,8 +67,8 @@ function draw() {
     const right = held.filter((story, i) => `${story.target}` === `${written[i].map(step => step.id)}`).length, steps = written[view.text];
     const said = target.map((id, t) => element("td", { className: steps[t]?.id === id ? "right" : "wrong" },
       element("span", { className: steps[t]?.output.own < 0.5 ? "copied" : "" }, steps[t] ? vocabulary.word(steps[t].id, unknown) : "")));
-    $(`written${k}`).replaceChildren(element("th", { scope: "row" }, NAMES[k]), ...said, element("td", {}, `${right} of ${HELD} texts right`));
-    $(`looks${k}`).replaceChildren(`${NAMES[k]}: `, ...words.flatMap((text, i) => {
+    $(`written${k}`).replaceChildren(element("th", { scope: "row" }, NAMES[k]), ...said);
+    $(`looks${k}`).replaceChildren(`${NAMES[k]}, ${right} of ${HELD} texts right: `, ...words.flatMap((text, i) => {
       const word = element("span", { className: unknown.includes(text) ? "shaded unknown" : "shaded" }, text);
       shade(word, steps[view.word]?.output.gamma[i] ?? 0);
       return [word, " "];

@@ -27,12 +27,11 @@ class Windowed {
   *encode({ sentences, unknown }) {
     const source = sentences.flat(), N = source.length, inputs = this.embedded(source), { window, stride } = this.config;
     const last = window === null ? 0 : Math.max(0, Math.ceil((N - window) / stride));
-    const forth = yield* lstm(this.weights, "forward_encoder", inputs, N);  // (5)
-    const back = yield* lstm(this.weights, "backward_encoder", inputs, N, true);
-    const [hidden, cell] = ["hidden", "cell"].map(part => beside(forth.last[part], back.last[part], 1));
+    const forth = yield* recurrent(this.weights, "forward_encoder", inputs, N);  // (5)
+    const back = yield* recurrent(this.weights, "backward_encoder", inputs, N, { back: true });
     return {
       sentences, unknown, source, N, extra: unknown.length, last, words: beside(forth.states, back.states, N),
-      start: { hidden, cell }, ends: window === null ? null : this.windowEnds(N, last),
+      start: { hidden: beside(forth.last, back.last, 1), cell: beside(forth.cell, back.cell, 1) }, ends: window === null ? null : this.windowEnds(N, last),
     };
   }
 
@@ -57,7 +56,8 @@ class Windowed {
   /** Read K words: new states, outputs (what is seen before the next word) and features [K, E] of P_g. */
   advance(tokens, states, document) {
     const K = tokens.length, { d } = this, embedded = this.embedded(tokens), before = stacked(states.map(s => s.hidden));
-    const { hidden, cell } = lstmStep(this.weights, "decoder", embedded, before, stacked(states.map(s => s.cell)), K);  // (6)
+    const last = { hidden: before, cell: stacked(states.map(s => s.cell)) };
+    const { hidden, cell } = recurrentStep(this.weights, "decoder", embedded, last, K);  // (6)
     const seen = states.map((state, k) => this.attend(row(hidden, d, k), this.moved(tokens[k], state, document), document));
     const { attentional, features, generate } = this.pointer(stacked(seen.map(s => s.context)), hidden, before, embedded, K);
     const outputs = seen.map(({ context, ...output }, k) => ({

@@ -24,7 +24,7 @@ const PAGE = {
     title: "Attention in the window: (8), (9)",
     shades: [
       { name: "alpha", label: "α (9)", weights: (o, text) => overText([o], text) },
-      { name: "total", label: "α of all steps so far", short: "so far", most: weights => Math.max(1, maximum(weights)),
+      { name: "total", label: "α of all steps so far", most: weights => Math.max(1, maximum(weights)),
         weights: (o, text) => overText(summary().steps.slice(0, view.step + 1).map(step => step.output), text) },
     ],
     units: { label: "α of the sentence", weights: (o, text) => byRow(overText([o], text), text) },
