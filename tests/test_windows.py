@@ -64,9 +64,6 @@ def test_similarities_by_hand():
         for value, y in zip(row, sums):
             assert value == pytest.approx(x @ y / np.linalg.norm(x) / np.linalg.norm(y))
     assert found[:, 2].tolist() == [0, 0], "no word is known"
-    mean = similarities(summary, source, vectors, "mean")
-    assert mean[0, 0] == pytest.approx(0.5)  # ((1, 0) + (0, 1)) / 2 . (1, 0)
-    assert mean[1, 1] == pytest.approx((1 + 0.5**0.5) / 2)
 
 
 def test_links_never_go_back():

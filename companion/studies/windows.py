@@ -103,11 +103,10 @@ class SentenceLists:
             np.split(document.source, np.cumsum(document.sentence_lengths)[:-1]),
         )
 
-    def similarities(self, vectors: np.ndarray, aggregate: str = "sum") -> np.ndarray:
-        """(2), (3): [S, L]. aggregate: "sum", cosines of sums of vectors, as in the article; "mean", dot products of
-        means of vectors of length 1, as in the author's code."""
+    def similarities(self, vectors: np.ndarray) -> np.ndarray:
+        """Compute (2) and (3): [S, L]."""
         summary, source = ((np.concatenate(s), np.array([len(x) for x in s])) for s in (self.reference, self.source))
-        return similarities(summary, source, vectors, aggregate)
+        return similarities(summary, source, vectors)
 
     @property
     def copies(self) -> list[tuple[int, int]]:

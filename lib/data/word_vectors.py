@@ -69,18 +69,12 @@ def read_vectors(path: str | Path, vocabulary: Vocabulary, limit: int = 200_000)
 Rows = tuple[np.ndarray, np.ndarray]  # sentences: ids [words] and lengths [sentences]
 
 
-def similarities(summary: Rows, source: Rows, vectors: np.ndarray, aggregate: str = "sum") -> np.ndarray:
-    """Similarities of each summary sentence and each source sentence: [S, L].
+def similarities(summary: Rows, source: Rows, vectors: np.ndarray) -> np.ndarray:
+    """Cosines of the summed vectors of each summary sentence and each source sentence: [S, L].
 
-    Args:
-        summary, source: ids without a vector count for nothing.
-        aggregate: "sum", the cosine of summed vectors (the text); "mean", the dot product of the means of vectors of
-            length 1 (the author's code).
+    Words without a vector count for nothing.
     """
-    if aggregate == "mean":
-        vectors = _unit(vectors)
-    a, b = (_summed(*sentences, vectors, aggregate == "mean") for sentences in (summary, source))
-    return a @ b.T if aggregate == "mean" else _unit(a) @ _unit(b).T
+    return _unit(_summed(*summary, vectors)) @ _unit(_summed(*source, vectors)).T
 
 
 def _unit(rows: np.ndarray) -> np.ndarray:
@@ -88,14 +82,9 @@ def _unit(rows: np.ndarray) -> np.ndarray:
     return rows / np.where(norms > 0, norms, 1)
 
 
-def _summed(ids: np.ndarray, lengths: np.ndarray, vectors: np.ndarray, mean: bool) -> np.ndarray:
+def _summed(ids: np.ndarray, lengths: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     known = np.append(vectors, np.zeros((1, vectors.shape[1])), axis=0)
-    rows = known[np.minimum(ids, len(vectors))]
-    starts = np.cumsum(lengths) - lengths
-    sums = np.add.reduceat(rows, starts)
-    if mean:
-        sums /= np.maximum(np.add.reduceat(rows.any(1).astype(float), starts), 1)[:, None]
-    return sums
+    return np.add.reduceat(known[np.minimum(ids, len(vectors))], np.cumsum(lengths) - lengths)
 
 
 def target_sentences(document: EncodedDocument, lower: bool) -> np.ndarray:

@@ -42,7 +42,6 @@ class ArticleOptions(WordOptions):
     stride: int | None = None  # words by which the window moves
     marks: bool = True  # whether [SLIDE] marks in the summaries where a window moves on
     links: Literal["never back", "best path"] = "never back"  # how sentences choose their windows: see `link`
-    aggregate: Literal["sum", "mean"] = "sum"  # of word vectors, to compare: by the cosine, or by the dot product
     vectors: str = ""  # a file of word vectors; empty: learned from the training documents
     start_from_vectors: bool = False  # whether the model's embeddings start from them, too
 
@@ -95,7 +94,7 @@ def link(document: EncodedDocument, lengths: np.ndarray, vectors: np.ndarray, op
     lengths: [S] of `target_sentences`. A sentence without a known word is linked to the first source sentence.
     """
     summary, source = (document.target[: lengths.sum()], lengths), (document.source, document.sentence_lengths)
-    similar = similarities(summary, source, vectors, options.aggregate)
+    similar = similarities(summary, source, vectors)
     assert options.window and options.stride  # only a text with windows is linked to them
     windows = windows_of(document, options.window, options.stride)
     if options.links == "best path":
@@ -117,15 +116,13 @@ def best_path(similar: np.ndarray, windows: np.ndarray) -> np.ndarray:
     scores = np.full((len(similar), windows.max() + 1), -np.inf)
     for window in set(windows.tolist()):
         scores[:, window] = similar[:, windows == window].max(1)
-    total, back = scores[0], []
+    totals = [scores[0]]  # of the best path to each window
     for row in scores[1:]:
-        before = [int(total[: window + 1].argmax()) for window in range(len(row))]
-        back.append(before)
-        total = row + total[before]
-    path = [int(total.argmax())]
-    for before in reversed(back):
-        path.append(before[path[-1]])
-    return np.array(path[::-1])
+        totals.append(row + np.maximum.accumulate(totals[-1]))
+    path = [int(windows.max())]
+    for total in reversed(totals):
+        path.append(int(total[: path[-1] + 1].argmax()))
+    return np.array(path[:0:-1])
 
 
 def mark_transitions(document: EncodedDocument, lengths: np.ndarray, windows: ArrayLike) -> EncodedDocument:
