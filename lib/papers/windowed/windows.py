@@ -6,6 +6,7 @@ like it, and [SLIDE] is put wherever the linked sentences lie in a later window.
 
 import sys
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -116,9 +117,9 @@ def best_path(similar: np.ndarray, windows: np.ndarray) -> np.ndarray:
     scores = np.full((len(similar), windows.max() + 1), -np.inf)
     for window in set(windows.tolist()):
         scores[:, window] = similar[:, windows == window].max(1)
-    totals = [scores[0]]  # of the best path to each window
-    for row in scores[1:]:
-        totals.append(row + np.maximum.accumulate(totals[-1]))
+    totals = list(
+        accumulate(scores, lambda total, row: row + np.maximum.accumulate(total))
+    )  # best path to each window
     path = [int(windows.max())]
     for total in reversed(totals):
         path.append(int(total[: path[-1] + 1].argmax()))
