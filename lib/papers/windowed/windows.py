@@ -117,9 +117,8 @@ def best_path(similar: np.ndarray, windows: np.ndarray) -> np.ndarray:
     scores = np.full((len(similar), windows.max() + 1), -np.inf)
     for window in set(windows.tolist()):
         scores[:, window] = similar[:, windows == window].max(1)
-    totals = list(
-        accumulate(scores, lambda total, row: row + np.maximum.accumulate(total))
-    )  # best path to each window
+    # the sums of the best paths to each window, sentence by sentence
+    totals = list(accumulate(scores, lambda best, row: row + np.maximum.accumulate(best)))
     path = [int(windows.max())]
     for total in reversed(totals):
         path.append(int(total[: path[-1] + 1].argmax()))
