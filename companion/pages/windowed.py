@@ -30,7 +30,7 @@ from lib.decoding.run import Run
 from lib.decoding.search import DECODINGS, DecodeConfig, beam_search
 from lib.evaluation.bootstrap import Interval, interval
 from lib.models.windowed import Windowed, WindowedConfig, count_windows, window_of
-from lib.papers.windowed.windows import ArticleOptions
+from lib.papers.windowed.windows import ArticleOptions, windows_of
 
 NAMES = {FACT: "FACT", SLIDE: "→", BOS: "[BOS]", EOS: "[EOS]"}
 WORDS = [NAMES.get(i, str(i)) for i in range(VOCABULARY)]  # of the task
@@ -84,7 +84,8 @@ class Marked:
 def linked_windows(run: Run, document: EncodedDocument) -> tuple[dict[str, np.ndarray], dict[int, int]]:
     """Find the window of each reference sentence by each rule of `companion.studies.marking`, with the run's
     embeddings; and that of the known source of those that have one."""
-    sentences, windows = SentenceLists.of(document, run.options.lower), marking.windows_of(document, run)
+    sentences = SentenceLists.of(document, run.options.lower)
+    windows = windows_of(document, run.model.size, run.model.stride)
     similar = sentences.similarities(embeddings_of(run))
     found = {rule: marking.apply_rule(rule, similar, windows) for rule in marking.RULES}
     return found, {i: int(windows[j]) for i, j in sentences.copies}
