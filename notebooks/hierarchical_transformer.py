@@ -168,7 +168,7 @@ Markdown(bets_table("hierarchical_transformer", *BETS))
 r"""
 ## Can other models do it?
 
-We return to the towns. Without global layers, no snippet meets the title in the encoder. So we also train a flat transformer. It reads the title and all snippets as one row, and in each layer every word can attend to every other word.
+Without global layers, no snippet meets the title in the encoder. So we also train a flat transformer. It reads the title and all snippets as one row, and in each layer every word can attend to every other word.
 
 All models learn from 1,000 batches of 32 clusters. They are tested on 200 others, whose facts are combined anew.
 """
@@ -224,7 +224,7 @@ Prediction(
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-So a model without global layers *can* do it. There is a way: local layers can put the name of the town into every word of a snippet. The decoder writes the name in the title first, and then one attention to the words can match town and kind of fact at once. The name in the words helps only a decoder that uses it, and the decoder can use it only if it is there. Perhaps this is why learning takes long, in the flat model, too.
+So a model without global layers *can* do it. There is a way: local layers can put the name of the town into every word of a snippet. The decoder writes the name in the title first, and then one attention to the words can match town and kind of fact at once. The name in the words helps only a decoder that uses it, and the decoder can use it only if it is there. Perhaps this is why learning takes long.
 
 We have not tested this explanation. A test would force another town's name as the first word, and see whether the facts follow it. Nor do we know whether the flat model would learn later. What the curves do show: **in this training, global layers make the task learnable soon. They are not what makes it possible.**
 """

@@ -83,18 +83,18 @@ text = lambda effect, digits: "{:.{d}f} [{:.{d}f}, {:.{d}f}]".format(effect.mean
 r"""
 ## What is handed over?
 
-Mem2Mem chooses a few sentences of an article first, and writes with them.
+Mem2Mem first chooses a few sentences.
 """
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-Before each word of a summary, a model can attend to the whole article: thousands of words, hundreds of sentences. Mem2Mem adds a shorter way, a **memory** of ten slots. An encoder computes one vector for each sentence of the article. Ten *memory heads* attend to these vectors, and each fills one slot with a weighted sum of them. A head with all its weight on one sentence has, in effect, chosen it.
+Before each word of a summary, a model can attend to the whole article: hundreds of sentences. Mem2Mem adds a shorter way, a **memory** of ten slots. An encoder computes one vector for each sentence of the article. Ten *memory heads* attend to these vectors, and each fills one slot with a weighted sum of them. A head with all its weight on one sentence has, in effect, chosen it.
 
 Earlier systems that choose first need labels for the sentences that matter, and are trained in stages. Here the heads learn with everything else, from the loss of the words and two *regularisers*. The first is small when each head has a sentence of its own. The second is small when the slots that are read match the sentences that are attended to.
 
 Then the memory is **handed over**. Before each word the decoder *reads* it: a weighted sum of the slots is mixed into the decoder's state. Between two words the decoder *writes*: a gate keeps part of each slot and replaces the rest.
 
-Two other paths lead to the summary: attention to all words and sentences of the article, and copying of its words. (A narrow third is the decoder's first state.) What does the memory add?
+Two other paths lead to the summary: attention to all words and sentences of the article, and copying of its words. (A narrow third is the decoder's first state.)
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -119,7 +119,7 @@ It looks as if the decoder wrote from its memory, front to back. Does it?
 r"""
 ## What did the authors find?
 
-Handing the memory over is the largest single gain in their Table 2 (R-1 on PubMed).
+R-1 on PubMed, in their Table 2:
 
 | model | R-1 | gain |
 |---|---|---|
@@ -247,7 +247,7 @@ We suspect the other two paths. Attention can find what the next word needs, and
 r"""
 ## What if the other paths are closed?
 
-A good explanation predicts something new. Closing the other paths should bring the text into the memory.
+Closing the other paths should bring the text into the memory.
 """
 
 # %% [markdown] slideshow={"slide_type": "notes"}

@@ -156,8 +156,6 @@ Markdown(bets_table("read_again", *BETS))
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
 ## Which weights find the name?
-
-We start where the answer is known.
 """
 
 # %% [markdown] slideshow={"slide_type": "notes"}
@@ -197,7 +195,7 @@ So **attention is not what is copied.** The copy scores find the name, and in th
 r"""
 ## What is copying worth?
 
-In the paper copying adds 2.4 points of R-1 to a GRU. Vocabulary matters, too: without copying, 69,000 words are 13.4 points better than 2,000.
+In the paper copying adds 2.4 points of R-1 to a GRU.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -231,7 +229,7 @@ station("context", figures)
 r"""
 So $\mathbf p_i$ carries a little of its word. The bet asks about the word of $Y$ that is nearest to $\mathbf p_i$: there $\mathbf p_i$ leads by 0.008 nats.
 
-With [UNK] fed back instead, the references lose only 0.014 nats a word, and the toy learns its task as well. A possible reason, not tested: $\mathbf p_i$ is also the key by which its place is copied.
+With [UNK] fed back instead, the references lose only 0.014 nats a word, and the toy learns its task as well.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -305,7 +303,7 @@ station("again", figures)
 r"""
 One gain in five tries is weak evidence, and both of its models score less than half of what the first eight words do. A second sentence shows no gain either: -0.55 [-1.27, +0.19] R-1, where the paper has +0.59.
 
-Does the shipped model ignore its second read, then? No. We replace the text's vector in this read by zeros. Then the references lose 0.34 nats a word. The model **depends** on it. (Such zeros never occur in training, and we did not try another text's vector. So this does not show what the vector tells about the text.) But we found no difference from models that were trained to read once.
+Does the shipped model ignore its second read, then? No. We replace the text's vector in this read by zeros. Then the references lose 0.34 nats a word. The model **depends** on it. (Such zeros never occur in training, so this does not show what the vector tells about the text.) But we found no difference from models that were trained to read once.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
