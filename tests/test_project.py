@@ -69,7 +69,7 @@ def test_scripts_and_styles_are_within_their_budget():
     """All lines of JavaScript, CSS and HTML, of which the goal is 3,800. A change lowers this limit, too."""
     paths = [p for folder in ("lib", "companion") for p in (ROOT / folder).rglob("*") if "_build" not in p.parts]
     sources = [path.read_text(encoding="utf-8") for path in paths if path.suffix in (".js", ".css", ".html")]
-    assert sum(len(text.splitlines()) for text in sources) <= 3_886
+    assert sum(len(text.splitlines()) for text in sources) <= 3_879
 
 
 def test_a_paper_needs_little_of_the_library():

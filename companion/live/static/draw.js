@@ -74,13 +74,6 @@ function byRow(weights, { lengths }) {
   return lengths.map(length => weights.slice(at, at += length).reduce((a, b) => a + b, 0));
 }
 
-/** Of a place in a text, the row that it is in. */
-const sentencesOfWords = rows => place => {
-  let j = 0;
-  for (let end = rows[0].length; place >= end; end += rows[++j].length);
-  return j;
-};
-
 const shadeChosen = () => document.querySelector("[name=shade]:checked").value;
 
 function drawWeights() {
