@@ -58,9 +58,13 @@ class Attention(nn.Module):
         mask: [B, n], true for keys that a document has.
         """
         if self.score == "concat":
-            inputs = full_precision(queries, keys, self.v.weight[0])
+            q, k, v = full_precision(queries, keys, self.v.weight[0])
             with torch.autocast(queries.device.type, enabled=False):
-                scores = additive_scores(*inputs)
+                if cpu.compiled(q) and q.shape[1] > 1:  # the kernels of coverage, where coverage has no weight
+                    seen = torch.ones(k.shape[:2], dtype=torch.bool) if mask is None else mask
+                    none = torch.zeros_like(v), v, k.new_zeros(len(k), 1, k.shape[1])
+                    return _CompiledCoverage.apply(q[:, None], k, *none, seen)[:, 0]
+                scores = additive_scores(q, k, v)
         else:
             (scores,) = full_precision(queries @ keys.transpose(1, 2))
         return scores.softmax(-1) if mask is None else masked_softmax(scores, mask[:, None])

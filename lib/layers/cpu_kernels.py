@@ -44,6 +44,8 @@ def _declare_no_overlap(context):
     """
 
     def generate(context, builder, signature, arguments):
+        # The widest vectors there are: LLVM by itself takes half of them. llvmlite does not know the name.
+        set.add(builder.function.attributes, '"prefer-vector-width"="512"')
         for argument in builder.function.args:
             if str(argument.type) in ("float*", "double*"):
                 argument.add_attribute("noalias")
@@ -116,6 +118,7 @@ def coverage_forward(queries, keys, w, v, coverage, alpha):
 
     queries: [K, T, A]; keys: [n, A]; w, v: [A]; coverage: [K, N] before the first step. Padding stays as it is.
     """
+    _assume_no_overlap()
     hypotheses, steps, width = queries.shape
     n = keys.shape[0]
     for k in range(hypotheses):

@@ -112,7 +112,7 @@ def target_scores(
     return score, normaliser
 
 
-SAVED = 2**28  # bytes of scores that are saved for the backward pass, or as many as `room_on` allows
+SAVED = 2**30  # bytes of scores that are saved for the backward pass, or as many as `room_on` allows
 
 
 class _TargetScores(torch.autograd.Function):
@@ -126,46 +126,60 @@ class _TargetScores(torch.autograd.Function):
     def forward(ctx, features, weight, bias, target, dtype):
         ctx.dtype = dtype
         ctx.save_for_backward(features, weight, bias, target)
-        ctx.scores = []
         inputs, matrix = features.to(dtype), weight.to(dtype)
-        found = bias.new_empty(2, len(target))
-        saved = 4 * len(weight) * len(target) <= max(SAVED, room_on(weight.device))
-        for part in _chunks(len(target), weight):
-            scores = _scores(inputs[part], matrix, bias)
-            found[0, part] = scores.gather(1, target[part, None])[:, 0]
-            torch.logsumexp(scores, 1, out=found[1, part])
-            if saved and any(ctx.needs_input_grad):
-                ctx.scores.append(scores)
-        return found
+        found, parts = bias.new_empty(4, len(target)), _chunks(len(target), weight)
+        rows = parts[0].stop if parts else 0
+        saved = dtype.itemsize * len(weight) * len(target) <= max(SAVED, room_on(weight.device))
+        saved = saved and any(ctx.needs_input_grad)
+        space = inputs.new_empty(len(target) if saved else rows, len(weight))
+        scratch = None if dtype == bias.dtype else bias.new_empty(rows, len(weight))
+        for part in parts:
+            out = space[part] if saved else space[: len(inputs[part])]
+            found[:, part] = _scores(inputs[part], matrix, bias, target[part, None], out, scratch)
+        ctx.found, ctx.exponentials = found[2:], space if saved else None
+        return found[:2]
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, d_found):
         features, weight, bias, target = ctx.saved_tensors
         inputs, matrix = features.to(ctx.dtype), weight.to(ctx.dtype)
-        d_features = torch.zeros_like(features)
-        d_weight = torch.zeros_like(weight)
-        d_bias = torch.zeros_like(bias)
-        saved, ctx.scores = ctx.scores[::-1], []
-        for part in _chunks(len(target), weight):
-            scores = saved.pop() if saved else _scores(inputs[part], matrix, bias)
-            # d(log sum exp s) / ds = softmax(s), and s_y is one of the scores.
-            d_scores = torch.softmax(scores, 1, out=scores).mul_(d_found[1, part, None])
-            d_scores.scatter_add_(1, target[part, None], d_found[0, part, None])
-            d_bias += d_scores.sum(0)
-            d_scores = d_scores.to(ctx.dtype)
-            d_features[part] = d_scores @ matrix
-            if matrix.dtype == d_weight.dtype:
-                d_weight.addmm_(d_scores.T, inputs[part])
-            else:
-                d_weight += d_scores.T @ inputs[part]
+        right, total = ctx.found
+        # d(log sum exp s) / ds = exp(s - largest) / total, and s_y, one of the scores, has a second gradient. What
+        # is computed for each score is two products; the factors of a word come before or after them.
+        scale = d_found[1] / total
+        d_right = d_found[0] + scale * right
+        d_features = weight.index_select(0, target) * d_right[:, None]
+        d_weight = torch.zeros_like(weight).index_add_(0, target, features * d_right[:, None])
+        d_bias = torch.zeros_like(bias).index_add_(0, target, d_right)
+        scaled = (features * scale[:, None]).to(ctx.dtype)
+        exponentials, ctx.exponentials = ctx.exponentials, None
+        for part in _chunks(len(target), weight) if exponentials is None else [slice(None)]:
+            e = exponentials
+            if e is None:
+                e = inputs.new_empty(len(inputs[part]), len(weight))
+                _scores(inputs[part], matrix, bias, target[part, None], e)
+            d_features[part] += (e @ matrix) * scale[part, None]
+            d_weight += e.T @ scaled[part]
+            d_bias += e.T @ scale[part].to(ctx.dtype)
         return d_features, d_weight, d_bias, None, None
 
 
 def _chunks(words: int, weight: Tensor) -> list[slice]:
     size = max(1, room_on(weight.device) // (4 * len(weight)))
-    return [slice(start, start + size) for start in range(0, words, size)]
+    return [slice(start, min(start + size, words)) for start in range(0, words, size)]
 
 
-def _scores(inputs: Tensor, matrix: Tensor, bias: Tensor) -> Tensor:
-    return full_precision(inputs @ matrix.T)[0].add_(bias)
+def _scores(
+    inputs: Tensor, matrix: Tensor, bias: Tensor, target: Tensor, out: Tensor, scratch: Tensor | None = None
+) -> Tensor:
+    """Return s_y, log sum exp s, e_y and the sum of all e = exp(s - the largest): [4, W]. e is left in `out` [W, V],
+    0 for y. scratch: [at least W, V], memory for scores in full precision."""
+    torch.mm(inputs, matrix.T, out=out)
+    scores = full_precision(out)[0] if scratch is None else scratch[: len(out)].copy_(out)
+    scores.add_(bias)
+    score, largest = scores.gather(1, target), scores.amax(1, keepdim=True)
+    total = scores.sub_(largest).exp_().sum(1)
+    right = scores.gather(1, target)[:, 0]
+    out.copy_(scores.scatter_(1, target, 0))
+    return torch.stack([score[:, 0], largest[:, 0] + total.log(), right, total])
