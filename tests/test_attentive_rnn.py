@@ -109,7 +109,7 @@ def test_the_equations_word_by_word(model, item):
 def ordinary_loss(model, batch):
     """A softmax over the whole vocabulary, by the function that all other models use."""
     output, _ = model.decode(batch.target_input, model.encode(batch))
-    log_p = model.word_log_prob(output.features, batch.target)
+    log_p = model.words_of(output.features, batch.target).log_prob()
     return -(target_weights(batch, log_p.dtype) * log_p).sum()
 
 

@@ -1,6 +1,7 @@
 """Every compiled kernel, and the layers that use them, against the same in a few PyTorch operations in float64."""
 
 import math
+from types import SimpleNamespace
 from unittest import mock
 
 import torch
@@ -9,8 +10,9 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 from lib.layers.attention import Attention, _CompiledCoverage, additive_scores, coverage_scan
 from lib.layers.memory import memory_scan
-from lib.layers.pointer import PointerOutput, mixture_distribution, mixture_log_prob, target_scores
+from lib.layers.pointer import PointerOutput, mixture, mixture_distribution, softmax, target_scores
 from lib.layers.recurrent import GRU, GatedGRU
+from lib.models.read_again import ReadAgain, ReadAgainOutput
 from tests.conftest import without_kernels
 from tests.properties import holds, lengths, mask_of, near, numbers, slopes_for, with_gradients
 
@@ -218,12 +220,10 @@ def test_memory(numbers, rows, slots, width, attended, steps):
 
 
 @holds(
-    40, numbers=numbers(), words=st.integers(0, 5), vocabulary=st.sampled_from([5, 256, 300]),
-    chunk=st.integers(1, 6), saved=st.booleans(),
+    40, numbers=numbers(), words=st.integers(0, 5), vocabulary=st.sampled_from([5, 256, 300]), chunk=st.integers(1, 6)
 )  # fmt: skip
-def test_scores_over_a_vocabulary(numbers, words, vocabulary, chunk, saved):
-    """Scores of target words and log-sum-exps: the definition, values and gradients, in chunks of any size, whether
-    scores are saved or computed again."""
+def test_scores_over_a_vocabulary(numbers, words, vocabulary, chunk):
+    """Scores of target words and log-sum-exps: the definition, values and gradients, in chunks of any size."""
     features, weight, bias = numbers((1, words, 4), (vocabulary, 4), (vocabulary,))
     if numbers.kind == "extreme":
         weight = weight / 1e4
@@ -236,11 +236,49 @@ def test_scores_over_a_vocabulary(numbers, words, vocabulary, chunk, saved):
     given, slopes = [features, weight, bias], slopes_for((1, words), (1, words))
     exact = with_gradients(by_definition, double(given), slopes)
     scale = 10 + features.abs().sum().item() + bias.abs().max().item()
-    with (
-        mock.patch("lib.layers.pointer.room_on", lambda device: 4 * chunk * vocabulary),
-        mock.patch("lib.layers.pointer.SAVED", 2**28 if saved else 0),
-    ):
+    with mock.patch("lib.layers.pointer.room_on", lambda device: 4 * chunk * vocabulary):
         near(with_gradients(lambda *x: target_scores(*x, target), given, slopes), exact, scale)
+
+
+@holds(
+    60, numbers=numbers(), rows=st.integers(1, 3), steps=FEW_STEPS, chunk=st.integers(1, 6),
+    kind=st.sampled_from(["softmax", "mixture", "only generated", "one softmax"]),
+)  # fmt: skip
+def test_a_weighted_sum_of_log_probabilities(numbers, rows, steps, chunk, kind):
+    """The sum whose gradients are made along with it is the sum of the log-probabilities: value and all gradients, in
+    chunks of any size, where some words are not counted, for each way in which a score becomes log P."""
+    vocabulary, source = 7, 3
+    features, weight, bias, switch, copy = double(
+        numbers((rows, steps, 3), (vocabulary, 3), (vocabulary,), (rows, steps), (rows, steps, source))
+    )
+    if numbers.kind == "extreme":
+        weight, switch, copy = weight / 1e4, switch.tanh(), copy.tanh()
+    generator = torch.Generator().manual_seed(numbers.seed)
+    extended = vocabulary if kind == "softmax" else vocabulary + 2
+    ids = torch.randint(0, extended, (rows, source), generator=generator)
+    target = torch.randint(0, extended, (rows, steps), generator=generator)
+    weights = torch.rand(rows, steps, generator=generator).double()
+    weights = weights * (torch.rand(rows, steps, generator=generator) < 0.7)
+    places = weights.flatten().nonzero()[:, 0]
+
+    def words(features, weight, bias, switch, copy):
+        if kind == "softmax":
+            return softmax(features, target, weight, bias)
+        if kind == "one softmax":
+            config = ReadAgain.Config(vocabulary)
+            model = SimpleNamespace(config=config, vocabulary=SimpleNamespace(weight=weight, bias=bias))
+            output = ReadAgainOutput(features, copy, copy, ids)
+            return ReadAgain.scored_words(model, output, target, None)  # type: ignore[arg-type]
+        switch = torch.full_like(switch, math.inf) if kind == "only generated" else switch
+        return mixture(PointerOutput(features, switch, copy.softmax(-1), ids), target, weight, bias)
+
+    given, slopes = [features, weight, bias, switch, copy], slopes_for(())
+    exact = with_gradients(lambda *x: (weights * words(*x).log_prob()).sum(), given, slopes)
+    with mock.patch("lib.layers.pointer.room_on", lambda device: 4 * chunk * vocabulary):
+        found = with_gradients(lambda *x: words(*x).weighted_sum(weights, places), given, slopes)
+        value = words(*(x.detach() for x in given)).weighted_sum(weights, places)  # without gradients
+    near(found, exact, 1e3)
+    near([value], exact[:1], 1e3)
 
 
 @holds(40, numbers=numbers(), rows=st.integers(1, 3), steps=FEW_STEPS, source=st.integers(1, 4), copies=st.booleans())
@@ -268,8 +306,8 @@ def test_generate_or_copy(numbers, rows, steps, source, copies):
             expected[row, word] += (1 - z[row]) * copy[row, -1, place]
     assert torch.allclose(p, expected, rtol=0, atol=1e-12)
     last = target[:, -1:] if copies else target[:, -1:].where(target[:, -1:] < vocabulary, 1)  # [UNK]
-    log_p = mixture_log_prob(output, target, weight, bias)[:, -1]
+    log_p = mixture(output, target, weight, bias).log_prob()[:, -1]
     assert torch.allclose(log_p.exp(), p.gather(1, last)[:, 0], rtol=1e-9, atol=1e-300)
     places = torch.arange(0, rows * steps, 2)
-    some = mixture_log_prob(output, target, weight, bias, places).flatten()[places]
-    assert torch.equal(some, mixture_log_prob(output, target, weight, bias).flatten()[places])
+    some = mixture(output, target, weight, bias).log_prob(places).flatten()[places]
+    assert torch.equal(some, mixture(output, target, weight, bias).log_prob().flatten()[places])

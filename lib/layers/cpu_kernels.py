@@ -12,7 +12,9 @@ The first call compiles for some seconds; numba saves the result beside this fil
 import math
 import warnings
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
@@ -197,6 +199,68 @@ def coverage_backward(queries, keys, w, v, coverage, alpha, d_alpha, d_queries, 
             d_queries[k, t] *= v
 
 
+# ---------------------------------------------------------------------------------------------------- recurrence
+
+
+@_kernel
+def gru_step(words, by_state, alpha, hidden, previous, gates, states):
+    """Compute one step of a GRU for n sequences: `hidden` [n, d] becomes the next state, which `states` gets too.
+
+    words: [n, 3d], W x + b; by_state: [n, 3d], U h + b of the state h before; alpha: [n, d], by which the update is
+    multiplied, or None. `previous` [n, d] gets h, and `gates` [n, 4, d] r, z, the new state n and the part U h of n.
+    """
+    _assume_no_overlap()
+    width = hidden.shape[1]
+    for b in range(len(hidden)):
+        x, u, h = words[b], by_state[b], hidden[b]
+        r, z, n, un = gates[b, 0], gates[b, 1], gates[b, 2], gates[b, 3]
+        for i in range(width):
+            r[i] = _sigmoid(x[i] + u[i])
+        for i in range(width):
+            z[i] = _sigmoid(x[width + i] + u[width + i])
+        for i in range(width):
+            un[i] = u[2 * width + i]
+            n[i] = _tanh(x[2 * width + i] + r[i] * un[i])
+        previous[b] = h
+        # h_i = h_{i-1} + alpha (1 - z) (n - h_{i-1}), with PyTorch's z
+        if alpha is None:
+            for i in range(width):
+                h[i] = n[i] + z[i] * (h[i] - n[i])
+        else:
+            for i in range(width):
+                h[i] += alpha[b, i] * (n[i] - h[i] - z[i] * (n[i] - h[i]))
+        states[b] = h
+
+
+@_kernel
+def gru_step_backward(d_states, alpha, previous, gates, d_hidden, d_sums, d_alpha):
+    """Compute the gradients of `gru_step`. d_hidden [n, d] is that of the next state, and becomes that of the state
+    before, without the part that comes through U h.
+
+    d_sums: [n, 4, d], written: the gradients of the part U h of n, of the sums in r and z, and of n's own sum.
+    d_alpha: [n, d], written.
+    """
+    _assume_no_overlap()
+    width = d_hidden.shape[1]
+    for b in range(len(d_hidden)):
+        h, dh = previous[b], d_hidden[b]
+        r, z, n, un = gates[b, 0], gates[b, 1], gates[b, 2], gates[b, 3]
+        d_un, dr, dz, dn = d_sums[b, 0], d_sums[b, 1], d_sums[b, 2], d_sums[b, 3]
+        for i in range(width):
+            dh[i] += d_states[b, i]
+        for i in range(width):
+            update = dh[i]  # gradient of (1 - z) (n - h)
+            if alpha is not None:
+                d_alpha[b, i] = dh[i] * (n[i] - h[i] - z[i] * (n[i] - h[i]))
+                update *= alpha[b, i]
+            dz[i] = (h[i] - n[i]) * update * (z[i] - z[i] * z[i])
+            update -= update * z[i]
+            dh[i] -= update
+            dn[i] = update - update * n[i] * n[i]
+            d_un[i] = dn[i] * r[i]
+            dr[i] = dn[i] * un[i] * (r[i] - r[i] * r[i])
+
+
 # -------------------------------------------------------------------------------------------------------- memory
 
 
@@ -297,9 +361,22 @@ def memory_write_backward(product, memory, d_memory, d_shared):
 # ------------------------------------------------------------------------------------------------------- tensors
 
 
+_off: ContextVar[bool] = ContextVar("_off", default=False)
+
+
+@contextmanager
+def without_kernels() -> Iterator[None]:
+    """Compute by PyTorch's operations only: slower, but second derivatives exist."""
+    token = _off.set(True)
+    try:
+        yield
+    finally:
+        _off.reset(token)
+
+
 def compiled(values: Any) -> bool:
     """Return whether this file's kernels support these tensors: float32 or float64 on a CPU."""
-    return values.device.type == "cpu" and values.dtype in (torch.float32, torch.float64)
+    return values.device.type == "cpu" and values.dtype in (torch.float32, torch.float64) and not _off.get()
 
 
 def triton_runs(values: Tensor) -> bool:

@@ -5,11 +5,14 @@ See et al. (2017); Mem2Mem, equations 13 to 15.
 Shapes: R decoder rows (one per hypothesis), T target words, M source words, F features, V words of the vocabulary.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 from lib.data.vocabulary import UNK
 from lib.layers.attention import full_precision
@@ -53,24 +56,71 @@ class PointerGenerator(nn.Module):
         return features, full_precision(self.switch(switch_inputs).squeeze(-1))[0]
 
 
-def mixture_log_prob(
-    output: PointerOutput, target: Tensor, weight: Tensor, bias: Tensor, places: Tensor | None = None
-) -> Tensor:
-    """Compute log P [R, T] of the target words, without the distribution over vocabulary and source.
+@dataclass(frozen=True)
+class ScoredWords:
+    """Target words y whose log P depends on their score s_y, on log sum exp s, and on more numbers of each word.
 
-    target: [R, T] extended ids. A word that is neither in the vocabulary nor in the source has the log of the
-    smallest number. weight, bias, places: as in `target_scores`.
+    The scores of the vocabulary, s = W f + b, exist for a few words at a time.
+    """
+
+    features: Tensor  # [R, T, F] f
+    weight: Tensor  # [V, F] W
+    bias: Tensor  # [V] b
+    target: Tensor  # [R, T] y, ids of the vocabulary
+    # log P from s_y, log sum exp s and `more`, for words in a tensor of any shape
+    combine: Callable[..., Tensor]
+    more: tuple[Tensor, ...] = ()  # [R, T] each
+
+    def log_prob(self, places: Tensor | None = None) -> Tensor:
+        """Compute log P [R, T].
+
+        places: those of the flat [R * T] that are needed (`Batch.target_places`); elsewhere both scores are taken as
+        0. A GPU would be waited for to find them, so that they are made on the host with the batch.
+        """
+        scores = target_scores(self.features, self.weight, self.bias, self.target, places)
+        return self.combine(*scores, *self.more)
+
+    def weighted_sum(self, weights: Tensor, places: Tensor) -> Tensor:
+        """Compute the sum of weights [R, T] times log P, a number; weights are 0 outside `places`.
+
+        The same as from `log_prob`, in less time and memory: the gradient of a few words is made as soon as their
+        scores exist, which are then dropped. In the backward pass it is only multiplied by that of the sum.
+        """
+        device = self.features.device.type
+        autocast = torch.is_autocast_enabled(device)
+        dtype = torch.get_autocast_dtype(device) if autocast else self.weight.dtype
+        by_word = self.features.flatten(0, 1), *(x.flatten() for x in (self.target, weights, *self.more))
+        features, *rest = (x.index_select(0, places) for x in by_word)
+        layer = features, self.weight, self.bias
+        return _WeightedSum.apply(self.combine, dtype, torch.is_grad_enabled(), *layer, *rest)
+
+
+def mixture(output: PointerOutput, target: Tensor, weight: Tensor, bias: Tensor) -> ScoredWords:
+    """Describe log P of target words (extended ids) [R, T] that are generated or copied: equations 13 to 15.
+
+    weight: [V, F], bias: [V] of the scores of the vocabulary. A word that is neither in the vocabulary nor in the
+    source has the log of the smallest number.
     """
     known = target < len(weight)
     target = target.where(known | output.switch.isfinite(), UNK)  # where nothing is copied, a copy id is [UNK]
     known = target < len(weight)
-    score, normaliser = target_scores(output.features, weight, bias, target.where(known, 0), places)
-    # P_g = softmax(V f + b'),  P_c(w) = sum_{i: x_i = w} gamma_i   (13, 14)
-    generated = (score - normaliser).masked_fill(~known, -torch.inf)
+    # P_c(w) = sum_{i: x_i = w} gamma_i   (14)
     copied = (output.copy * (output.source[:, None] == target[..., None])).sum(-1)
+    more = known, output.switch, copied
+    return ScoredWords(output.features, weight, bias, target.where(known, 0), _generate_or_copy, more)
+
+
+def _generate_or_copy(score: Tensor, normaliser: Tensor, known: Tensor, switch: Tensor, copied: Tensor) -> Tensor:
+    # P_g = softmax(V f + b')   (13)
+    generated = (score - normaliser).masked_fill(~known, -torch.inf)
     copied = copied.clamp_min(torch.finfo(copied.dtype).tiny).log()
     # P = z P_g + (1 - z) P_c   (15)
-    return torch.logaddexp(F.logsigmoid(output.switch) + generated, F.logsigmoid(-output.switch) + copied)
+    return torch.logaddexp(F.logsigmoid(switch) + generated, F.logsigmoid(-switch) + copied)
+
+
+def softmax(features: Tensor, target: Tensor, weight: Tensor, bias: Tensor) -> ScoredWords:
+    """Describe log P of target words [R, T], ids of the vocabulary, by a softmax over it."""
+    return ScoredWords(features, weight, bias, target, torch.sub)
 
 
 def mixture_distribution(output: PointerOutput, weight: Tensor, bias: Tensor, extra: int) -> Tensor:
@@ -96,90 +146,111 @@ def target_scores(
 ) -> tuple[Tensor, Tensor]:
     """Compute the scores s_y of target words y, and log sum exp s, of s = W f + b: [R, T] each.
 
-    The scores s of the vocabulary exist for a few words at a time. features: [R, T, F]; weight: [V, F]; bias: [V];
-    target: [R, T]. places: those of the flat [R * T] that are computed; elsewhere both results are 0. A GPU would be
-    waited for to find them, so that they are made on the host with the batch.
+    features: [R, T, F]; weight: [V, F]; bias: [V]; target: [R, T]. places: as in `ScoredWords.log_prob`. The scores s
+    of the vocabulary exist for a few words at a time; the backward pass computes them again.
     """
+
+    def score(rows: Tensor, words: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        (scores,) = full_precision(F.linear(rows, weight, bias))
+        return torch.stack([scores.gather(1, words[:, None])[:, 0], scores.logsumexp(1)])
+
     rows, words = features.flatten(0, 1), target.flatten()
     if places is not None:
         rows, words = rows.index_select(0, places), words.index_select(0, places)
-    device = features.device.type
-    dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
-    both = _TargetScores.apply(rows, weight, bias, words, dtype)  # [2, W]
+    recomputed = partial(checkpoint, score, use_reentrant=False, preserve_rng_state=False)
+    parts = _chunks(len(words), weight) or [slice(0)]
+    both = torch.cat([recomputed(rows[part], words[part], weight, bias) for part in parts], 1)
     if places is not None:
         both = both.new_zeros(2, target.numel()).index_copy(1, places, both)
-    score, normaliser = both.view(2, *target.shape)
-    return score, normaliser
+    scores, normalisers = both.view(2, *target.shape)
+    return scores, normalisers
 
 
-SAVED = 2**30  # bytes of scores that are saved for the backward pass, or as many as `room_on` allows
+class _WeightedSum(torch.autograd.Function):
+    """Compute `ScoredWords.weighted_sum` of W words, and its gradients along with it.
 
-
-class _TargetScores(torch.autograd.Function):
-    """Compute s_y and log sum exp s in chunks of words.
-
-    Many scores are not saved: the backward pass computes them again, for a third more time. dtype: of the products
-    with W; sums are in full precision.
+    features: [W, F]; target, weights and `more`: [W]. dtype: of the products with the weights of the vocabulary; sums
+    are in full precision. learns: whether a gradient is needed.
     """
 
     @staticmethod
-    def forward(ctx, features, weight, bias, target, dtype):
-        ctx.dtype = dtype
-        ctx.save_for_backward(features, weight, bias, target)
+    def forward(ctx, combine, dtype, learns, features, weight, bias, target, weights, *more):
+        differs = [x.is_floating_point() for x in more]
+        total = full_precision(bias.new_zeros(()))[0]
+        d_features, d_weight, d_bias = (torch.zeros_like(x) if learns else None for x in (features, weight, bias))
+        d_more = [torch.zeros_like(x) if learns and d else None for x, d in zip(more, differs)]
         inputs, matrix = features.to(dtype), weight.to(dtype)
-        found, parts = bias.new_empty(4, len(target)), _chunks(len(target), weight)
-        rows = parts[0].stop if parts else 0
-        saved = dtype.itemsize * len(weight) * len(target) <= max(SAVED, room_on(weight.device))
-        saved = saved and any(ctx.needs_input_grad)
-        space = inputs.new_empty(len(target) if saved else rows, len(weight))
-        scratch = None if dtype == bias.dtype else bias.new_empty(rows, len(weight))
-        for part in parts:
-            out = space[part] if saved else space[: len(inputs[part])]
-            found[:, part] = _scores(inputs[part], matrix, bias, target[part, None], out, scratch)
-        ctx.found, ctx.exponentials = found[2:], space if saved else None
-        return found[:2]
+        parts = _chunks(len(target), weight)
+        # one piece of memory for all parts: new memory costs as much time as a pass over it
+        memory = inputs.new_empty(len(inputs[parts[0]]) if parts else 0, len(weight))
+        with torch.autocast(features.device.type, enabled=False):
+            for part in parts:
+                y = target[part, None]
+                scores = torch.mm(inputs[part], matrix.T, out=memory[: len(y)])
+                score, largest, e_y, sums = _exponentials(scores, bias, y)
+                normaliser = largest + sums.log()
+                own = [x[part].detach() for x in more]
+                with torch.set_grad_enabled(learns):
+                    leaves = [x.requires_grad_(learns) for x in (score, normaliser)]
+                    leaves += [x.requires_grad_(learns) for x, d in zip(own, differs) if d]
+                    value = (weights[part] * combine(score, normaliser, *own)).sum()
+                total += value.detach()
+                if not learns:
+                    continue
+                d_score, d_normaliser, *d_own = torch.autograd.grad(value, leaves, materialize_grads=True)
+                for into, gradient in zip([x for x in d_more if x is not None], d_own):
+                    into[part] = gradient
+                # d(log sum exp s) / ds = e / sums. What is computed for each score is two products: the factors of a
+                # word come before or after them. The score of y has a second gradient, so that it comes by itself.
+                scale = d_normaliser / sums
+                d_score += scale * e_y
+                scaled = features[part] * scale[:, None]
+                d_features[part] = (scores @ matrix) * scale[:, None] + weight[y[:, 0]] * d_score[:, None]
+                if dtype == weight.dtype:
+                    d_weight.addmm_(scores.T, scaled)
+                else:
+                    d_weight += scores.T @ scaled.to(dtype)
+                d_weight.index_add_(0, y[:, 0], features[part] * d_score[:, None])
+                d_bias += scores.T @ scale.to(dtype)
+                d_bias.index_add_(0, y[:, 0], d_score)
+        ctx.gradients = d_features, d_weight, d_bias, None, None, *d_more
+        return total
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx, d_found):
-        features, weight, bias, target = ctx.saved_tensors
-        inputs, matrix = features.to(ctx.dtype), weight.to(ctx.dtype)
-        right, total = ctx.found
-        # d(log sum exp s) / ds = exp(s - largest) / total, and s_y, one of the scores, has a second gradient. What
-        # is computed for each score is two products; the factors of a word come before or after them.
-        scale = d_found[1] / total
-        d_right = d_found[0] + scale * right
-        d_features = weight.index_select(0, target) * d_right[:, None]
-        d_weight = torch.zeros_like(weight).index_add_(0, target, features * d_right[:, None])
-        d_bias = torch.zeros_like(bias).index_add_(0, target, d_right)
-        scaled = (features * scale[:, None]).to(ctx.dtype)
-        exponentials, ctx.exponentials = ctx.exponentials, None
-        for part in _chunks(len(target), weight) if exponentials is None else [slice(None)]:
-            e = exponentials
-            if e is None:
-                e = inputs.new_empty(len(inputs[part]), len(weight))
-                _scores(inputs[part], matrix, bias, target[part, None], e)
-            d_features[part] += (e @ matrix) * scale[part, None]
-            d_weight += e.T @ scaled[part]
-            d_bias += e.T @ scale[part].to(ctx.dtype)
-        return d_features, d_weight, d_bias, None, None
+    def backward(ctx, d_total):
+        gradients, ctx.gradients = ctx.gradients, None
+        if gradients is None:
+            raise RuntimeError("weighted sum: its gradient is made once; call it again to go backward a second time")
+        return None, None, None, *(None if x is None else x.mul_(d_total) for x in gradients)
+
+
+ROWS = 8  # rows of scores that a CPU works on at a time, so that they stay in its cache
+
+
+def _exponentials(scores: Tensor, bias: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Replace scores [W, V], to which bias [V] is added, by e = exp(s - the largest), but e_y by 0.
+
+    y: [W, 1]. Returns s_y, the largest s, e_y and the sum of all e, [W] each, in full precision.
+    """
+    found = full_precision(bias.new_empty(4, len(scores)))[0]
+    size = ROWS if scores.device.type == "cpu" else len(scores)
+    for rows, word, results in zip(scores.split(size), y.split(size), found.split(size, 1)):
+        score, largest, e_y, total = results
+        s = full_precision(rows)[0].add_(bias)  # in place, but for a copy of bfloat16
+        score.copy_(s.gather(1, word)[:, 0])
+        largest.copy_(s.amax(1))
+        e = s.sub_(largest[:, None]).exp_()
+        e_y.copy_(e.gather(1, word)[:, 0])
+        torch.sum(e, 1, out=total)
+        e.scatter_(1, word, 0)
+        if e.dtype != rows.dtype:
+            rows.copy_(e)
+    score, largest, e_y, total = found.unbind()
+    return score, largest, e_y, total
 
 
 def _chunks(words: int, weight: Tensor) -> list[slice]:
+    """Cut `words` into parts whose scores fit into the device's room for such results."""
     size = max(1, room_on(weight.device) // (4 * len(weight)))
     return [slice(start, min(start + size, words)) for start in range(0, words, size)]
-
-
-def _scores(
-    inputs: Tensor, matrix: Tensor, bias: Tensor, target: Tensor, out: Tensor, scratch: Tensor | None = None
-) -> Tensor:
-    """Return s_y, log sum exp s, e_y and the sum of all e = exp(s - the largest): [4, W]. e is left in `out` [W, V],
-    0 for y. scratch: [at least W, V], memory for scores in full precision."""
-    torch.mm(inputs, matrix.T, out=out)
-    scores = full_precision(out)[0] if scratch is None else scratch[: len(out)].copy_(out)
-    scores.add_(bias)
-    score, largest = scores.gather(1, target), scores.amax(1, keepdim=True)
-    total = scores.sub_(largest).exp_().sum(1)
-    right = scores.gather(1, target)[:, 0]
-    out.copy_(scores.scatter_(1, target, 0))
-    return torch.stack([score[:, 0], largest[:, 0] + total.log(), right, total])

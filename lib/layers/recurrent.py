@@ -1,7 +1,7 @@
 """Recurrent layers: rows of words without their padding, PyTorch's LSTM and GRU, and a GRU whose update is gated
 (Read-Again, equations 4 and 6)."""
 
-from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from torch.nn.utils.rnn import PackedSequence
 from torch.utils._pytree import tree_map
 
 from lib.data.batch import pack
+from lib.layers import cpu_kernels as cpu
 from lib.layers.cpu_kernels import compiled
 
 
@@ -32,6 +33,9 @@ class _OneLayer:
 
     Under autocast it stays in full precision. PyTorch would compute it in float16 on a GPU, even where bfloat16 is
     asked for, and on a CPU padded inputs in bfloat16, but not packed ones.
+
+    On a CPU, PyTorch reads packed sequences in a time that grows with the square of the words: each step takes its
+    rows of all words, and the gradient of each step is a tensor of all words. There the layer reads by `_read`.
     """
 
     def __init__(self, inputs: int, hidden: int, bidirectional: bool = False):
@@ -40,73 +44,101 @@ class _OneLayer:
     def forward(self, inputs, hx: Any = None):
         weight = self.weight_hh_l0  # type: ignore[attr-defined]
         with torch.autocast(weight.device.type, enabled=False):
-            first = None if hx is None else tree_map(lambda state: state.to(weight.dtype), hx)
+            start = None if hx is None else tree_map(lambda state: state.to(weight.dtype), hx)
             inputs = inputs.to(weight.dtype)
-            slow = isinstance(inputs, PackedSequence) or (self.mode == "GRU" and inputs.dim() == 3)  # type: ignore[attr-defined]
-            if not (slow and compiled(weight)):
-                return super().forward(inputs, first)  # type: ignore[misc]
-            return self._by_rectangles(inputs, first)
+            if not (compiled(weight) and self._reads(inputs)):
+                return super().forward(inputs, start)  # type: ignore[misc]
+            return self._forward_on_cpu(inputs, start)
 
-    def _by_rectangles(self, inputs, first: Any) -> tuple[Any, Any]:
-        """Compute what PyTorch's loop over steps on a CPU would add up slowly: each direction and `rectangle`, steps
-        that equally many rows reach, at once."""
+    def _reads(self, inputs: Any) -> bool:
+        """Return whether `_read` is faster than PyTorch's own loop."""
+        return isinstance(inputs, PackedSequence)
+
+    def _read(self, words: Tensor, sizes: Tensor, start: list[Tensor], direction: int) -> tuple[Tensor, ...]:
+        """Read W words [W, e] that are in the order of the steps, of which `sizes` are at each step.
+
+        start: first states [n, d], and cells, of the n sequences. direction: 1 reads from the last step to the first.
+        Returns the states [W, d] of the words, and the last states [n, d], and cells.
+        """
+        raise NotImplementedError
+
+    def _forward_on_cpu(self, inputs, hx: Any) -> tuple[Any, Any]:
+        """Do what PyTorch's `forward` does, each direction by `_read`."""
         packed = inputs if isinstance(inputs, PackedSequence) else None
-        words = inputs.transpose(0, 1).flatten(0, 1) if packed is None else inputs.data
-        shapes = [(inputs.shape[1], len(inputs))] if packed is None else rectangles(packed.batch_sizes)
-        weights: Any = self.all_weights  # type: ignore[attr-defined]
-        zeros = words.new_zeros(len(weights), shapes[0][1], weights[0][1].shape[1])
-        read, count = (_read_gru, 1) if self.mode == "GRU" else (_read_lstm, 2)  # type: ignore[attr-defined]
-        start = (zeros,) * count if first is None else first if count == 2 else (first,)
-        order = None if packed is None else packed.unsorted_indices
-        if order is not None and first is not None:
-            start = tuple(x.index_select(1, packed.sorted_indices) for x in start)
-        found = [read(words, shapes, [x[i] for x in start], w, i == 1) for i, w in enumerate(weights)]
-        last = tuple(torch.stack(ends) for ends in zip(*(ends for _, ends in found)))
-        last = last if order is None else tuple(x.index_select(1, order) for x in last)
-        states = torch.cat([states for states, _ in found], 1)
-        outputs = states.unflatten(0, shapes[0]).transpose(0, 1) if packed is None else packed._replace(data=states)
-        return outputs, last if count == 2 else last[0]
+        if packed is not None:
+            words, sizes, order, back = packed
+        else:  # [B, N, e]: all rows are at each step
+            words, order, back = inputs.transpose(0, 1).flatten(0, 1), None, None
+            sizes = torch.full((inputs.shape[1],), len(inputs))
+        directions, width = 1 + self.bidirectional, self.hidden_size  # type: ignore[attr-defined]
+        zeros = words.new_zeros(directions, int(sizes[0]), width)
+        lstm = self.mode == "LSTM"  # type: ignore[attr-defined]
+        start = ((zeros, zeros) if lstm else (zeros,)) if hx is None else (hx if lstm else (hx,))
+        if order is not None and hx is not None:
+            start = tuple(x.index_select(1, order) for x in start)
 
-
-def rectangles(sizes: Tensor) -> list[tuple[int, int]]:
-    """Return the steps and rows of each rectangle of a packed sequence, of which `sizes` rows reach each step."""
-    rows, steps = sizes.unique_consecutive(return_counts=True)
-    return list(zip(steps.tolist(), rows.tolist()))
-
-
-def _read_gru(words: Tensor, shapes: Any, start: list[Tensor], weights: Any, backwards: bool) -> tuple[Tensor, Any]:
-    weight_ih, weight, bias_ih, bias = weights
-    sizes = [rows for steps, rows in shapes for _ in range(steps)]
-    states, last = gru_scan(nn.functional.linear(words, weight_ih, bias_ih), None, *start, weight, bias, sizes, backwards)
-    return states, (last,)
-
-
-def _read_lstm(words: Tensor, shapes: Any, start: list[Tensor], weights: Any, backwards: bool) -> tuple[Tensor, Any]:
-    parts = [part.unflatten(0, shape) for part, shape in zip(words.split([s * r for s, r in shapes]), shapes)]
-    outputs, live, ended = [], start, []
-    for part in reversed(parts) if backwards else parts:
-        rows = part.shape[1]
-        if backwards:  # rows that are longer have begun; the others begin here
-            begun = len(live[0]) if outputs else 0
-            state = [torch.cat([x[:begun], y[begun:rows]]) if begun else y[:rows] for x, y in zip(live, start)]
+        found = [self._read(words, sizes, [x[i] for x in start], i) for i in range(directions)]
+        states = torch.cat([states for states, *_ in found], 1)
+        last = tuple(torch.stack(ends) for ends in zip(*(ends for _, *ends in found)))
+        if back is not None:
+            last = tuple(x.index_select(1, back) for x in last)
+        if packed is not None:
+            outputs = packed._replace(data=states)
         else:
-            ended.append([x[rows:] for x in live])
-            state = [x[:rows] for x in live]
-        output, *live = torch.lstm(
-            part.flip(0) if backwards else part, [x[None] for x in state], weights, True, 1, 0.0, torch.is_grad_enabled(), False, False
-        )
-        live = [x[0] for x in live]
-        outputs.append((output.flip(0) if backwards else output).flatten(0, 1))
-    last = live if backwards else [torch.cat(parts) for parts in zip(live, *reversed(ended))]
-    return torch.cat(outputs[::-1] if backwards else outputs), last
+            outputs = states.unflatten(0, (len(sizes), len(inputs))).transpose(0, 1)
+        return outputs, last if lstm else last[0]
 
 
 class LSTM(_OneLayer, nn.LSTM):
     """`torch.nn.LSTM` of one layer."""
 
+    def _read(self, words: Tensor, sizes: Tensor, start: list[Tensor], direction: int) -> tuple[Tensor, ...]:
+        # Steps that equally many rows reach are a rectangle [steps, rows, e], which PyTorch reads at once.
+        rows, steps = sizes.unique_consecutive(return_counts=True)
+        shapes = list(zip(steps.tolist(), rows.tolist()))
+        parts = [part.unflatten(0, shape) for part, shape in zip(words.split([a * b for a, b in shapes]), shapes)]
+        return (self._read_backwards if direction else self._read_forwards)(parts, start)
+
+    def _read_forwards(self, parts: list[Tensor], start: list[Tensor]) -> tuple[Tensor, ...]:
+        live, ended, outputs = start, [], []  # states and cells of the rows that go on; of those that ended
+        for part in parts:
+            rows = part.shape[1]
+            ended.append([x[rows:] for x in live])
+            output, *live = self._rectangle(part, [x[:rows] for x in live], 0)
+            outputs.append(output.flatten(0, 1))
+        hidden, cell = (torch.cat(ends) for ends in zip(live, *reversed(ended)))
+        return torch.cat(outputs), hidden, cell
+
+    def _read_backwards(self, parts: list[Tensor], start: list[Tensor]) -> tuple[Tensor, ...]:
+        live, outputs = [x[:0] for x in start], []
+        for part in reversed(parts):
+            begun, rows = len(live[0]), part.shape[1]  # longer rows have begun; the others begin here
+            state = [torch.cat([x, first[begun:rows]]) for x, first in zip(live, start)]
+            output, *live = self._rectangle(part.flip(0), state, 1)
+            outputs.append(output.flip(0).flatten(0, 1))
+        hidden, cell = live
+        return torch.cat(outputs[::-1]), hidden, cell
+
+    def _rectangle(self, part: Tensor, state: list[Tensor], direction: int) -> list[Tensor]:
+        """Read [steps, rows, e]: outputs [steps, rows, d], last states and cells [rows, d]."""
+        weights: Any = self.all_weights[direction]
+        start = [x[None] for x in state]
+        has_biases, layers, dropout, bidirectional, batch_first = True, 1, 0.0, False, False
+        how = has_biases, layers, dropout, torch.is_grad_enabled(), bidirectional, batch_first
+        output, hidden, cell = torch.lstm(part, start, weights, *how)
+        return [output, hidden[0], cell[0]]
+
 
 class GRU(_OneLayer, nn.GRU):
     """`torch.nn.GRU` of one layer."""
+
+    def _reads(self, inputs: Any) -> bool:
+        return isinstance(inputs, PackedSequence) or inputs.dim() == 3
+
+    def _read(self, words: Tensor, sizes: Tensor, start: list[Tensor], direction: int) -> tuple[Tensor, ...]:
+        weight_ih, weight, bias_ih, bias = self.all_weights[direction]
+        projected = nn.functional.linear(words, weight_ih, bias_ih)  # all words at once: [W, 3d]
+        return gru_scan(projected, None, *start, weight, bias, sizes.tolist(), backwards=direction == 1)
 
 
 class GatedGRU(nn.Module):
@@ -131,65 +163,79 @@ class GatedGRU(nn.Module):
 
 
 def gru_scan(
-    projected: Tensor, alpha: Tensor | None, start: Tensor, weight: Tensor, bias: Tensor, sizes: Sequence[int],
+    projected: Tensor, alpha: Tensor | None, start: Tensor, weight: Tensor, bias: Tensor, sizes: list[int],
     backwards: bool = False,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Compute the recurrence over W words that are in the order of the steps, `sizes` of them at each.
 
     projected: [W, 3d], W x + b of the words; alpha: [W, d]; start: [n, d]; weight: [3d, d], bias: [3d]. Returns
-    states [W, d] and the last of each of the n sequences [n, d]; `backwards`: from the last step to the first.
+    states [W, d] and the last of each of the n sequences [n, d]. backwards: from the last step to the first.
     """
     with torch.autocast(weight.device.type, enabled=False):
-        inputs = (None if x is None else x.to(weight.dtype) for x in (projected, alpha, start))
-        return _GRUScan.apply(*inputs, weight, bias, sizes, backwards)
+        inputs = [None if x is None else x.to(weight.dtype) for x in (projected, alpha, start)]
+        if compiled(weight):
+            return _CompiledGRU.apply(*inputs, weight, bias, sizes, backwards)
+        return _gru_by_steps(*inputs, weight, bias, sizes, backwards)
 
 
-class _GRUScan(torch.autograd.Function):
-    """The recurrence, with explicit gradients: those of the weights are one product over all words."""
+def _gru_by_steps(projected, alpha, start, weight, bias, sizes, backwards) -> tuple[Tensor, Tensor]:
+    """Do what `gru_scan` does by PyTorch's operations."""
+    words = projected.split(sizes)
+    scales = [1.0] * len(sizes) if alpha is None else alpha.split(sizes)
+    hidden, states = start, []
+    for word, scale in reversed(list(zip(words, scales))) if backwards else zip(words, scales):
+        old, waiting = hidden[: len(word)], hidden[len(word) :]  # sequences that have ended, or not begun
+        xr, xz, xn = word.chunk(3, 1)
+        hr, hz, hn = nn.functional.linear(old, weight, bias).chunk(3, 1)
+        new = torch.tanh(xn + torch.sigmoid(xr + hr) * hn)
+        state = old + scale * (1 - torch.sigmoid(xz + hz)) * (new - old)
+        states.append(state)
+        hidden = torch.cat([state, waiting]) if len(waiting) else state
+    return torch.cat(states[::-1] if backwards else states), hidden
+
+
+class _CompiledGRU(torch.autograd.Function):
+    """Compute what `_gru_by_steps` does with kernels for a step. The weights' gradients are one product over all
+    words."""
 
     @staticmethod
     def forward(ctx, projected, alpha, start, weight, bias, sizes, backwards):
-        d = weight.shape[1]
-        previous, rz, new, by_hidden, states = (projected.new_empty(len(projected), k * d) for k in (1, 2, 1, 1, 1))
-        (w_rz, w_n), (b_rz, b_n) = weight.T.split([2 * d, d], 1), bias.split([2 * d, d])
-        from_words = projected[:, : 2 * d] + b_rz, projected[:, 2 * d :]
-        hidden = start.clone(memory_format=torch.contiguous_format)  # rows that have ended keep theirs
-        scale = rz[:, d:] if alpha is None else alpha
-        values = *from_words, previous, rz, rz[:, :d], rz[:, d:], new, by_hidden, states, scale
-        for x, x_n, before, both, r, z, n, h_n, state, a in _steps(values, sizes, backwards):
-            h = hidden[: len(x)]
-            before.copy_(h)
-            torch.addmm(x, h, w_rz, out=both).sigmoid_()
-            torch.addcmul(x_n, r, torch.addmm(b_n, h, w_n, out=h_n), out=n).tanh_()
-            h.copy_(torch.lerp(n, h, z, out=state) if alpha is None else torch.lerp(h, n, a * (1 - z), out=state))
-        ctx.sizes, ctx.backwards = sizes, backwards
-        ctx.save_for_backward(alpha, weight, previous, rz, new, by_hidden)
+        words, width = len(projected), weight.shape[1]
+        states, previous = projected.new_empty(words, width), projected.new_empty(words, width)
+        gates = projected.new_empty(words, 4, width)
+        hidden = start.clone(memory_format=torch.contiguous_format)
+        by_state = projected.new_empty(len(start), 3 * width)
+        x, u, a, h, p, g, s = cpu.arrays(projected, by_state, alpha, hidden, previous, gates, states)
+        steps = _places_of_steps(sizes)
+        for at in reversed(steps) if backwards else steps:
+            n = at.stop - at.start
+            torch.addmm(bias, hidden[:n], weight.T, out=by_state[:n])
+            cpu.gru_step(x[at], u[:n], None if a is None else a[at], h[:n], p[at], g[at], s[at])
+        ctx.steps, ctx.backwards = steps, backwards
+        ctx.save_for_backward(alpha, weight, previous, gates)
         return states, hidden
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, d_states, d_last):
-        alpha, weight, previous, rz, new, by_hidden = ctx.saved_tensors
-        r, z = rz.chunk(2, 1)
-        # The derivatives of h_t by the sums in r and z, by W_n h and by h_{t-1} need no gradient.
-        share = 1 - z if alpha is None else alpha * (1 - z)
-        by_new = share * (1 - new * new)
-        by_from = by_new * r
-        by_z = torch.mul(previous - new, z).mul_(1 - z if alpha is None else share)
-        slopes = torch.stack([(by_from * by_hidden).mul_(1 - r), by_z, by_from], 1)  # [W, 3, d]
-        d_sums, d_after = torch.empty_like(slopes), torch.empty_like(previous)
+        alpha, weight, previous, gates = ctx.saved_tensors
+        width = weight.shape[1]
+        d_sums = torch.empty_like(gates)  # [W, 4, d]: of n's part U h, and of the sums in r, z and n
+        flat = d_sums.flatten(1)
+        d_alpha = None if alpha is None else torch.empty_like(previous)
         d_hidden = d_last.clone(memory_format=torch.contiguous_format)
-        values = d_states, d_after, d_after[:, None], slopes, d_sums, d_sums.flatten(1), share.neg_().add_(1)
-        for d_state, after, each, slope, d_sum, flat, keep in _steps(values, ctx.sizes, not ctx.backwards):
-            d = d_hidden[: len(after)]
-            torch.mul(torch.add(d, d_state, out=after)[:, None], slope, out=d_sum)
-            torch.mul(after, keep, out=d).addmm_(flat, weight)
-        d_alpha = None if alpha is None else (new - previous).mul_(d_after).mul_(1 - z)
-        d_sums = d_sums.flatten(1)
-        d_projected = torch.cat([d_sums[:, : rz.shape[1]], d_after.mul_(by_new)], 1)
-        return d_projected, d_alpha, d_hidden, d_sums.T @ previous, d_sums.sum(0), None, None
+        d, a, p, g, dh, ds, da = cpu.arrays(d_states, alpha, previous, gates, d_hidden, d_sums, d_alpha)
+        turned = weight.roll(width, 0)  # its rows for n, r, z: the order of d_sums
+        for at in ctx.steps if ctx.backwards else reversed(ctx.steps):
+            n = at.stop - at.start
+            a_step, da_step = (None, None) if alpha is None else (a[at], da[at])
+            cpu.gru_step_backward(d[at], a_step, p[at], g[at], dh[:n], ds[at], da_step)
+            d_hidden[:n].addmm_(flat[at, : 3 * width], turned)
+        by_state = flat[:, : 3 * width]
+        d_weight, d_bias = (by_state.T @ previous).roll(-width, 0), by_state.sum(0).roll(-width)
+        return flat[:, width:], d_alpha, d_hidden, d_weight, d_bias, None, None
 
 
-def _steps(values: Sequence[Tensor], sizes: Sequence[int], backwards: bool) -> Any:
-    steps = list(zip(*(x.split(sizes) for x in values)))
-    return reversed(steps) if backwards else steps
+def _places_of_steps(sizes: list[int]) -> list[slice]:
+    """Return the places of the words of each step."""
+    return [slice(end - size, end) for size, end in zip(sizes, accumulate(sizes))]

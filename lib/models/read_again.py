@@ -18,7 +18,7 @@ from lib.data.vocabulary import UNK
 from lib.layers.attention import Attention, full_precision
 from lib.layers.attentive_lstm import attentive_lstm
 from lib.layers.dropout import Dropout
-from lib.layers.pointer import DecoderOutput, target_scores
+from lib.layers.pointer import DecoderOutput, ScoredWords
 from lib.layers.recurrent import GRU, LSTM, GatedGRU, run_packed
 from lib.models.summarizer import DecoderState, Summarizer, Tap, per_document, per_hypothesis
 from lib.system.errors import InputError
@@ -232,20 +232,16 @@ class ReadAgain(Summarizer):
         """Compute g, the scores of the vocabulary: [..., d] -> [..., Y]."""
         return full_precision(self.vocabulary(features))[0]
 
-    def log_prob(
-        self, output: ReadAgainOutput, target: Tensor, state: DecoderState, places: Tensor | None = None
-    ) -> Tensor:
-        """Compute log P (17) of the target words [R, T] (extended ids). Without copying, unknown words are [UNK]."""
+    def scored_words(self, output: ReadAgainOutput, target: Tensor, state: DecoderState) -> ScoredWords:
+        """Describe log P (17) of the target words [R, T] (extended ids). Without copying, unknown words are [UNK]."""
         if not self.config.copy:
             target = in_vocabulary(target, self.config.vocab_size)
         known = target < self.config.vocab_size
-        layer = self.vocabulary
-        score, normaliser = target_scores(output.features, layer.weight, layer.bias, target.where(known, 0), places)
-        # P(w) = (exp g_w + sum_{i: x_i = w} exp k_i) / (sum_v exp g_v + sum_i exp k_i)   (17)
         same = output.source[:, None] == target[..., None]  # [R, T, N]
-        copied = output.copy.masked_fill(~same, LOWEST).logsumexp(-1)
-        either = torch.logaddexp(score.masked_fill(~known, LOWEST), copied)
-        return either - torch.logaddexp(normaliser, output.copy.logsumexp(-1))
+        copied = output.copy.masked_fill(~same, LOWEST).logsumexp(-1)  # sum_{i: x_i = w} exp k_i
+        more = known, copied, output.copy.logsumexp(-1)
+        layer = self.vocabulary.weight, self.vocabulary.bias
+        return ScoredWords(output.features, *layer, target.where(known, 0), _one_softmax, more)
 
     def distribution(self, output: ReadAgainOutput, state: DecoderState, extra: int) -> Tensor:
         scores = self.generate(output.features[:, -1])
@@ -260,6 +256,12 @@ class ReadAgain(Summarizer):
         generate = torch.sigmoid(self.generate(output.features).logsumexp(-1) - copies)
         importance = {} if state.importance is None else {"importance": state.importance.mean(-1)}
         return {"words": output.attention, "generate": generate, **importance}
+
+
+def _one_softmax(score: Tensor, normaliser: Tensor, known: Tensor, copied: Tensor, copies: Tensor) -> Tensor:
+    # P(w) = (exp g_w + sum_{i: x_i = w} exp k_i) / (sum_v exp g_v + sum_i exp k_i)   (17)
+    either = torch.logaddexp(score.masked_fill(~known, LOWEST), copied)
+    return either - torch.logaddexp(normaliser, copies)
 
 
 LOWEST = -1e30  # a score whose exponential is 0; finite, so that gradients are too

@@ -18,9 +18,10 @@ from lib.layers.pointer import (
     DecoderOutput,
     PointerGenerator,
     PointerOutput,
+    ScoredWords,
+    mixture,
     mixture_distribution,
-    mixture_log_prob,
-    target_scores,
+    softmax,
 )
 
 
@@ -64,12 +65,16 @@ class Summarizer(Model):
         """Read T target words at once. tokens: [R, T] extended ids. Returns a `DecoderOutput` and the next state."""
         raise NotImplementedError
 
+    def scored_words(self, output: Any, target: Tensor, state: Any) -> ScoredWords:
+        """Describe how log P of the target words [R, T] (extended ids) follows from the scores of a vocabulary."""
+        raise NotImplementedError
+
     def log_prob(self, output: Any, target: Tensor, state: Any, places: Tensor | None = None) -> Tensor:
         """Compute log P of the target words [R, T] (extended ids).
 
         places: of the flat [R * T] where a result is needed (`Batch.target_places`); None: everywhere.
         """
-        raise NotImplementedError
+        return self.scored_words(output, target, state).log_prob(places)
 
     def distribution(self, output: Any, state: Any, extra: int) -> Tensor:
         """Compute P of every word after the last position: [R, V + extra] with `extra` copy ids."""
@@ -77,8 +82,12 @@ class Summarizer(Model):
 
     def nll(self, output: Any, batch: Batch, state: Any) -> Tensor:
         """Compute -log P: the mean over documents of the mean over a summary's words, or the mean over all words."""
-        log_p = self.log_prob(output, batch.target, state, batch.target_places)
-        return -(target_weights(batch, log_p.dtype) * log_p).sum()
+        weights = target_weights(batch, full_precision(output.features)[0].dtype)
+        if getattr(self.log_prob, "__func__", None) is Summarizer.log_prob:
+            words = self.scored_words(output, batch.target, state)
+            return -words.weighted_sum(weights, batch.target_places)
+        # a model with a `log_prob` of its own
+        return -(weights * self.log_prob(output, batch.target, state, batch.target_places)).sum()
 
     def regularisers(self, output: Any, batch: Batch, state: Any) -> dict[str, tuple[float, Tensor]]:
         """Return the terms that are added to the loss, by name: their weights and values, means over documents."""
@@ -129,8 +138,8 @@ class PointerModel(Summarizer):
         """Return weights [V, F] and biases [V] that score the features of an output."""
         return self.pointer.vocabulary.weight, self.pointer.vocabulary.bias
 
-    def log_prob(self, output: PointerOutput, target: Tensor, state: Any, places: Tensor | None = None) -> Tensor:
-        return mixture_log_prob(output, target, *self.output_layer(), places)
+    def scored_words(self, output: PointerOutput, target: Tensor, state: Any) -> ScoredWords:
+        return mixture(output, target, *self.output_layer())
 
     def distribution(self, output: PointerOutput, state: Any, extra: int) -> Tensor:
         return mixture_distribution(output, *self.output_layer(), extra)
@@ -173,14 +182,12 @@ class SoftmaxModel(Summarizer):
         """Compute the scores of all words: [..., F] -> [..., V]."""
         return full_precision(F.linear(features, *self.output_layer()))[0]
 
-    def log_prob(self, output: DecoderOutput, target: Tensor, state: Any, places: Tensor | None = None) -> Tensor:
-        return self.word_log_prob(output.features, target, places)
+    def scored_words(self, output: DecoderOutput, target: Tensor, state: Any) -> ScoredWords:
+        return self.words_of(output.features, target)
 
-    def word_log_prob(self, features: Tensor, target: Tensor, places: Tensor | None = None) -> Tensor:
-        """Compute log P [R, T] of the target words [R, T] from features [R, T, F]."""
-        target = in_vocabulary(target, self.config.vocab_size)
-        score, normaliser = target_scores(features, *self.output_layer(), target, places)
-        return score - normaliser
+    def words_of(self, features: Tensor, target: Tensor) -> ScoredWords:
+        """Describe log P of target words [R, T] by features [R, T, F]."""
+        return softmax(features, in_vocabulary(target, self.config.vocab_size), *self.output_layer())
 
     def distribution(self, output: DecoderOutput, state: Any, extra: int) -> Tensor:
         return F.pad(self.scores(output.features[:, -1]).softmax(1), (0, extra))

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lib.data.batch import Batch, put, word_places
+from lib.layers.attention import full_precision
 from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
 from lib.layers.transformer import FeedForward, attend, attend_both, check_heads, extended, sinusoids
@@ -249,6 +250,6 @@ class TDMCA(PieceModel):
     def _share_of_mean(self, features: Tensor, target: Tensor, mask: Tensor, places: Tensor, batch: Batch) -> Tensor:
         """Compute the share of some pieces [B, n] in the mean smoothed loss of a document's source and summary."""
         pieces = batch.target_mask.sum(1) + batch.source_mask[:, 1:].sum(1)
-        log_p = self.word_log_prob(features, target, places)
-        weights = mask.to(log_p.dtype) / (pieces[:, None] * len(batch))
-        return self.smoothed(-(weights * log_p).sum(), features, target, weights)
+        weights = mask.to(full_precision(features)[0].dtype) / (pieces[:, None] * len(batch))
+        nll = -self.words_of(features, target).weighted_sum(weights, places)
+        return self.smoothed(nll, features, target, weights)

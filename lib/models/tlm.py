@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lib.data.batch import Batch, in_vocabulary, put, word_places
+from lib.layers.attention import full_precision
 from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
 from lib.layers.transformer import MultiHeadAttention, attend_both, causal_mask, check_heads, extended
@@ -172,8 +173,8 @@ class TLM(SoftmaxModel):
 
         features: [n, T, d]; target, mask: [n, T]; places: of the pieces in the flat [n * T]; divisors: [n].
         """
-        log_p = self.word_log_prob(features, target, places)
-        return -(mask.to(log_p.dtype) / divisors[:, None] * log_p).sum()
+        weights = mask.to(full_precision(features)[0].dtype) / divisors[:, None]
+        return -self.words_of(features, target).weighted_sum(weights, places)
 
 
 def _rows(batch: Batch, first: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:

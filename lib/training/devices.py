@@ -70,11 +70,11 @@ SHARE = 64  # a large result that is made in chunks takes at most 1/64 of a GPU'
 
 @cache
 def room_on(device: torch.device) -> int:
-    """Return the bytes of a chunk of a large result: 16 MiB on a CPU, a `SHARE` of a GPU's whole memory.
+    """Return the bytes of a chunk of a large result: 64 MiB on a CPU, a `SHARE` of a GPU's whole memory.
 
     It does not depend on free memory, so that chunks and sums are the same in every run.
     """
-    least = 2**24
+    least = 2**26
     if device.type != "cuda":
         return least
     return max(least, torch.cuda.get_device_properties(device).total_memory // SHARE)
