@@ -7,6 +7,7 @@ c width of the values, d width of the LSTM.
 import torch
 from torch import Tensor, nn
 
+from lib.layers import cpu_kernels as cpu
 from lib.layers.attention import TANH_NUMBERS, Attention
 
 aten = torch.ops.aten
@@ -64,12 +65,18 @@ class _Scan(torch.autograd.Function):
         scores = keys.new_full((*by_document, keys.shape[1]), -torch.inf).masked_fill_(mask[:, None], 0)
         beta = torch.empty_like(scores)
         contexts = keys.new_empty(*by_document, values.shape[2])
+        lengths, compiled = mask.sum(1), cpu.compiled(keys)
+        if compiled:
+            counts, q_, k_, v_, scores_ = lengths.numpy(), *cpu.arrays(queries, keys, v, scores)
         for t in range(steps):
             previous, score, context, total = states[t], scores[t], contexts[t], sums[t]
             # beta_t = softmax_n(v^T tanh(W_q h_{t-1} + k_n))   (13)
             torch.mm(previous, query.T, out=queries[t].view(rows, -1))
-            tanh = torch.tanh(queries[t][:, :, None] + keys[:, None])  # [B, K, N, A]
-            score.view(-1).addmv_(tanh.flatten(0, 2), v)
+            if compiled:
+                cpu.additive_scores(q_[t], k_, v_, counts, scores_[t])
+            else:
+                tanh = torch.tanh(queries[t][:, :, None] + keys[:, None])  # [B, K, N, A]
+                score.view(-1).addmv_(tanh.flatten(0, 2), v)
             weights = torch.softmax(score, -1, out=beta[t])
             # c_t = sum_n beta_tn s_n   (14)
             torch.bmm(weights, values, out=context)
@@ -82,14 +89,14 @@ class _Scan(torch.autograd.Function):
             cell = torch.mul(f, cells[t], out=cells[t + 1]).addcmul_(i, g)
             torch.mul(o, torch.tanh(cell, out=squashed[t]), out=states[t + 1])
         given = keys, values, query, v, from_context, from_hidden
-        ctx.save_for_backward(*given, queries, beta, contexts, gates, cells, squashed, states)
+        ctx.save_for_backward(*given, lengths, queries, beta, contexts, gates, cells, squashed, states)
         return states[1:], cells[-1], beta
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, d_states, d_last_cell, d_beta):
         keys, values, query, v, from_context, from_hidden, *computed = ctx.saved_tensors
-        queries, beta, contexts, gates, cells, squashed, states = computed
+        lengths, queries, beta, contexts, gates, cells, squashed, states = computed
         steps, rows, width = squashed.shape
         # The derivatives of cell_t by cell_{t-1} and by the sums in i, f and g, and those of h_t by the sum in o and
         # by cell_t, need no gradient: they are computed for all words at once.
@@ -107,7 +114,8 @@ class _Scan(torch.autograd.Function):
         d_contexts = torch.empty_like(contexts)
         d_beta = d_beta.clone(memory_format=torch.contiguous_format)
         d_scores = torch.empty_like(beta)
-        scores = _ScoreGradients(queries, keys, v, d_scores)
+        gradients_of = _CompiledScoreGradients if cpu.compiled(keys) else _ScoreGradients
+        scores = gradients_of(queries, keys, v, d_scores, lengths)
         for t in reversed(range(steps)):
             # cell_t reaches the loss through later words and through h_t = o tanh(cell_t).
             d_cell = d_steps[t + 1, :, 0].addcmul_(d_hidden[t + 1], by_cell[t])
@@ -127,7 +135,7 @@ class _Scan(torch.autograd.Function):
         d_query = scores.d_queries.view(steps * rows, -1).T @ previous
         d_from_context = d_of_rows.T @ contexts.view(steps * rows, -1)
         d_starts = d_hidden[0], d_steps[0, :, 0]
-        d_weights = d_query, scores.d_v.sum(0), d_from_context, d_of_rows.T @ previous
+        d_weights = d_query, scores.d_v, d_from_context, d_of_rows.T @ previous
         return d_sums, *d_starts, scores.d_keys, d_values, None, *d_weights
 
 
@@ -143,11 +151,11 @@ class _ScoreGradients:
     as many as `TANH_NUMBERS` allows, and one launch is left for each word.
     """
 
-    def __init__(self, queries: Tensor, keys: Tensor, v: Tensor, d_scores: Tensor):
+    def __init__(self, queries: Tensor, keys: Tensor, v: Tensor, d_scores: Tensor, lengths: Tensor):
         self.queries, self.keys, self.v, self.d_scores = queries, keys, v, d_scores
         self.d_queries = queries.new_zeros(queries.shape)
         self.d_keys = keys.new_zeros(keys.shape)
-        self.d_v = v.new_zeros(len(keys), len(v))  # a row for each document: the sum has one order
+        self.d_v = torch.zeros_like(v)
         self.words = range(0)  # whose tanh and slope are there
 
     def add_word(self, t: int) -> None:
@@ -162,6 +170,22 @@ class _ScoreGradients:
         torch.bmm(d_score[:, None], slope, out=self.d_queries[t].flatten(0, 1)[:, None])
         if t == self.words.start:
             d_scores = self.d_scores[t : self.words.stop]
-            self.d_v[0].addmv_(self.tanh.flatten(0, 3).T, d_scores.flatten())
+            self.d_v.addmv_(self.tanh.flatten(0, 3).T, d_scores.flatten())
             self.d_keys += self.slope.mul_(d_scores.unsqueeze(4)).sum((0, 2))
             del self.tanh, self.slope  # before the next block needs memory
+
+
+class _CompiledScoreGradients:
+    """What `_ScoreGradients` computes, by a kernel."""
+
+    def __init__(self, queries: Tensor, keys: Tensor, v: Tensor, d_scores: Tensor, lengths: Tensor):
+        self.d_queries = queries.new_zeros(queries.shape)
+        self.d_keys = keys.new_zeros(keys.shape)
+        self.d_v = v.new_zeros(v.shape)
+        self.q, self.k, self.v, self.d = cpu.arrays(queries, keys, v, d_scores)
+        self.lengths = lengths.numpy()
+        self.dq, self.dk, self.dv = cpu.arrays(self.d_queries, self.d_keys, self.d_v)
+
+    def add_word(self, t: int) -> None:
+        gradients = self.dq[t], self.dk, self.dv
+        cpu.additive_scores_backward(self.q[t], self.k, self.v, self.lengths, self.d[t], *gradients)

@@ -199,6 +199,44 @@ def coverage_backward(queries, keys, w, v, coverage, alpha, d_alpha, d_queries, 
             d_queries[k, t] *= v
 
 
+@_kernel
+def additive_scores(queries, keys, v, lengths, scores):
+    """Compute scores [B, K, N] = v^T tanh(query + key) of the first `lengths` [B] words of each document.
+
+    queries: [B, K, A]; keys: [B, N, A]; v: [A]. Scores of padding stay as they are.
+    """
+    _assume_no_overlap()
+    for b in range(len(keys)):
+        for k in range(queries.shape[1]):
+            query = queries[b, k]
+            for i in range(lengths[b]):
+                key, score = keys[b, i], v[0] - v[0]  # 0 of the right type
+                for a in range(len(v)):
+                    score += v[a] * _tanh(key[a] + query[a])
+                scores[b, k, i] = score
+
+
+@_kernel
+def additive_scores_backward(queries, keys, v, lengths, d_scores, d_queries, d_keys, d_v):
+    """Add the gradients of `additive_scores` to d_queries [B, K, A], d_keys [B, N, A] and d_v [A]."""
+    _assume_no_overlap()
+    h = np.empty_like(v)
+    for b in range(len(keys)):
+        for k in range(queries.shape[1]):
+            query, d_query = queries[b, k], d_queries[b, k]
+            for i in range(lengths[b]):
+                key, d_key, d = keys[b, i], d_keys[b, i], d_scores[b, k, i]
+                for a in range(len(v)):
+                    h[a] = _tanh(key[a] + query[a])
+                for a in range(len(v)):
+                    d_v[a] += h[a] * d
+                for a in range(len(v)):
+                    h[a] = v[a] * (d - h[a] * h[a] * d)
+                    d_query[a] += h[a]
+                for a in range(len(v)):
+                    d_key[a] += h[a]
+
+
 # ---------------------------------------------------------------------------------------------------- recurrence
 
 
@@ -356,6 +394,17 @@ def memory_write_backward(product, memory, d_memory, d_shared):
                 d[i] *= gate
             for i in range(2 * width):
                 add[i] += product[b, j, first + i]
+
+
+# ------------------------------------------------------------------------------------------------------- dropout
+
+
+@_kernel
+def drop(values, draws, least, factor, out):
+    """Write flat `values` times `factor` to `out`, but 0 where the draw is below `least`."""
+    _assume_no_overlap()
+    for i in range(len(values)):
+        out[i] = values[i] * factor if draws[i] >= least else factor - factor
 
 
 # ------------------------------------------------------------------------------------------------------- tensors

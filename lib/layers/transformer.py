@@ -37,7 +37,12 @@ def attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, dropout
 def attention_weights(q: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:
     """Compute softmax(q k^T / sqrt(s)) where `mask` is true: [..., m, n] of q [..., m, s] and keys [..., n, s]."""
     (scores,) = full_precision(q * q.shape[-1] ** -0.5 @ keys.transpose(-1, -2))
-    return (scores if mask is None else scores.masked_fill(~mask, -torch.inf)).softmax(-1)
+    return (scores if mask is None else scores + _bars(mask, scores)).softmax(-1)
+
+
+def _bars(mask: Tensor, like: Tensor) -> Tensor:
+    """Return 0 where `mask` is true and -inf elsewhere: a sum, whose gradient needs no pass over the scores."""
+    return like.new_zeros(mask.shape).masked_fill_(~mask, -torch.inf)
 
 
 def attend_both(
@@ -52,7 +57,7 @@ def attend_both(
     far_scores = q @ far_keys[:, None].transpose(-1, -2)
     scores = torch.cat([far_scores, q @ keys.transpose(-1, -2)], -1)  # [B, K, heads, T, m + n]
     mask = torch.cat([far_seen, seen], -1)[:, None, None]
-    weights = dropout(scores.masked_fill(~mask, -torch.inf).softmax(-1))
+    weights = dropout((scores + _bars(mask, scores)).softmax(-1))
     from_far, from_own = weights.split([far_keys.shape[2], keys.shape[3]], -1)
     return (from_far @ far_values[:, None] + from_own @ values).flatten(0, 1)
 
