@@ -192,7 +192,7 @@ class _NextWords:
         p = bar_words(self.model.distribution(output, state, self.extra + 1), barred)
         if self.config.slide != "as a word":
             state = self.decide(p, state, length)
-        values, words = p.topk(min(k, p.shape[1]), 1)
+        values, words = largest(p, min(k, p.shape[1]))
         return values.log(), words, state
 
     def decide(self, p: Tensor, state: Any, length: int) -> Any:
@@ -208,6 +208,24 @@ class _NextWords:
         is_control = torch.zeros(p.shape[1], dtype=torch.bool, device=p.device).index_fill(0, self.control, True)
         p.mul_(is_control == slides[:, None])
         return state.replace(stayed=stayed.where(~slides, 1))
+
+
+def largest(p: Tensor, k: int, block: int = 256) -> tuple[Tensor, Tensor]:
+    """Find the k largest numbers of each row of p [R, W] and their places, as `p.topk(k)` does.
+
+    They are in the k blocks with the largest maxima, or after the last block: topk sorts only these, while a maximum
+    takes one fast pass.
+    """
+    whole = p.shape[1] // block * block
+    if whole <= 2 * k * block:
+        return p.topk(k, 1)
+    maxima = p[:, :whole].unflatten(1, (-1, block)).amax(2)
+    blocks = maxima.topk(k, 1).indices
+    places = (blocks[..., None] * block + torch.arange(block, device=p.device)).flatten(1)
+    rest = torch.arange(whole, p.shape[1], device=p.device).expand(len(p), -1)
+    places = torch.cat([places, rest], 1)
+    values, chosen = p.gather(1, places).topk(k, 1)
+    return values, places.gather(1, chosen)
 
 
 def repeating(tokens: Tensor, n: int, control: Tensor) -> Tensor:

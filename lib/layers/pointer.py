@@ -15,6 +15,7 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from lib.data.vocabulary import UNK
+from lib.layers import cpu_kernels as cpu
 from lib.layers.attention import full_precision
 from lib.training.devices import room_on
 
@@ -127,9 +128,22 @@ def mixture_distribution(output: PointerOutput, weight: Tensor, bias: Tensor, ex
     """Compute P of every word after the last position: [R, V + extra] with `extra` copy ids."""
     z = output.switch[:, -1:].sigmoid()
     rest = (-output.switch[:, -1:]).sigmoid()  # 1 - z, without cancellation
-    scores = full_precision(F.linear(output.features[:, -1], weight, bias))[0]
-    generated = F.pad(z * scores.softmax(1), (0, extra))
-    return generated.scatter_add(1, output.source, (rest * output.copy[:, -1]).to(generated.dtype))
+    p = softmax_distribution(output.features[:, -1], weight, bias, extra).mul_(z)
+    return p.scatter_add_(1, output.source, (rest * output.copy[:, -1]).to(p.dtype))
+
+
+def softmax_distribution(features: Tensor, weight: Tensor, bias: Tensor, extra: int) -> Tensor:
+    """Compute softmax(W f + b) of features [R, F], and 0 for `extra` more words: [R, V + extra]."""
+    if torch.is_grad_enabled() or not cpu.compiled(features) or torch.is_autocast_enabled("cpu"):
+        return F.pad(full_precision(F.linear(features, weight, bias))[0].softmax(1), (0, extra))
+    # A search is here at each step. New memory costs a CPU as much as several passes, so that there is one piece.
+    p = features.new_zeros(len(features), len(weight) + extra)
+    scores = p[:, : len(weight)]
+    torch.mm(features, weight.T, out=scores)
+    scores.add_(bias)
+    scores.sub_(scores.amax(1, keepdim=True)).exp_()
+    scores.div_(scores.sum(1, keepdim=True))
+    return p
 
 
 def bar_words(p: Tensor, barred: Tensor) -> Tensor:

@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.vocabulary import PAD
@@ -22,6 +21,7 @@ from lib.layers.pointer import (
     mixture,
     mixture_distribution,
     softmax,
+    softmax_distribution,
 )
 
 
@@ -178,10 +178,6 @@ class SoftmaxModel(Summarizer):
         """Return weights [V, F] and biases [V] that score the features of an output."""
         return self.vocabulary.weight, self.vocabulary.bias
 
-    def scores(self, features: Tensor) -> Tensor:
-        """Compute the scores of all words: [..., F] -> [..., V]."""
-        return full_precision(F.linear(features, *self.output_layer()))[0]
-
     def scored_words(self, output: DecoderOutput, target: Tensor, state: Any) -> ScoredWords:
         return self.words_of(output.features, target)
 
@@ -190,7 +186,7 @@ class SoftmaxModel(Summarizer):
         return softmax(features, in_vocabulary(target, self.config.vocab_size), *self.output_layer())
 
     def distribution(self, output: DecoderOutput, state: Any, extra: int) -> Tensor:
-        return F.pad(self.scores(output.features[:, -1]).softmax(1), (0, extra))
+        return softmax_distribution(output.features[:, -1], *self.output_layer(), extra)
 
     def seen(self, output: DecoderOutput, state: Any) -> dict[str, Tensor]:
         return {"words": output.attention} if isinstance(output, AttentiveOutput) else {}
