@@ -20,7 +20,6 @@ import torch
 from filelock import FileLock
 from safetensors.torch import save
 from torch import nn
-from torch.nn.parallel import DistributedDataParallel
 from tqdm import tqdm
 
 from lib.data.batch import Batch, BucketSampler, in_order, make_batch
@@ -254,8 +253,7 @@ class _Loop:
     def run(self) -> None:
         model = self.model
         if self.process.world > 1:
-            ids = [self.device.index] if self.device.type == "cuda" else None
-            model = DistributedDataParallel(model, device_ids=ids)
+            model = devices.with_shared_gradients(model, self.device)
         started = time.perf_counter()
         shown = {}  # losses, in the bar
         made = made_ahead(self._update, range(self.step, self.total), batches_ahead(self.device))
