@@ -65,6 +65,47 @@ def test_a_memory_of_several_blocks(slots, width, attended, monkeypatch):
     assert_close(with_gradients(memory_scan, [x.float() for x in inputs]), exact)
 
 
+def with_gaps(tensor):
+    """The same numbers with other numbers between them, as in a slice of a larger tensor."""
+    return torch.stack([tensor, torch.full_like(tensor, 7.0)], -1)[..., 0]
+
+
+def gradients_of_views(function, inputs):
+    """`with_gradients` of tensors with gaps in memory."""
+    return with_gradients(lambda *leaves: function(*map(with_gaps, leaves)), inputs)
+
+
+def test_tensors_need_not_be_contiguous(monkeypatch):
+    """The kernels read weights, states and gradients row by row."""
+    from lib.layers import gpu_kernels
+
+    assert not with_gaps(torch.ones(3)).is_contiguous()
+    torch.manual_seed(0)
+    mask = torch.arange(9) < torch.tensor([9, 4])[:, None]
+    shapes = (2, 2, 3, 6), (2, 9, 6), (6,), (6,), (2, 2, 9)
+    inputs = [torch.randn(shape) for shape in shapes]
+    inputs[4] = inputs[4].abs() * mask[:, None]
+    doubles = [x.double() for x in inputs]
+    exact = with_gradients(lambda *x: _CompiledCoverage.apply(*x, mask).mT, doubles)
+    ours = gradients_of_views(lambda *x: gpu_kernels.CoverageScan.apply(*x, mask).mT, inputs)
+    assert_close(ours, exact)
+
+    shapes = (2, 3, 8), (2, 4, 6), (2, 4, 16), (6,), (6, 8), (16, 8), (16, 8)
+    inputs = [torch.randn(shape) for shape in shapes]
+    exact = with_gradients(memory_scan, [x.double() for x in inputs])
+    monkeypatch.setattr("lib.layers.cpu_kernels.triton_runs", lambda values: True)
+    assert_close(gradients_of_views(memory_scan, inputs), exact)
+
+
+def test_a_kernel_takes_no_tensor_with_gaps():
+    """A kernel would read other numbers of an argument that somebody adds, and nobody would know."""
+    from lib.layers import gpu_kernels
+
+    tensors = torch.ones(3), with_gaps(torch.ones(3))
+    with pytest.raises(ValueError, match="argument 1 of the kernel coverage_weights is not contiguous"):
+        gpu_kernels.launch(gpu_kernels.coverage_weights, (1,), *tensors)
+
+
 # ------------------------------------------------------------------------------------------------------ compiling
 
 COMPILING = """

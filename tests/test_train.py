@@ -567,9 +567,9 @@ def test_two_processes_give_the_result_of_one(two_processes):
 
 
 def test_a_process_may_have_no_gradient_for_a_weight(two_processes, tmp_path):
-    """Empty summaries give no gradient to the weights that write to Mem2Mem's memory between two words.
+    """Empty summaries give no gradient to the weights that write to Mem2Mem's memory.
 
-    If one process has only empty summaries, the gradient is 0 there. If all have, there is no gradient,
+    If one process has only empty summaries, the gradient is 0 there. If all have, there is none,
     as in one process: with a gradient of 0, Adam would still move the weights.
     """
     corpus, folder = often_empty(two_processes.corpus), two_processes.folder
@@ -585,7 +585,8 @@ def test_a_process_may_have_no_gradient_for_a_weight(two_processes, tmp_path):
         two = load_weights(probed(), folder / f"empty{parts}", "last").state_dict()
         for key, value in one.model.state_dict().items():
             assert torch.allclose(two[key], value, rtol=0, atol=1e-10), key
-        ours, theirs = ([m["loss"] for m in read_metrics(f)] for f in (one.folder, folder / f"empty{parts}"))
+        runs = one.folder, folder / f"empty{parts}"
+        ours, theirs = ([m["loss"] for m in read_metrics(run)] for run in runs)
         assert ours == pytest.approx(theirs, abs=1e-10)
 
 
