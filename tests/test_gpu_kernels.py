@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import sys
-from unittest.mock import Mock
+import warnings
 
 import pytest
 import torch
@@ -16,6 +16,7 @@ import torch
 from lib.layers import cpu_kernels
 from lib.layers.attention import _CompiledCoverage
 from lib.layers.memory import memory_scan
+from lib.system import compiler
 from lib.system.files import project_root
 
 pytest.importorskip("triton", reason="Triton is for Linux on x86-64 (the extra dev)")
@@ -166,14 +167,55 @@ def test_kernels_are_compiled_without_local_memory(capability, tmp_path):
 # ----------------------------------------------------------------------------------------------- where they run
 
 
-def test_a_gpu_without_triton_or_too_old_for_it_is_reported(monkeypatch):
-    for capability, triton in (((7, 5), "there"), ((8, 0), None)):
-        monkeypatch.setattr(torch.cuda, "get_device_capability", Mock(return_value=capability))
-        monkeypatch.setattr(cpu_kernels, "find_spec", Mock(return_value=triton))
+@pytest.fixture
+def machine(monkeypatch, tmp_path):
+    """Set what a machine with a GPU has; without arguments it has all that the kernels need."""
+
+    def has(capability=(8, 0), triton=True, compilers=("gcc",), cc=None, header=True):
+        (tmp_path / "Python.h").unlink(missing_ok=True)
+        if header:
+            (tmp_path / "Python.h").touch()
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+        monkeypatch.setattr(compiler, "find_spec", lambda name: triton or None)
+        found = {name: f"/bin/{name}" for name in compilers}
+        monkeypatch.setattr(compiler.shutil, "which", found.get)
+        paths = {"include": str(tmp_path)}
+        monkeypatch.setattr(compiler.sysconfig, "get_paths", lambda scheme: paths)
+        monkeypatch.delenv("CC", raising=False)
+        if cc is not None:
+            monkeypatch.setenv("CC", cc)
         cpu_kernels._has_triton.cache_clear()
-        with pytest.warns(UserWarning, match="need Triton, and compute capability 8.0"):
-            assert not cpu_kernels._has_triton(torch.device("cuda", 0))
+
+    yield has
     cpu_kernels._has_triton.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("missing", "advice"),
+    [
+        ({"capability": (7, 5)}, "need compute capability 8.0 or later"),
+        ({"triton": False}, "need Triton"),
+        ({"compilers": ()}, "need a C compiler, .* no gcc or clang here: install gcc, or set CC"),
+        ({"cc": "icc"}, "need a C compiler, and CC='icc' is none here"),
+        ({"header": False}, r"need Python\.h, .*: install python3-dev"),
+    ],
+)
+def test_a_warning_names_what_the_kernels_miss(machine, missing, advice):
+    """Triton itself would stop in the first update: without a compiler it cannot start a kernel."""
+    machine(**missing)
+    with pytest.warns(UserWarning, match=advice) as warned:
+        assert not cpu_kernels._has_triton(torch.device("cuda", 0))
+    assert "\n" not in str(warned[0].message)
+
+
+@pytest.mark.parametrize(
+    ("compilers", "cc"),
+    [(["gcc"], None), (["clang"], None), (["icc"], "icc")],
+)
+def test_any_compiler_that_triton_finds_will_do(machine, compilers, cc):
+    machine(compilers=compilers, cc=cc)
+    with warnings.catch_warnings(action="error"):
+        assert cpu_kernels._has_triton(torch.device("cuda", 0))
 
 
 def test_what_is_no_gpus_single_precision_takes_another_way():
