@@ -25,7 +25,7 @@ from lib.papers import PAPERS, resolve
 from lib.papers.paper import Paper, Setup
 from lib.system.command_line import command_parser, count, plain_errors
 from lib.system.errors import InputError, one_of
-from lib.system.files import trained_folder
+from lib.system.files import errors_named, trained_folder
 from lib.training.config import TrainConfig
 from lib.training.devices import default_device, device_named, rank_device
 from lib.training.folder import read_metrics
@@ -130,7 +130,9 @@ def draw_losses(run: Run) -> None:
         axes.plot([m["step"] for m in logged], [m["loss"] for m in logged], ".-", label=split)
     axes.set(xlabel="step", ylabel="loss")
     axes.legend()
-    figure.savefig(run.folder / "curve.png")
+    picture = run.folder / "curve.png"
+    with errors_named(picture):
+        figure.savefig(picture)
 
 
 def _train(command: Namespace, setup: Setup) -> Run:

@@ -27,7 +27,7 @@ from lib.data.prepared import PreparedCorpus, code_of
 from lib.decoding.run import Run
 from lib.layers.dropout import random_numbers, seed_of
 from lib.system.errors import CompanionError, RunError
-from lib.system.files import cached, write_json, write_whole
+from lib.system.files import cached, errors_named, write_json, write_whole
 from lib.system.fingerprints import digest
 from lib.system.threads import batches_ahead, in_threads, made_ahead, threads_on, torch_threads
 from lib.training import devices
@@ -421,7 +421,8 @@ class _Loop:
 
     def _log(self, values: dict) -> None:
         if self.process.rank == 0:
-            with open(self.folder / "metrics.jsonl", "a", encoding="utf-8") as file:
+            path = self.folder / "metrics.jsonl"
+            with errors_named(path), open(path, "a", encoding="utf-8") as file:
                 file.write(json.dumps(values) + "\n")
 
     def _save(self, which: str, loss: float | None = None) -> None:
