@@ -111,8 +111,10 @@ def report(run: Run, dataset: str) -> str:
     """Say what a run has learned, where it is and which commands use it."""
     folder, losses = quote(str(run.folder)), [m["loss"] for m in run.metrics if m["split"] == "val"]
     learned = f"; validation loss {losses[0]:.3f} at first, {losses[-1]:.3f} at the end" if losses else ""
+    # 0 hours: the log has fewer than two lines to take the time between
+    pace = f", {3600 * run.hours / run.step:.3g} seconds each (median)" if run.hours else ""
     return (
-        f"{run.folder}: {run.step:,} steps in {60 * run.hours:.1f} minutes{learned}. Next:\n"
+        f"{run.folder}: {run.step:,} steps in {60 * run.hours:.1f} minutes{pace}{learned}. Next:\n"
         f"  python -m lib.score run {folder} --dataset {quote(dataset)}\n  python -m lib.summarize {folder} FILE"
     )
 

@@ -17,13 +17,14 @@ import torch
 from lib.data.batch import make_batch
 from lib.data.split import Split
 from lib.data.vocabulary import EOS, Vocabulary
+from lib.decoding.run import Run
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.models.read_again import ReadAgain, ReadAgainConfig
 from lib.models.windowed import Windowed, WindowedConfig
 from lib.papers import PAPERS, resolve
 from lib.system.errors import RunError
 from lib.system.files import project_root
-from lib.train import main, parse
+from lib.train import main, parse, report
 from lib.training import loop as training
 from lib.training.config import TrainConfig
 from lib.training.devices import Process
@@ -642,6 +643,21 @@ def test_the_command_trains_and_resumes(tmp_path, capsys):
     assert f"python -m lib.score run {tmp_path / 'r'} --dataset aclsum" in out
     assert (tmp_path / "r" / "curve.png").stat().st_size > 5000
     assert json.loads((tmp_path / "r" / "config.json").read_text(encoding="utf-8"))["model"]["lambda_read"] == 0
+
+
+def test_the_report_has_the_seconds_of_an_update(tmp_path):
+    """Their median between two lines of the log: the first update compiles, and others validate."""
+
+    def reported(*seconds):
+        times = enumerate(seconds, 1)
+        logged = [{"split": "train", "step": 10 * i, "seconds": s} for i, s in times]
+        lines = "".join(json.dumps(values) + "\n" for values in logged)
+        (tmp_path / "metrics.jsonl").write_text(lines, encoding="utf-8")
+        return report(Run(tmp_path, {}, None, encoder=None), "aclsum")  # type: ignore[arg-type]
+
+    pace = "40 steps in 1.4 minutes, 2.05 seconds each (median). Next"
+    assert pace in reported(60, 80.5, 101, 900)
+    assert "10 steps in 0.0 minutes. Next" in reported(60), "nothing to take the time between"
 
 
 @pytest.mark.parametrize(("name", "preset"), [(name, preset) for name, of in PAPERS.items() for preset in of.presets])
