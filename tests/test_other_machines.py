@@ -3,10 +3,10 @@
 import errno
 import os
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
+from lib.decoding.run import Run
 from lib.system import files
 from lib.system.command_line import plain_errors
 from lib.system.files import cache_dir, cached, temporary_folder, work_folder, write_whole
@@ -95,7 +95,8 @@ FULL = Path("/dev/full")  # the system fails each write to it, as on a full disk
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
 def test_a_log_and_a_picture_on_a_full_disk_are_named(tmp_path, planted_corpus):
     loop = training._Loop(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path)
-    run = SimpleNamespace(folder=tmp_path, metrics=[{"split": "train", "step": 1, "loss": 1.0}])
+    run = Run(tmp_path, {}, None, encoder=None)  # type: ignore[arg-type]
+    run.metrics = [{"split": "train", "step": 1, "loss": 1.0}]
     for name, write in {
         "metrics.jsonl": lambda: loop._log({"step": 1}),
         "curve.png": lambda: draw_losses(run),
