@@ -5,9 +5,12 @@ READY := .venv/.ready
 BOOK := .venv/.book
 CLASS := .venv/.class
 INSTALL = $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt $(CPU_BUILD)
-# PyTorch's CPU build on Linux without an NVIDIA GPU, unless pip is told where to find packages.
-CPU_BUILD = $(shell [ "$$(uname)" != Linux ] || command -v nvidia-smi > /dev/null \
-  || $(BIN)/python -m pip config list | grep -e index -e find-links > /dev/null || echo --extra-index-url https://download.pytorch.org/whl/cpu)
+# PyTorch's CPU build on Linux without an NVIDIA GPU, unless pip is told where to find packages. A login node or the
+# build of a container has no GPU either, so CUDA=1 asks for the CUDA build.
+CPU_BUILD = $(if $(CUDA),,$(shell [ "$$(uname)" != Linux ] || command -v nvidia-smi > /dev/null \
+  || $(BIN)/python -m pip config list | grep -e index -e find-links > /dev/null || echo --extra-index-url https://download.pytorch.org/whl/cpu))
+NO_GPU = "There is no nvidia-smi here, so PyTorch's CPU build is installed, which uses no GPU." \
+  "For the CUDA build: rm -rf .venv, then make CUDA=1 $(MAKECMDGOALS)"
 PAGES := $(wildcard notebooks/*.py)
 TALKS := $(filter-out notebooks/baselines.ipynb notebooks/compare.ipynb,$(PAGES:.py=.ipynb))
 
@@ -24,6 +27,7 @@ $(BIN)/python:
 # An environment that is there keeps its Python, whatever PYTHON says now.
 $(READY): pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing 170 packages into .venv, once: about 0.8 GB to download (3 GB or more with PyTorch for a GPU), 2 to 15 minutes."
+	@$(if $(CPU_BUILD),echo $(NO_GPU))
 	$(INSTALL) -e ".[pages,dev,files]"
 	@mkdir -p .venv/etc/ipython && cp companion/pages/ipython_kernel_config.py .venv/etc/ipython
 	@touch $@

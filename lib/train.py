@@ -25,7 +25,7 @@ from lib.papers import PAPERS, resolve
 from lib.papers.paper import Paper, Setup
 from lib.system.command_line import command_parser, count, plain_errors
 from lib.system.errors import InputError, one_of
-from lib.system.files import trained_folder
+from lib.system.files import errors_named, trained_folder
 from lib.training.config import TrainConfig
 from lib.training.devices import default_device, device_named, rank_device
 from lib.training.folder import read_metrics
@@ -111,8 +111,10 @@ def report(run: Run, dataset: str) -> str:
     """Say what a run has learned, where it is and which commands use it."""
     folder, losses = quote(str(run.folder)), [m["loss"] for m in run.metrics if m["split"] == "val"]
     learned = f"; validation loss {losses[0]:.3f} at first, {losses[-1]:.3f} at the end" if losses else ""
+    # 0 hours: the log has fewer than two lines to take the time between
+    pace = f", {3600 * run.hours / run.step:.3g} seconds each (median)" if run.hours else ""
     return (
-        f"{run.folder}: {run.step:,} steps in {60 * run.hours:.1f} minutes{learned}. Next:\n"
+        f"{run.folder}: {run.step:,} steps in {60 * run.hours:.1f} minutes{pace}{learned}. Next:\n"
         f"  python -m lib.score run {folder} --dataset {quote(dataset)}\n  python -m lib.summarize {folder} FILE"
     )
 
@@ -130,7 +132,9 @@ def draw_losses(run: Run) -> None:
         axes.plot([m["step"] for m in logged], [m["loss"] for m in logged], ".-", label=split)
     axes.set(xlabel="step", ylabel="loss")
     axes.legend()
-    figure.savefig(run.folder / "curve.png")
+    picture = run.folder / "curve.png"
+    with errors_named(picture):
+        figure.savefig(picture)
 
 
 def _train(command: Namespace, setup: Setup) -> Run:

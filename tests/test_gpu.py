@@ -11,7 +11,7 @@ from companion.results.text import markdown
 from lib.system.files import project_root
 from tests.conftest import in_a_process
 from tests.gpu import checks, plan, tables
-from tests.gpu.__main__ import README
+from tests.gpu.__main__ import README, main
 from tests.gpu.cases import CASES, CORPORA, PAPER_CASES
 from tests.gpu.checks import MEASURED
 from tests.gpu.machines import GPUS, LAUNCH
@@ -83,6 +83,23 @@ def test_a_count_is_the_kept_one(tmp_path):
 
 
 # --------------------------------------------------------------------------------------------------------- pieces
+
+
+@pytest.mark.parametrize(
+    ("cuda", "reason"),
+    [
+        (None, r"is a CPU build, .*: rm -rf \.venv, then make CUDA=1 gpu\."),
+        ("13.0", "finds no GPU here"),
+    ],
+)
+def test_without_a_gpu_the_checks_fail(cuda, reason, monkeypatch, tmp_path):
+    """A batch job that got no GPU must not look as if it had passed."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.version, "cuda", cuda)
+    monkeypatch.setattr(torch.version, "hip", None)
+    with pytest.raises(SystemExit, match=f"{reason}.* Nothing was run") as stopped:
+        main(["run", "step/*", "--folder", str(tmp_path)])
+    assert isinstance(stopped.value.code, str), "status 1, and the text on standard error"
 
 
 def test_a_finished_piece_is_not_done_again(tmp_path):

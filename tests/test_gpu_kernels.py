@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import sys
-from unittest.mock import Mock
+import warnings
 
 import pytest
 import torch
@@ -16,6 +16,7 @@ import torch
 from lib.layers import cpu_kernels
 from lib.layers.attention import _CompiledCoverage
 from lib.layers.memory import memory_scan
+from lib.system import compiler
 from lib.system.files import project_root
 
 pytest.importorskip("triton", reason="Triton is for Linux on x86-64 (the extra dev)")
@@ -63,6 +64,47 @@ def test_a_memory_of_several_blocks(slots, width, attended, monkeypatch):
     exact = with_gradients(memory_scan, inputs)
     monkeypatch.setattr("lib.layers.cpu_kernels.triton_runs", lambda values: True)
     assert_close(with_gradients(memory_scan, [x.float() for x in inputs]), exact)
+
+
+def with_gaps(tensor):
+    """The same numbers with other numbers between them, as in a slice of a larger tensor."""
+    return torch.stack([tensor, torch.full_like(tensor, 7.0)], -1)[..., 0]
+
+
+def gradients_of_views(function, inputs):
+    """`with_gradients` of tensors with gaps in memory."""
+    return with_gradients(lambda *leaves: function(*map(with_gaps, leaves)), inputs)
+
+
+def test_tensors_need_not_be_contiguous(monkeypatch):
+    """The kernels read weights, states and gradients row by row."""
+    from lib.layers import gpu_kernels
+
+    assert not with_gaps(torch.ones(3)).is_contiguous()
+    torch.manual_seed(0)
+    mask = torch.arange(9) < torch.tensor([9, 4])[:, None]
+    shapes = (2, 2, 3, 6), (2, 9, 6), (6,), (6,), (2, 2, 9)
+    inputs = [torch.randn(shape) for shape in shapes]
+    inputs[4] = inputs[4].abs() * mask[:, None]
+    doubles = [x.double() for x in inputs]
+    exact = with_gradients(lambda *x: _CompiledCoverage.apply(*x, mask).mT, doubles)
+    ours = gradients_of_views(lambda *x: gpu_kernels.CoverageScan.apply(*x, mask).mT, inputs)
+    assert_close(ours, exact)
+
+    shapes = (2, 3, 8), (2, 4, 6), (2, 4, 16), (6,), (6, 8), (16, 8), (16, 8)
+    inputs = [torch.randn(shape) for shape in shapes]
+    exact = with_gradients(memory_scan, [x.double() for x in inputs])
+    monkeypatch.setattr("lib.layers.cpu_kernels.triton_runs", lambda values: True)
+    assert_close(gradients_of_views(memory_scan, inputs), exact)
+
+
+def test_a_kernel_takes_no_tensor_with_gaps():
+    """A kernel would read other numbers of an argument that somebody adds, and nobody would know."""
+    from lib.layers import gpu_kernels
+
+    tensors = torch.ones(3), with_gaps(torch.ones(3))
+    with pytest.raises(ValueError, match="argument 1 of the kernel coverage_weights is not contiguous"):
+        gpu_kernels.launch(gpu_kernels.coverage_weights, (1,), *tensors)
 
 
 # ------------------------------------------------------------------------------------------------------ compiling
@@ -125,14 +167,55 @@ def test_kernels_are_compiled_without_local_memory(capability, tmp_path):
 # ----------------------------------------------------------------------------------------------- where they run
 
 
-def test_a_gpu_without_triton_or_too_old_for_it_is_reported(monkeypatch):
-    for capability, triton in (((7, 5), "there"), ((8, 0), None)):
-        monkeypatch.setattr(torch.cuda, "get_device_capability", Mock(return_value=capability))
-        monkeypatch.setattr(cpu_kernels, "find_spec", Mock(return_value=triton))
+@pytest.fixture
+def machine(monkeypatch, tmp_path):
+    """Set what a machine with a GPU has; without arguments it has all that the kernels need."""
+
+    def has(capability=(8, 0), triton=True, compilers=("gcc",), cc=None, header=True):
+        (tmp_path / "Python.h").unlink(missing_ok=True)
+        if header:
+            (tmp_path / "Python.h").touch()
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+        monkeypatch.setattr(compiler, "find_spec", lambda name: triton or None)
+        found = {name: f"/bin/{name}" for name in compilers}
+        monkeypatch.setattr(compiler.shutil, "which", found.get)
+        paths = {"include": str(tmp_path)}
+        monkeypatch.setattr(compiler.sysconfig, "get_paths", lambda scheme: paths)
+        monkeypatch.delenv("CC", raising=False)
+        if cc is not None:
+            monkeypatch.setenv("CC", cc)
         cpu_kernels._has_triton.cache_clear()
-        with pytest.warns(UserWarning, match="need Triton, and compute capability 8.0"):
-            assert not cpu_kernels._has_triton(torch.device("cuda", 0))
+
+    yield has
     cpu_kernels._has_triton.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("missing", "advice"),
+    [
+        ({"capability": (7, 5)}, "need compute capability 8.0 or later"),
+        ({"triton": False}, "need Triton"),
+        ({"compilers": ()}, "need a C compiler, .* no gcc or clang here: install gcc, or set CC"),
+        ({"cc": "icc"}, "need a C compiler, and CC='icc' is none here"),
+        ({"header": False}, r"need Python\.h, .*: install python3-dev"),
+    ],
+)
+def test_a_warning_names_what_the_kernels_miss(machine, missing, advice):
+    """Triton itself would stop in the first update: without a compiler it cannot start a kernel."""
+    machine(**missing)
+    with pytest.warns(UserWarning, match=advice) as warned:
+        assert not cpu_kernels._has_triton(torch.device("cuda", 0))
+    assert "\n" not in str(warned[0].message)
+
+
+@pytest.mark.parametrize(
+    ("compilers", "cc"),
+    [(["gcc"], None), (["clang"], None), (["icc"], "icc")],
+)
+def test_any_compiler_that_triton_finds_will_do(machine, compilers, cc):
+    machine(compilers=compilers, cc=cc)
+    with warnings.catch_warnings(action="error"):
+        assert cpu_kernels._has_triton(torch.device("cuda", 0))
 
 
 def test_what_is_no_gpus_single_precision_takes_another_way():

@@ -1,11 +1,18 @@
 """Machines that are not the author's: read-only checkouts and caches."""
 
+import errno
 import os
+from pathlib import Path
 
 import pytest
 
+from lib.decoding.run import Run
 from lib.system import files
+from lib.system.command_line import plain_errors
 from lib.system.files import cache_dir, cached, temporary_folder, work_folder, write_whole
+from lib.train import draw_losses
+from lib.training import loop as training
+from tests.test_train import CONFIG, MEM2MEM, model
 
 
 @pytest.fixture
@@ -66,3 +73,35 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     assert [(path.name, path.read_text(encoding="utf-8")) for path in (tmp_path / "new").iterdir()] == [
         ("a", "first")
     ]
+
+
+def test_the_file_that_a_full_disk_stops_is_named(tmp_path, monkeypatch):
+    """The system's own error names no file."""
+
+    def fails(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", fails)
+    path = tmp_path / "last.safetensors"
+    with pytest.raises(SystemExit) as stopped, plain_errors():
+        write_whole(path, "first")
+    assert stopped.value.code == f"error: {path}: No space left on device"
+    assert not list(tmp_path.iterdir())
+
+
+FULL = Path("/dev/full")  # the system fails each write to it, as on a full disk
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+def test_a_log_and_a_picture_on_a_full_disk_are_named(tmp_path, planted_corpus):
+    loop = training._Loop(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path)
+    run = Run(tmp_path, {}, None, encoder=None)  # type: ignore[arg-type]
+    run.metrics = [{"split": "train", "step": 1, "loss": 1.0}]
+    for name, write in {
+        "metrics.jsonl": lambda: loop._log({"step": 1}),
+        "curve.png": lambda: draw_losses(run),
+    }.items():
+        (tmp_path / name).symlink_to(FULL)
+        with pytest.raises(OSError, match="No space left on device") as stopped:
+            write()
+        assert stopped.value.filename == str(tmp_path / name)

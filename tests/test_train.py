@@ -17,13 +17,14 @@ import torch
 from lib.data.batch import make_batch
 from lib.data.split import Split
 from lib.data.vocabulary import EOS, Vocabulary
+from lib.decoding.run import Run
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.models.read_again import ReadAgain, ReadAgainConfig
 from lib.models.windowed import Windowed, WindowedConfig
 from lib.papers import PAPERS, resolve
 from lib.system.errors import RunError
 from lib.system.files import project_root
-from lib.train import main, parse
+from lib.train import main, parse, report
 from lib.training import loop as training
 from lib.training.config import TrainConfig
 from lib.training.devices import Process
@@ -36,6 +37,7 @@ WINDOWED = Recipe("windowed", "dynamic")
 READ_AGAIN = Recipe("read_again", "read-again gru")
 CONFIG = TrainConfig(batch_size=4, steps=8, learning_rate=1e-2, validate_every=3, save_every=2, log_every=1, seed=5)
 BY_WORDS = replace(CONFIG, loss_mean="words", steps=4)
+EMPTY = replace(CONFIG, steps=10)  # two documents for each of two processes
 UNEVEN = replace(CONFIG, batch_size=20, batch_tokens=45)  # 3 documents of 15 words: two processes have two and one
 
 
@@ -61,6 +63,31 @@ def ragged(corpus):
         for name in ("train", "val")
     }
     return replace(corpus, splits={**corpus.splits, **cut})
+
+
+def often_empty(corpus):
+    """Leave no word in three of five summaries."""
+    documents = [
+        replace(document, target=document.target[-1:]) if i % 5 < 3 else document
+        for i, document in enumerate(corpus["train"])
+    ]
+    return replace(corpus, splits={**corpus.splits, "train": Split.of(documents)})
+
+
+class Probed(Mem2Mem):
+    """A model of a user's own: a named term has a weight that the loss does not depend on."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.probe = torch.nn.Parameter(torch.ones(3))
+
+    def loss(self, batch):
+        return {**super().loss(batch), "probe": self.probe.sum()}
+
+
+def probed():
+    torch.manual_seed(0)
+    return Probed(model().config).double()
 
 
 def trained(corpus, folder, config=CONFIG, network=None, recipe=MEM2MEM, resume=False):
@@ -472,7 +499,8 @@ from lib.papers.mem2mem.sections import CohanOptions
 from lib.training.devices import processes
 from lib.training.loop import train
 from lib.train import main
-from tests.test_train import BY_WORDS, CONFIG, MEM2MEM, READ_AGAIN, UNEVEN, model, ragged, reader
+from tests.test_train import BY_WORDS, CONFIG, EMPTY, MEM2MEM, READ_AGAIN, UNEVEN
+from tests.test_train import model, often_empty, probed, ragged, reader
 corpus, out = PreparedCorpus.load(sys.argv[1], CohanOptions), Path(sys.argv[2])
 
 def dropped(run, steps, masks=None):
@@ -490,6 +518,9 @@ with processes() as (rank, _):
     train(MEM2MEM, model().double(), corpus, replace(UNEVEN, accumulate=3), out / "two", True, False, "cpu")
     words = ragged(corpus), replace(BY_WORDS, accumulate=2), out / "twowords"
     train(READ_AGAIN, reader(dropout=0.0).double(), *words, True, False, "cpu")
+    for parts in (1, 4):
+        empty = often_empty(corpus), replace(EMPTY, accumulate=parts), out / f"empty{parts}"
+        train(MEM2MEM, probed(), *empty, True, False, "cpu")
     main(["mem2mem", "--preset=demo", "--limit=6", "--steps=2", "--device=cpu", f"--output={out / 'command'}"])
 """
 
@@ -508,7 +539,7 @@ def two_processes(tmp_path_factory):
         cwd=project_root(), env={**os.environ, **env}, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return SimpleNamespace(folder=folder, corpus=corpus)
+    return SimpleNamespace(folder=folder, corpus=corpus, errors=done.stderr)
 
 
 def test_every_process_drops_places_of_its_own(two_processes):
@@ -533,6 +564,31 @@ def test_two_processes_give_the_result_of_one(two_processes):
         assert [m["step"] for m in ours] == [m["step"] for m in theirs]
         assert [m["loss"] for m in ours] == pytest.approx([m["loss"] for m in theirs], abs=1e-10)
     assert read_metrics(folder / "command")[-1]["step"] == 2, "and the command"
+    assert "find_unused_parameters" not in two_processes.errors, "a warning of PyTorch's"
+
+
+def test_a_process_may_have_no_gradient_for_a_weight(two_processes, tmp_path):
+    """Empty summaries give no gradient to the weights that write to Mem2Mem's memory.
+
+    If one process has only empty summaries, the gradient is 0 there. If all have, there is none,
+    as in one process: with a gradient of 0, Adam would still move the weights.
+    """
+    corpus, folder = often_empty(two_processes.corpus), two_processes.folder
+    sampler = training._Loop(MEM2MEM, probed(), corpus, EMPTY, tmp_path).sampler
+    lengths = corpus["train"].target_lengths
+    updates = [sampler.batch(step) for step in range(4)]
+    only_empty = [sum(lengths[u[rank::2]].max() == 1 for rank in (0, 1)) for u in updates]
+    assert only_empty == [1, 0, 0, 2], "processes with empty summaries only"
+
+    one = trained(corpus, tmp_path / "one", EMPTY, probed())
+    assert torch.equal(one.model.probe, torch.ones(3)), "has no part in the loss"
+    for parts in (1, 4):
+        two = load_weights(probed(), folder / f"empty{parts}", "last").state_dict()
+        for key, value in one.model.state_dict().items():
+            assert torch.allclose(two[key], value, rtol=0, atol=1e-10), key
+        runs = one.folder, folder / f"empty{parts}"
+        ours, theirs = ([m["loss"] for m in read_metrics(run)] for run in runs)
+        assert ours == pytest.approx(theirs, abs=1e-10)
 
 
 def test_a_broken_loss_of_one_process_stops_all(planted_corpus, tmp_path, monkeypatch):
@@ -587,6 +643,21 @@ def test_the_command_trains_and_resumes(tmp_path, capsys):
     assert f"python -m lib.score run {tmp_path / 'r'} --dataset aclsum" in out
     assert (tmp_path / "r" / "curve.png").stat().st_size > 5000
     assert json.loads((tmp_path / "r" / "config.json").read_text(encoding="utf-8"))["model"]["lambda_read"] == 0
+
+
+def test_the_report_has_the_seconds_of_an_update(tmp_path):
+    """Their median between two lines of the log: the first update compiles, and others validate."""
+
+    def reported(*seconds):
+        times = enumerate(seconds, 1)
+        logged = [{"split": "train", "step": 10 * i, "seconds": s} for i, s in times]
+        lines = "".join(json.dumps(values) + "\n" for values in logged)
+        (tmp_path / "metrics.jsonl").write_text(lines, encoding="utf-8")
+        return report(Run(tmp_path, {}, None, encoder=None), "aclsum")  # type: ignore[arg-type]
+
+    pace = "40 steps in 1.4 minutes, 2.05 seconds each (median). Next"
+    assert pace in reported(60, 80.5, 101, 900)
+    assert "10 steps in 0.0 minutes. Next" in reported(60), "nothing to take the time between"
 
 
 @pytest.mark.parametrize(("name", "preset"), [(name, preset) for name, of in PAPERS.items() for preset in of.presets])

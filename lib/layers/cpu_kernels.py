@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from numba import njit, types
 from numba.extending import intrinsic, overload
 from torch import Tensor
 
+from lib.system.compiler import missing_for_triton
 from lib.system.threads import in_threads
 
 # Sums of float32 may be taken in any order, so that loops become vector instructions. The order is fixed at compile
@@ -436,14 +436,12 @@ def triton_runs(values: Tensor) -> bool:
 @cache
 def _has_triton(device: torch.device) -> bool:
     """Return whether Triton compiles for a GPU; if not, warn once."""
-    if find_spec("triton") is not None and torch.cuda.get_device_capability(device) >= (8, 0):
-        return True
-    warnings.warn(
-        "Mem2Mem's loops over words start their operations one by one on this GPU: kernels need Triton, and compute "
-        "capability 8.0",
-        stacklevel=2,
-    )
-    return False
+    too_old = torch.cuda.get_device_capability(device) < (8, 0)
+    missing = "compute capability 8.0 or later" if too_old else missing_for_triton()
+    if missing:
+        slow = "Mem2Mem uses PyTorch's own operations for its loops over words, which is slow"
+        warnings.warn(f"{slow}: kernels on this GPU need {missing}", stacklevel=2)
+    return not missing
 
 
 def arrays(*tensors: Tensor | None) -> list:

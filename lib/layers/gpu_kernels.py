@@ -30,7 +30,13 @@ PRODUCTS = tl.constexpr("tf32x3")  # three products of 11 bits each: as exact as
 
 
 def launch(kernel: Any, programs: tuple[int, ...], *arguments: Any, **sizes: int) -> None:
-    """Launch a kernel with this many programs, on the device of its first argument."""
+    """Launch a kernel with this many programs, on the device of its first argument.
+
+    Raises ValueError for a tensor that is not contiguous: a kernel would read other numbers of it.
+    """
+    for place, argument in enumerate(arguments):
+        if isinstance(argument, Tensor) and not argument.is_contiguous():
+            raise ValueError(f"argument {place} of the kernel {kernel.__name__} is not contiguous")
     with torch.cuda.device_of(arguments[0]):
         kernel[programs](*arguments, **sizes)
 
@@ -199,7 +205,8 @@ class CoverageScan(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, queries, keys, w, v, coverage, mask):
-        queries, keys, coverage = queries.contiguous(), keys.contiguous(), coverage.contiguous()
+        # the kernels take a row to begin where the previous one ends
+        queries, keys, w, v, coverage = (x.contiguous() for x in (queries, keys, w, v, coverage))
         (B, K, T, A), N = queries.shape, keys.shape[1]
         lengths = mask.sum(1)
         alpha = queries.new_zeros(B, K, T, N)

@@ -31,7 +31,9 @@ def memory_scan(
     """
     with torch.autocast(memory.device.type, enabled=False):
         by_step = (x.to(v.dtype).transpose(0, 1).contiguous() for x in (queries, from_hidden))
-        psi, reads, last = _Scan.apply(memory.to(v.dtype), *by_step, v, torch.cat([key, write]), from_read)
+        # contiguous, because Triton's kernels take a row to begin where the previous one ends
+        weights = v.contiguous(), torch.cat([key, write]), from_read.contiguous()
+        psi, reads, last = _Scan.apply(memory.to(v.dtype), *by_step, *weights)
         return psi.transpose(0, 1), reads.transpose(0, 1), last
 
 

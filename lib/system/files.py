@@ -6,7 +6,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -117,7 +118,7 @@ def write_whole(path: str | Path, content: str | bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with open(temporary, "wb") as file:
+        with errors_named(path), open(temporary, "wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())  # otherwise a power failure may leave the new name with missing contents
@@ -125,6 +126,20 @@ def write_whole(path: str | Path, content: str | bytes) -> Path:
     finally:
         temporary.unlink(missing_ok=True)
     return path
+
+
+@contextmanager
+def errors_named(path: str | Path) -> Iterator[None]:
+    """Name the file that is being written in an error of the system that names none.
+
+    The system knows the name while a file is opened, but not when the disk is full.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = str(path)
+        raise
 
 
 def check_writable(path: str | Path) -> None:

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import torch
 import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
 
 from lib.system.errors import RunError
 from lib.system.threads import restored
@@ -113,6 +115,36 @@ class Process(NamedTuple):
         """Wait for all processes."""
         if self.world > 1:
             dist.barrier()
+
+
+def with_shared_gradients(model: nn.Module, device: torch.device) -> DistributedDataParallel:
+    """Wrap a model, so that its backward pass averages the gradients over the processes.
+
+    A weight that has no part in the loss of one process has the gradient 0 there: Mem2Mem writes to
+    its memory between two words, so a process whose summaries are all empty has no gradient for it.
+    A weight that has no part in any process's loss keeps the gradient None, as in one process.
+    """
+    options: dict[str, Any] = {"find_unused_parameters": True}
+    if device.type == "cuda":
+        options["device_ids"] = [device.index]
+    # PyTorch warns once in a process where all weights have a gradient, which is the usual case.
+    # Its C++ code prints the line, so that Python's filters of warnings do not reach it.
+    with _silent_stderr():
+        DistributedDataParallel(nn.Linear(1, 1).to(device), **options)(torch.ones(1, device=device))
+    return DistributedDataParallel(model, **options)
+
+
+@contextmanager
+def _silent_stderr() -> Iterator[None]:
+    """Throw away what this process prints on standard error, C++ code included."""
+    stderr = os.dup(2)
+    try:
+        with open(os.devnull, "wb") as nothing:
+            os.dup2(nothing.fileno(), 2)
+        yield
+    finally:
+        os.dup2(stderr, 2)
+        os.close(stderr)
 
 
 ALONE = Process()

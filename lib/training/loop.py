@@ -20,7 +20,6 @@ import torch
 from filelock import FileLock
 from safetensors.torch import save
 from torch import nn
-from torch.nn.parallel import DistributedDataParallel
 from tqdm import tqdm
 
 from lib.data.batch import Batch, BucketSampler, in_order, make_batch
@@ -28,7 +27,7 @@ from lib.data.prepared import PreparedCorpus, code_of
 from lib.decoding.run import Run
 from lib.layers.dropout import random_numbers, seed_of
 from lib.system.errors import CompanionError, RunError
-from lib.system.files import cached, write_json, write_whole
+from lib.system.files import cached, errors_named, write_json, write_whole
 from lib.system.fingerprints import digest
 from lib.system.threads import batches_ahead, in_threads, made_ahead, threads_on, torch_threads
 from lib.training import devices
@@ -254,8 +253,7 @@ class _Loop:
     def run(self) -> None:
         model = self.model
         if self.process.world > 1:
-            ids = [self.device.index] if self.device.type == "cuda" else None
-            model = DistributedDataParallel(model, device_ids=ids)
+            model = devices.with_shared_gradients(model, self.device)
         started = time.perf_counter()
         shown = {}  # losses, in the bar
         made = made_ahead(self._update, range(self.step, self.total), batches_ahead(self.device))
@@ -423,7 +421,8 @@ class _Loop:
 
     def _log(self, values: dict) -> None:
         if self.process.rank == 0:
-            with open(self.folder / "metrics.jsonl", "a", encoding="utf-8") as file:
+            path = self.folder / "metrics.jsonl"
+            with errors_named(path), open(path, "a", encoding="utf-8") as file:
                 file.write(json.dumps(values) + "\n")
 
     def _save(self, which: str, loss: float | None = None) -> None:

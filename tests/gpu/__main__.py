@@ -21,6 +21,7 @@ from companion.command import run_command
 from companion.results import places
 from companion.results.tables import slug
 from companion.results.text import markdown
+from lib.system.errors import RunError
 from lib.system.files import project_root, read_numbers, write_json, write_whole
 from tests.gpu import checks, plan, tables
 from tests.gpu.checks import MEASURED
@@ -94,8 +95,8 @@ def run_checks(pieces: Pieces = (), /, *, device: Device = "cuda", folder: Path 
     if list:
         print(*names, sep="\n")
     elif device == "cuda" and not torch.cuda.is_available():
-        told = f"PyTorch {torch.__version__} sees no GPU here, so nothing was run"
-        print(f"{told}; python -m tests.gpu run --device pretend tries the same without one", file=sys.stderr)
+        without = "python -m tests.gpu run --device pretend tries the same without a GPU."
+        raise RunError(f"{no_gpu()} Nothing was run. {without}")
     else:
         place = folder / slug(called(device))
         left = do(names, device, place)
@@ -104,6 +105,19 @@ def run_checks(pieces: Pieces = (), /, *, device: Device = "cuda", folder: Path 
         write_whole(place / "results.md", text)
         print(text)
         sys.exit(1 if left or results["failed"] else 0)
+
+
+def no_gpu() -> str:
+    """Say why PyTorch finds no GPU, as far as it can be known, and what to do."""
+    if torch.version.cuda or torch.version.hip:
+        return (
+            f"PyTorch {torch.__version__} finds no GPU here. If nvidia-smi lists one, "
+            "its driver may be too old for this build, or CUDA_VISIBLE_DEVICES hides it."
+        )
+    return (
+        f"PyTorch {torch.__version__} is a CPU build, which uses no GPU. "
+        "For the CUDA build: rm -rf .venv, then make CUDA=1 gpu."
+    )
 
 
 COMMANDS = {"plan": make_plan, "run": run_checks, "piece": do_pieces, "keep": keep_results}
