@@ -163,7 +163,7 @@ def test_both_readings_word_by_word(model, with_graph):
     expected = naive_decoder(model, [BOS, 5, 4, 9], source)
     batch = batch_of(item)
     output, _ = model.decode(batch.target_input, model.encode(batch, graph[None] if with_graph else None))
-    ours = functional.linear(output.features[0], *model.output_layer()).log_softmax(-1)
+    ours = nn.functional.linear(output.features[0], *model.output_layer()).log_softmax(-1)
     assert torch.allclose(ours, expected, rtol=0, atol=1e-12)
     parameters = [p for p in model.parameters() if p.dim() == 2]
     weights = torch.randn_like(ours)
@@ -205,7 +205,7 @@ def test_smoothed_labels():
     assert exact["loss"] == exact["nll"]
     model.train()
     output, _ = model.decode(batch.target_input, model.encode(batch))
-    log_p = functional.linear(output.features[0], *model.output_layer()).log_softmax(-1)
+    log_p = nn.functional.linear(output.features[0], *model.output_layer()).log_softmax(-1)
     expected = 0.0
     for t, right in enumerate(batch.target[0].where(batch.target[0] < VOCAB, 1).tolist()):
         labels = torch.full((VOCAB,), 0.1 / (VOCAB - 2)).double()

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from lib.system.errors import InputError, did_you_mean
 from lib.system.files import check_checkout
+from lib.system.threads import flush_denormals
 
 
 class ParameterError(InputError):
@@ -62,7 +63,9 @@ def prepare_machine() -> None:
     """Print what makes a page slow: kernels that are compiled, and a busy machine, on which the page uses one thread.
 
     PyTorch's threads wait for each other after every operation, so one thread is faster beside busy processes.
+    Numbers that are almost 0, which are slow, become 0.
     """
+    flush_denormals()
     event.register("numba:compile", CompilationNotice())
     load, cores = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0, os.cpu_count() or 1
     if load > cores and torch.get_num_threads() > 1:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.vocabulary import EOS
 from lib.evaluation.interventions import source_embedding
+from lib.layers.cpu_kernels import without_kernels
 from lib.models.read_again import Encoder, ReadAgain, ReadAgainConfig
 
 jacobian: Any = torch.autograd.functional.jacobian
@@ -45,7 +46,8 @@ def interaction(model: Any, document: EncodedDocument, state: int, first: int, s
     def slope(row: Tensor) -> Tensor:
         """The derivatives in the first word, with this embedding of the second."""
         x = words.index_put((torch.tensor(second),), row)
-        return jacobian(lambda x: encoder_states(model, document, x)[state], x, create_graph=True)[:, first]
+        with without_kernels():  # they have first derivatives only
+            return jacobian(lambda x: encoder_states(model, document, x)[state], x, create_graph=True)[:, first]
 
     return jacobian(slope, words[second]).abs().max().item()
 

@@ -11,7 +11,7 @@ from torch import nn
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.decoding.search import DecodeConfig, greedy_search
 from lib.evaluation.interventions import NOTHING, Change
-from lib.system.threads import torch_threads
+from lib.system.threads import flush_denormals, torch_threads
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class Task:
 def learn(model: Any, batches: Iterator[Batch], learning_rate: float) -> Any:
     """Train a small model on batches as they come: Adam, gradients clipped at norm 2. On one thread: its operations
     are so small that several threads would wait for each other."""
+    flush_denormals()
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate, foreach=True)  # in fewer calls
     with torch_threads(1):
         for batch in batches:

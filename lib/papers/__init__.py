@@ -9,6 +9,7 @@ from lib.papers import hierarchical_transformer, mem2mem, read_again, windowed
 from lib.papers.paper import Paper, Setup
 from lib.system.errors import RunError, one_of
 from lib.system.fields import from_json
+from lib.system.threads import flush_denormals
 from lib.training.devices import device_named
 from lib.training.folder import load_weights, read_config
 
@@ -29,6 +30,7 @@ def resolve(name: str, preset: str, variant: str | None = None, options=None, **
 
 def open_run(folder: str | Path, weights: str = "", device: str | None = None) -> Run:
     """Open a trained run, as `lib.load` does."""
+    flush_denormals()
     place, folder = device_named(device), Path(folder)
     config = read_config(folder)
     try:

@@ -29,7 +29,7 @@ from lib.layers.dropout import random_numbers, seed_of
 from lib.system.errors import CompanionError, RunError
 from lib.system.files import cached, errors_named, write_json, write_whole
 from lib.system.fingerprints import digest
-from lib.system.threads import batches_ahead, in_threads, made_ahead, threads_on, torch_threads
+from lib.system.threads import batches_ahead, flush_denormals, in_threads, made_ahead, threads_on, torch_threads
 from lib.training import devices
 from lib.training import folder as run_folder
 from lib.training.config import TrainConfig
@@ -69,6 +69,7 @@ def train(
         NonFiniteLossError: the loss became NaN or infinite.
     """
     output = Path(output)
+    flush_denormals()
     with nullcontext(ALONE) if alone else devices.processes() as process:
         place = devices.device_named(device)
         if config.bf16 and place.type == "cpu" and not devices.has_bf16_products():

@@ -26,10 +26,9 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-
 ROOT = Path(__file__).resolve().parents[2]
 
-# Words of the longest text and of its summary where a preset does not cut them: the corpora's means (tests/gpu/cases).
+# Words of the longest text and of its summary: a corpus's means (tests/gpu/cases.py) as the preset cuts them.
 UPDATES: dict[str, dict[str, Any]] = {
     "mem2mem/paper": {"source": 2000, "target": 200},
     "mem2mem/medium": {"source": 750, "target": 200},
@@ -67,11 +66,10 @@ CASES = {
 @contextmanager
 def exported(commit: str) -> Iterator[Path]:
     """Write `lib` and `trained` of a commit into a temporary folder."""
-    archive = subprocess.run(
-        ["git", "archive", commit, "lib", "trained"], cwd=ROOT, capture_output=True, check=True
-    )
+    archive = subprocess.run(["git", "archive", commit, "lib", "trained"], cwd=ROOT, capture_output=True, check=True)
     with tempfile.TemporaryDirectory() as folder:
-        tarfile.open(fileobj=io.BytesIO(archive.stdout)).extractall(folder, filter="data")
+        with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
+            files.extractall(folder, filter="data")
         yield Path(folder)
 
 
@@ -129,7 +127,9 @@ def compare(case: str, checkouts: dict[str, Path], rounds: int) -> dict[str, Any
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser("tests.tools.speed", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        "tests.tools.speed", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("commit", help="what is compared with: a commit, a tag or a branch")
     parser.add_argument("--cases", nargs="*", default=["*"], help="patterns of the cases; by default all")
     parser.add_argument("--rounds", type=int, default=3, help="repetitions of each; the least time counts")
@@ -137,7 +137,10 @@ def main() -> None:
     chosen = [case for case in CASES if any(fnmatch(case, pattern) for pattern in arguments.cases)]
     if not chosen:
         parser.error(f"no case is named so; there are {', '.join(CASES)}")
-    lines = ["| case | then, s | now, s | now / then | then, MB | now, MB | same sum |", "|---|---|---|---|---|---|---|"]
+    lines = [
+        "| case | then, s | now, s | now / then | then, MB | now, MB | same sum |",
+        "|---|---|---|---|---|---|---|",
+    ]
     with ExitStack() as stack:
         checkouts = {"then": stack.enter_context(exported(arguments.commit)), "now": ROOT}
         for case in chosen:
@@ -167,6 +170,12 @@ def work(case: str) -> None:
     import torch
 
     torch.set_num_threads(1)
+    try:
+        from lib.system.threads import flush_denormals  # as training does
+    except ImportError:  # an older commit
+        pass
+    else:
+        flush_denormals()
     once = (_search if case.startswith("write/") else _update)(case.partition("/")[2], CASES[case])
     for _ in sys.stdin:
         started = time.process_time()
@@ -181,6 +190,7 @@ def _documents(options: Any, vocab_size: int, source: int, target: int, document
     from dataclasses import replace
 
     import numpy as np
+
     from lib.data.batch import EncodedDocument
     from lib.data.vocabulary import SLIDE
 
@@ -210,6 +220,7 @@ def _documents(options: Any, vocab_size: int, source: int, target: int, document
 def _update(name: str, sizes: dict[str, Any]) -> Any:
     """Prepare an update of a model with a preset's sizes: a function that makes it and returns its loss."""
     import torch
+
     from lib.data.batch import make_batch
     from lib.papers import resolve
 
@@ -240,6 +251,7 @@ def _search(name: str, sizes: dict[str, Any]) -> Any:
     from dataclasses import replace
 
     import torch
+
     import lib
     from lib.data.batch import make_batch
     from lib.papers import resolve
