@@ -239,7 +239,7 @@ class _WeightedSum(torch.autograd.Function):
         return None, None, None, *(None if x is None else x.mul_(d_total) for x in gradients)
 
 
-ROWS = 8  # rows of scores that a CPU works on at a time, so that they stay in its cache
+CACHED = 2**19  # scores that a CPU works on at a time, so that they stay in its cache
 
 
 def _exponentials(scores: Tensor, bias: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -248,7 +248,7 @@ def _exponentials(scores: Tensor, bias: Tensor, y: Tensor) -> tuple[Tensor, Tens
     y: [W, 1]. Returns s_y, the largest s, e_y and the sum of all e, [W] each, in full precision.
     """
     found = full_precision(bias.new_empty(4, len(scores)))[0]
-    size = ROWS if scores.device.type == "cpu" else len(scores)
+    size = max(1, CACHED // len(bias)) if scores.device.type == "cpu" else len(scores)
     for rows, word, results in zip(scores.split(size), y.split(size), found.split(size, 1)):
         score, largest, e_y, total = results
         s = full_precision(rows)[0].add_(bias)  # in place, but for a copy of bfloat16
