@@ -21,9 +21,9 @@ def sparse_tfidf(paragraphs: Sequence[Sequence[Hashable]]) -> csr_array:
     having = Counter(word for count in counts for word in count)
     index = {word: i for i, word in enumerate(having)}
     rarity = np.array([np.log(len(counts) / n) for n in having.values()])
-    words = np.array([index[word] for count in counts for word in count], dtype=np.int64)
+    words = np.array([index[word] for count in counts for word in count], dtype=np.int32)
     numbers = np.array([n for count in counts for n in count.values()], dtype=float)
-    ends = np.cumsum([0, *map(len, counts)])
+    ends = np.cumsum([0, *map(len, counts)], dtype=np.int32)
     weights = csr_array((numbers * rarity[words], words, ends), shape=(len(counts), len(index)))
     norms = np.sqrt((weights * weights).sum(1))
     weights.data /= np.repeat(np.where(norms > 0, norms, 1), np.diff(weights.indptr))

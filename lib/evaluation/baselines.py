@@ -1,14 +1,23 @@
 """Extractive summaries that need no training: Lead, random, LexRank, the greedy oracle."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from textwrap import shorten
 
 import numpy as np
-from scipy.sparse import diags_array
+from scipy.sparse import csr_array
+from tqdm import tqdm
 
 from lib.data.documents import Document
 from lib.data.tfidf import sparse_tfidf
 from lib.data.tokenize import counted_words, need_all_letters
+from lib.system.errors import InputError
+
+# LexRank with a threshold compares all pairs of sentences: its time grows with their square.
+MAX_SENTENCES = 100_000  # which take a few minutes
+MAX_EDGES = 2**27  # pairs that reach the threshold; each takes five bytes
+PAIRS_AT_ONCE = 2**20  # cosines that are in memory at the same time
+BAR_DELAY = 2  # seconds after which a progress bar appears
 
 
 def lead(sentences: Sequence[str], count: int) -> list[str]:
@@ -56,32 +65,96 @@ def lexrank(
 
 
 def by_centrality(
-    sentences: Sequence[str], threshold: float | None = 0.1, damping: float = 0.85, all_letters: bool | None = None
+    sentences: Sequence[str],
+    threshold: float | None = 0.1,
+    damping: float = 0.85,
+    all_letters: bool | None = None,
 ) -> np.ndarray:
     """Rank sentences by LexRank, the most central first: their numbers [L] (Erkan and Radev 2004).
 
-    Two sentences are connected when the cosine of their tf-idf vectors, a sentence counting as a document, reaches
-    `threshold`; where there is none (continuous LexRank), by the weight of their cosine. Centrality is the stationary
-    distribution of a walk that follows edges with probability `damping`.
+    Two sentences are connected when the cosine of their tf-idf vectors reaches `threshold`; in
+    tf-idf, a sentence counts as a document. Without a threshold (continuous LexRank), the cosine is
+    the weight of their edge. Centrality is the stationary distribution of a walk that follows edges
+    with probability `damping`. Of equally central sentences the earlier one comes first.
 
     all_letters: which words are counted (`counted_words`); None: as the sentences need it.
+
+    Raises InputError where a threshold is given and there are more than MAX_SENTENCES sentences, or
+    more than MAX_EDGES connected pairs.
     """
     all_letters = need_all_letters(sentences) if all_letters is None else all_letters
     vectors = sparse_tfidf([counted_words(s, all_letters) for s in sentences])
-    edges = (vectors @ vectors.T).tocsr()  # cosines [L, L]
-    edges = edges + diags_array(1 - edges.diagonal())  # 1 for a sentence without words too
-    if threshold is not None:
-        edges.data = (edges.data >= threshold).astype(float)
-    edges.sort_indices()
-    degrees = edges.sum(1)
+    follow = _weighted(vectors) if threshold is None else _connected(vectors, threshold, sentences)
+    degrees = follow(np.ones(len(sentences)))
     rank = np.full(len(sentences), 1 / len(sentences))
     for _ in range(100):
         # p = (1 - d) / L + d A (p / degrees)
-        following = (1 - damping) / len(rank) + damping * (edges @ (rank / degrees))
+        following = (1 - damping) / len(rank) + damping * follow(rank / degrees)
         if np.abs(following - rank).sum() < 1e-6:
             break
         rank = following
-    return np.argsort(-rank, kind="stable")
+    # Rounding errors must not decide between equally central sentences.
+    return np.argsort(-(rank * len(rank)).round(9), kind="stable")
+
+
+def _weighted(vectors: csr_array) -> Callable[[np.ndarray], np.ndarray]:
+    """Return a function that multiplies the cosines of all pairs [L, L] by a vector [L].
+
+    The cosines themselves are never computed: (V V^T) p = V (V^T p).
+    vectors: [L, words], of length 1, or 0 for a sentence without words.
+    """
+    # A sentence without words has an edge to itself, too.
+    missing = 1 - vectors.power(2).sum(1)
+    return lambda values: vectors @ (vectors.T @ values) + missing * values
+
+
+def _connected(
+    vectors: csr_array,
+    threshold: float,
+    sentences: Sequence[str],
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Return a function that multiplies the edges [L, L] by a vector [L].
+
+    An edge is 1 where the cosine of two sentences reaches the threshold. Cosines are computed for a
+    block of rows at a time, and only the edges are stored.
+    """
+    count = len(sentences)
+    text = f"the text that begins {shorten(sentences[0], 60)!r}"
+    if count > MAX_SENTENCES:
+        raise InputError(
+            f"{text} has {count:,} sentences; LexRank compares all pairs of at most "
+            f"{MAX_SENTENCES:,}. Split the text, for example into chapters"
+        )
+    rows = max(1, PAIRS_AT_ONCE // count)
+    starts = range(0, count, rows)
+    bar = tqdm(
+        starts,
+        "LexRank",
+        unit=" blocks",
+        delay=BAR_DELAY,
+        leave=False,
+        disable=len(starts) == 1,
+    )
+    columns = vectors.T.tocsr()
+    blocks: list[csr_array] = []
+    stored = 0
+    for start in bar:
+        block = vectors[start : start + rows] @ columns  # cosines [rows, L]
+        block.data = block.data >= threshold
+        block.eliminate_zeros()
+        block.sort_indices()
+        blocks.append(block)
+        stored += block.nnz
+        if stored > MAX_EDGES:
+            bar.close()
+            raise InputError(
+                f"{text} has {count:,} sentences, and more than {MAX_EDGES:,} pairs of them are "
+                "similar: too many for LexRank. Remove repeated sentences, or split the text"
+            )
+    # A sentence without words has an edge to itself, too.
+    diagonal = [block.diagonal(start) for block, start in zip(blocks, starts)]
+    missing = 1 - np.concatenate(diagonal)
+    return lambda values: np.concatenate([block @ values for block in blocks]) + missing * values
 
 
 def oracle(

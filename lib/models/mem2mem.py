@@ -132,11 +132,13 @@ class Mem2Mem(HRED):
 
     def _scan(self, memory: Tensor, queries: Tensor, from_hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Alternate reads and writes: psi [R, T, r], m [R, T, d], and the memory after the last write."""
-        psis, reads = [], []
-        for t in range(queries.shape[1]):
-            if t > 0:
-                memory = self.write(memory, reads[-1][:, 0], from_hidden[:, t])
-            psi, read = self.read(queries[:, t : t + 1], memory)
+        psis: list[Tensor] = []
+        reads: list[Tensor] = []
+        # One split, not a slice at each step: its backward pass would fill a tensor of all steps.
+        for query, hidden in zip(queries.split(1, 1), from_hidden.unbind(1)):
+            if reads:
+                memory = self.write(memory, reads[-1][:, 0], hidden)
+            psi, read = self.read(query, memory)
             psis.append(psi)
             reads.append(read)
         return torch.cat(psis, 1), torch.cat(reads, 1), memory
