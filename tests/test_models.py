@@ -199,9 +199,12 @@ def test_nothing_is_nan(case, what):
 
 
 def test_bfloat16_stays_close(case):
-    """In training and in a validation; a sum over words is not rounded. Closer: PyTorch alone in single precision."""
+    """In training, gradients too, and in a validation; a sum over words is not rounded. Closer: PyTorch alone in
+    single precision."""
     model, batch = case.first().eval(), batch_of(*case.documents)
-    exact = model.loss(batch)["loss"].item()
+    loss = model.loss(batch)["loss"]
+    loss.backward()
+    exact, slopes = loss.item(), _gradient(model)
     with without_kernels():
         assert model.loss(batch)["loss"].item() == pytest.approx(exact, rel=1e-5)
     for learns in (True, False):
@@ -210,7 +213,14 @@ def test_bfloat16_stays_close(case):
         assert rough.dtype == torch.float32 and rough.item() == pytest.approx(exact, rel=0.02)
         assert rough != rough.bfloat16()
         if learns:
+            model.zero_grad()
             rough.backward()
+            assert torch.linalg.vector_norm(_gradient(model) - slopes) <= 0.03 * torch.linalg.vector_norm(slopes)
+
+
+def _gradient(model) -> Tensor:
+    """The gradient of all parameters, one after the other."""
+    return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]).clone()
 
 
 @pytest.mark.parametrize("cached", [1, 40])

@@ -206,10 +206,14 @@ def test_bf16_is_used_in_training_and_validation(planted_corpus, tmp_path, monke
     config = replace(CONFIG, steps=1, bf16=True)
     monkeypatch.setattr(training.devices, "has_bf16_products", lambda: False)
     with pytest.warns(UserWarning, match="no products in bfloat16"):
-        half = trained(planted_corpus, tmp_path / "half", config)
+        none = trained(planted_corpus, tmp_path / "none", config)
     full = trained(planted_corpus, tmp_path / "full", replace(config, bf16=False))
-    assert half.metrics[0]["loss"] != full.metrics[0]["loss"] == pytest.approx(half.metrics[0]["loss"], rel=0.01)
+    assert none.metrics[0]["loss"] == full.metrics[0]["loss"]
+    assert none.config["made_with"]["products"] == "float32" and "products" not in full.config["made_with"]
     monkeypatch.setattr(training.devices, "has_bf16_products", lambda: True)
+    half = trained(planted_corpus, tmp_path / "half", config)
+    assert half.metrics[0]["loss"] != full.metrics[0]["loss"] == pytest.approx(half.metrics[0]["loss"], rel=0.01)
+    assert half.config["made_with"]["products"] == "bfloat16"
     monkeypatch.setattr(training._Loop, "_autocast", autocast)
     trained(planted_corpus, tmp_path / "spied", config)
     assert set(modes) == {True, False}

@@ -37,7 +37,7 @@ class TrainConfig:
     save_every: Count = 500  # steps; also after each validation
     keep_best: Count = 1  # checkpoints with the least validation loss; several can be averaged
     log_every: Count = 10  # steps
-    bf16: bool = False  # products in bfloat16: on a GPU, or for transformers on a CPU that has them
+    bf16: bool = False  # products in bfloat16, on a GPU or a CPU that has them; elsewhere it has no effect
     matmul_precision: Literal["highest", "high", "medium"] = "highest"  # of float32 products; high: TF32 on a GPU
 
     def __post_init__(self):

@@ -20,6 +20,11 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+def computes_bf16(device: torch.device) -> bool:
+    """Return whether bfloat16 is worth it on a device: on a GPU, or a CPU that multiplies it (AVX-512 or AMX)."""
+    return device.type != "cpu" or has_bf16_products()
+
+
 def has_bf16_products() -> bool:
     """Whether this processor multiplies bfloat16 (AVX-512 or AMX); otherwise float32 is faster."""
     return getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)()
@@ -72,11 +77,11 @@ SHARE = 64  # a large result that is made in chunks takes at most 1/64 of a GPU'
 
 @cache
 def room_on(device: torch.device) -> int:
-    """Return the bytes of a chunk of a large result: 64 MiB on a CPU, a `SHARE` of a GPU's whole memory.
+    """Return the bytes of a chunk of a large result: 32 MiB on a CPU, a `SHARE` of a GPU's whole memory.
 
     It does not depend on free memory, so that chunks and sums are the same in every run.
     """
-    least = 2**26
+    least = 2**25
     if device.type != "cuda":
         return least
     return max(least, torch.cuda.get_device_properties(device).total_memory // SHARE)

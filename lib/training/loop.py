@@ -72,8 +72,11 @@ def train(
     flush_denormals()
     with nullcontext(ALONE) if alone else devices.processes() as process:
         place = devices.device_named(device)
-        if config.bf16 and place.type == "cpu" and not devices.has_bf16_products():
-            warnings.warn("bf16 is not worth it here: this processor has no products in bfloat16", stacklevel=2)
+        if config.bf16 and not devices.computes_bf16(place):
+            warnings.warn(
+                "this processor has no products in bfloat16, so that bf16 has no effect: the run computes in float32",
+                stacklevel=2,
+            )
         loop = _Loop(recipe, model.to(place), corpus, config, output, process, place, progress)
         check_output(output, resume)
         # a second training of this run waits
@@ -172,6 +175,11 @@ class _Loop:
         versions = {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__}
         code = code_of(train, type(self.model), type(self.corpus.options))
         self.record["made_with"] = {**versions, "code": code}
+        if self.config.bf16:
+            in_bf16 = devices.computes_bf16(self.device)
+            self.record["made_with"]["products"] = "bfloat16" if in_bf16 else "float32"
+            if in_bf16 and self.progress:
+                print("products are in bfloat16; recurrent layers, softmax and sums in float32", file=sys.stderr)
         if self.config.accumulate is None:
             if self.step == self.total:  # a finished run computes nothing any more
                 self.parts = before["made_with"].get("parts", self.parts)
@@ -383,7 +391,9 @@ class _Loop:
             )
 
     def _autocast(self):
-        return torch.autocast(self.device.type, torch.bfloat16) if self.config.bf16 else nullcontext()
+        if self.config.bf16 and devices.computes_bf16(self.device):
+            return torch.autocast(self.device.type, torch.bfloat16)
+        return nullcontext()
 
     def _mean(self, losses: dict[str, torch.Tensor]) -> dict[str, float]:
         """Losses as numbers, averaged over the processes."""
