@@ -5,7 +5,6 @@ Shapes: B documents, K hypotheses of each, T target words, N source words, A att
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Literal
 
 import torch
@@ -84,8 +83,14 @@ def additive_scores(queries: Tensor, keys: Tensor, v: Tensor) -> Tensor:
         return torch.tanh(keys[:, None] + part[:, :, None]) @ v
 
     parts = queries.split(max(1, TANH_NUMBERS // keys.numel()), 1)
-    recomputed = partial(checkpoint, score, use_reentrant=False, preserve_rng_state=False)
-    return torch.cat([recomputed(part, keys, v) for part in parts], 1)
+    return torch.cat([recomputed(score, part, keys, v) for part in parts], 1)
+
+
+def recomputed(function: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
+    """Call a function whose intermediate results the backward pass computes again instead of storing them."""
+    if not torch.is_grad_enabled():  # PyTorch's `checkpoint` would load its compiler, for a second and 130 MB
+        return function(*inputs)
+    return checkpoint(function, *inputs, use_reentrant=False, preserve_rng_state=False)
 
 
 # ------------------------------------------------------------------------------------- coverage
@@ -148,7 +153,7 @@ def coverage_scan(queries: Tensor, keys: Tensor, w: Tensor, v: Tensor, coverage:
 
     alphas = []
     for query in queries.unbind(2):
-        alpha = checkpoint(attend, query, coverage, use_reentrant=False, preserve_rng_state=False)
+        alpha = recomputed(attend, query, coverage)
         # cov_{t+1} = cov_t + alpha_t   (16)
         coverage = coverage + alpha
         alphas.append(alpha)

@@ -7,16 +7,14 @@ Shapes: R decoder rows (one per hypothesis), T target words, M source words, F f
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.utils.checkpoint import checkpoint
 
 from lib.data.vocabulary import UNK
 from lib.layers import cpu_kernels as cpu
-from lib.layers.attention import full_precision
+from lib.layers.attention import full_precision, recomputed
 from lib.training.devices import room_on
 
 
@@ -171,9 +169,8 @@ def target_scores(
     rows, words = features.flatten(0, 1), target.flatten()
     if places is not None:
         rows, words = rows.index_select(0, places), words.index_select(0, places)
-    recomputed = partial(checkpoint, score, use_reentrant=False, preserve_rng_state=False)
     parts = _chunks(len(words), weight) or [slice(0)]
-    both = torch.cat([recomputed(rows[part], words[part], weight, bias) for part in parts], 1)
+    both = torch.cat([recomputed(score, rows[part], words[part], weight, bias) for part in parts], 1)
     if places is not None:
         both = both.new_zeros(2, target.numel()).index_copy(1, places, both)
     scores, normalisers = both.view(2, *target.shape)

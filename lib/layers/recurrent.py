@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
-from torch.utils._pytree import tree_map
 
 from lib.data.batch import pack
 from lib.layers import cpu_kernels as cpu
@@ -44,7 +43,10 @@ class _OneLayer:
     def forward(self, inputs, hx: Any = None):
         weight = self.weight_hh_l0  # type: ignore[attr-defined]
         with torch.autocast(weight.device.type, enabled=False):
-            start = None if hx is None else tree_map(lambda state: state.to(weight.dtype), hx)
+            if isinstance(hx, tuple):
+                start = tuple(state.to(weight.dtype) for state in hx)
+            else:
+                start = None if hx is None else hx.to(weight.dtype)
             inputs = inputs.to(weight.dtype)
             if not (compiled(weight) and self._reads(inputs)):
                 return super().forward(inputs, start)  # type: ignore[misc]
@@ -133,7 +135,8 @@ class GRU(_OneLayer, nn.GRU):
     """`torch.nn.GRU` of one layer."""
 
     def _reads(self, inputs: Any) -> bool:
-        return isinstance(inputs, PackedSequence) or inputs.dim() == 3
+        # of a single word, as a search reads, PyTorch's own step is the faster one
+        return isinstance(inputs, PackedSequence) or (inputs.dim() == 3 and inputs.shape[1] > 1)
 
     def _read(self, words: Tensor, sizes: Tensor, start: list[Tensor], direction: int) -> tuple[Tensor, ...]:
         weight_ih, weight, bias_ih, bias = self.all_weights[direction]
