@@ -15,6 +15,7 @@ from lib.decoding.search import DecodeConfig, beam_search, greedy_search, sample
 from lib.layers.attention import masked_softmax
 from lib.layers.pointer import PointerOutput
 from lib.models.summarizer import DecoderState, PointerModel, per_hypothesis
+from lib.papers.windowed.sliding import SlidingConfig
 from lib.system.errors import InputError
 from tests.properties import Numbers, documents, holds, numbers
 
@@ -66,7 +67,7 @@ def decodings(draw) -> DecodeConfig:
     least = draw(st.integers(0, 3))
     some = st.lists(st.sampled_from([4, 5, WORDS, WORDS + 1, 2**40]), max_size=2)
     symbols = draw(st.one_of(some, st.just([4, 5])))  # one word is left, or few
-    return DecodeConfig(
+    return SlidingConfig(
         beam=draw(st.integers(1, 3)),
         min_length=least,
         max_length=draw(st.integers(max(1, least), 4)),

@@ -4,15 +4,15 @@ Mem2Mem, equations 16 and 17).
 Shapes: B documents, K hypotheses of each, T target words, N source words, A attention width.
 """
 
-from collections.abc import Callable
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from lib.layers import cpu_kernels as cpu
+from lib.layers.scan import fast_scan, scan
 
 Score = Literal["concat", "general", "dot"]
 
@@ -121,42 +121,50 @@ class CoverageAttention(nn.Module):
             mask: [B, N], true for words.
             coverage: [B, K, N] before the first step; zeros for a new document.
         """
-        inputs = full_precision(self.query(queries), projected, self.coverage, self.v, coverage)
-        scan: Callable[..., Tensor] = coverage_scan
-        if cpu.compiled(inputs[0]):
-            scan = _CompiledCoverage.apply
-        elif cpu.triton_runs(inputs[0]):
-            from lib.layers import gpu_kernels  # needs Triton
-
-            scan = gpu_kernels.CoverageScan.apply
+        queries, keys, coverage = full_precision(self.query(queries), projected, coverage)
         with torch.autocast(queries.device.type, enabled=False):
-            alpha = scan(*inputs, mask)
-            return alpha, inputs[-1] + alpha.sum(2)
+            return scan(self.attend, coverage, inputs=[queries], fixed=[keys, mask], dim=2)
 
+    def attend(self, coverage: Tensor, query: Tensor, keys: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute one step: the weights alpha_t [B, K, N], and cov_{t+1} [B, K, N].
 
-def coverage_scan(queries: Tensor, keys: Tensor, w: Tensor, v: Tensor, coverage: Tensor, mask: Tensor) -> Tensor:
-    """Compute alpha of all steps [B, K, T, N] by PyTorch's operations.
+        Args:
+            coverage: cov_t [B, K, N].
+            query: [B, K, A].
+            keys: [B, N, A].
+            mask: [B, N].
+        """
+        # Autograd would store the tanh [B, K, N, A] of each step, which is A times larger than alpha. Instead the
+        # backward pass computes it again.
+        alpha = checkpoint(self.weights, query, coverage, keys, mask, use_reentrant=False, preserve_rng_state=False)
+        # cov_{t+1} = cov_t + alpha_t   (16)
+        return alpha, coverage + alpha
 
-    Autograd would store tanh(...) [B, K, T, N, A], which is A times larger than alpha. Instead the backward pass
-    computes each step's tanh again.
-    """
-
-    def attend(query: Tensor, coverage: Tensor) -> Tensor:
+    def weights(self, query: Tensor, coverage: Tensor, keys: Tensor, mask: Tensor) -> Tensor:
+        """Compute alpha_t [B, K, N] of one step."""
+        w, v = full_precision(self.coverage, self.v)
         # alpha_t = softmax(v^T tanh(W_e h + W_d h_t + w_cov cov_t))   (17)
         hidden = torch.tanh(keys[:, None] + query[:, :, None] + coverage[..., None] * w)  # [B, K, N, A]
         return masked_softmax(hidden @ v, mask[:, None])
 
-    alphas = []
-    for query in queries.unbind(2):
-        alpha = checkpoint(attend, query, coverage, use_reentrant=False, preserve_rng_state=False)
-        # cov_{t+1} = cov_t + alpha_t   (16)
-        coverage = coverage + alpha
-        alphas.append(alpha)
-    return torch.stack(alphas, 2)
+    @fast_scan(attend, computes=[weights])
+    def _attend_fast(self, coverage: Tensor, queries: Tensor, keys: Tensor, mask: Tensor):
+        """Do what `scan` does with `attend`, by kernels: alpha [B, K, T, N] and the last coverage."""
+        if cpu.compiled(queries):
+            kernel: Any = _CompiledCoverage
+        elif cpu.triton_runs(queries):
+            from lib.layers import gpu_kernels  # needs Triton
+
+            kernel = gpu_kernels.CoverageScan
+        else:
+            return NotImplemented
+        w, v = full_precision(self.coverage, self.v)
+        alpha = kernel.apply(queries, keys, w, v, coverage, mask)
+        return alpha, coverage + alpha.sum(2)
 
 
 class _CompiledCoverage(torch.autograd.Function):
-    """Compute what `coverage_scan` does with CPU kernels, one document per thread."""
+    """Compute alpha of all steps with CPU kernels, one document per thread."""
 
     @staticmethod
     def forward(ctx, queries, keys, w, v, coverage, mask):

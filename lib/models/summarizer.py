@@ -23,6 +23,7 @@ from lib.layers.pointer import (
     softmax,
     softmax_distribution,
 )
+from lib.models.state import per_document, per_hypothesis  # noqa: F401  models not yet converted take them from here
 
 
 class Tap(nn.Module):
@@ -265,16 +266,6 @@ class CachedState(DecoderState):
             x, keys_and_values = layer(x, past, source, *shared)
             kept.append(keys_and_values)
         return x, self.replace(past=tuple(kept))
-
-
-def per_hypothesis(values: Tensor, rows: int) -> Tensor:
-    """Repeat a document's values for each of its hypotheses: [B, ...] -> [R, ...]."""
-    return values if len(values) == rows else values.repeat_interleave(rows // len(values), 0)
-
-
-def per_document(values: Tensor, documents: int) -> Tensor:
-    """Group values of hypotheses by document: [R, ...] -> [B, K, ...]."""
-    return values.unflatten(0, (documents, -1))
 
 
 # ---------------------------------------------------------------------- transformers of pieces
