@@ -1,17 +1,24 @@
 """Kernels are used exactly where a model's equations are theirs."""
 
+import warnings
 from contextlib import contextmanager
+from importlib import import_module
 from unittest.mock import patch
 
 import pytest
 import torch
 from torch import nn
 
-from lib.layers import memory
+from lib.layers import attention, fast, memory
 from lib.layers.attention import Attention, CoverageAttention
+from lib.layers.fast import _forms
 from lib.models import mem2mem
 from lib.models.mem2mem import Mem2Mem
-from tests.conftest import batch_of, double, same_gradients, tiny_model, without_kernels
+from lib.models.read_again import ReadAgain, ReadAgainConfig
+from lib.system.files import project_root
+from tests.conftest import VOCAB, batch_of, double, same_gradients, tiny_model, without_kernels
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*slower than its kernel")
 
 
 class Additive(Mem2Mem):
@@ -161,3 +168,134 @@ def test_changed_coverage_takes_effect_in_training(kind):
     replace_part(model, "word_attention", kind)
     assert not torch.allclose(losses(model), before)
     assert torch.allclose(model.loss(batch_of())["nll"], word_by_word(model), rtol=0, atol=1e-12)
+
+
+# ------------------------------------------------------------------------- every model with kernels
+
+READ_AGAIN = ReadAgainConfig(VOCAB, VOCAB, embedding=5, hidden=6, encoder="read-again gru")
+MODELS = {"mem2mem": tiny_model, "read_again": lambda: double(ReadAgain, READ_AGAIN)}
+
+
+def bent(value):
+    """Change every tensor of a result, more than a later normalisation undoes."""
+    if isinstance(value, tuple):
+        return tuple(map(bent, value))
+    return value * (1.1 + 0.1 * value) if isinstance(value, torch.Tensor) else value
+
+
+def changed(function):
+    return lambda *operands: bent(function(*operands))
+
+
+def override(module, name):
+    """Give a module a subclass of its class, which overrides one method."""
+    kind = type(module)
+    methods = {name: changed(getattr(kind, name))}
+    module.__class__ = type(f"Changed{kind.__name__}", (kind,), methods)
+
+
+def forms_of(model):
+    """List the fast forms of a model's modules, with the paths of the modules."""
+    return [(path, form) for path, module in model.named_modules() for form in _forms(type(module))]
+
+
+def changes():
+    """List all functions and parts that the fast forms of the models contain."""
+    found = {}
+    for name, make in MODELS.items():
+        for path, form in forms_of(make()):
+            for function in form.functions:
+                found[name, path, function.__qualname__] = function
+            for part in form.parts:
+                found[name, f"{path}.{part}".lstrip("."), "forward"] = None
+    return found
+
+
+CHANGES = changes()
+
+
+def test_all_fast_forms_are_among_the_models():
+    tested = {form for make in MODELS.values() for _, form in forms_of(make())}
+    declared = set()
+    for path in library_modules():
+        for value in vars(import_module(f"lib.{path}")).values():
+            if isinstance(value, type):
+                declared |= set(_forms(value))
+    assert tested == declared
+
+
+def library_modules():
+    for folder in ("layers", "models"):
+        for file in sorted((project_root() / "lib" / folder).glob("*.py")):
+            if file.stem != "gpu_kernels":  # needs Triton
+                yield f"{folder}.{file.stem}"
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=" ".join)
+def test_every_change_of_an_equation_takes_effect_in_training(change, monkeypatch):
+    """The training loss becomes that of decoding word by word without kernels."""
+    name, path, method = change
+    function = CHANGES[change]
+    model = MODELS[name]().eval()
+    before = model.loss(batch_of())["nll"]
+    if function is not None and "." not in method:
+        monkeypatch.setattr(f"{function.__module__}.{method}", changed(function))
+    else:
+        override(model.get_submodule(path), method.rpartition(".")[2])
+    after = model.loss(batch_of())["nll"]
+    assert (after - before).abs() > 1e-6
+    with without_kernels():
+        assert torch.allclose(after, word_by_word(model), rtol=0, atol=1e-12)
+
+
+# ----------------------------------------------------------------------------------------- warnings
+
+
+@pytest.fixture
+def no_warning_yet(monkeypatch):
+    monkeypatch.setattr(fast, "_warned", set())
+
+
+def warnings_of(model):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        losses(model)
+        losses(model)
+    return [str(warning.message) for warning in found]
+
+
+def test_a_lost_kernel_is_one_warning(no_warning_yet):
+    plain = tiny_model()
+    assert warnings_of(plain) == []
+    model = double(Additive, plain.config)
+    assert warnings_of(model) == [
+        "Additive: write is not Mem2Mem.write; the loop over the steps is used, which is slower than its kernel"
+    ]
+    assert warnings_of(double(Additive, plain.config)) == [], "once for a class"
+
+
+def test_a_warning_names_the_part(no_warning_yet, monkeypatch):
+    model = tiny_model()
+    replace_part(model, "write_read", Doubled)
+    (text,) = warnings_of(model)
+    assert text.startswith("Mem2Mem: write_read is of the class Doubled, not Linear; the loop")
+
+    model = tiny_model()
+    model.write_read.register_forward_hook(lambda *_: None)
+    (text,) = warnings_of(model)
+    assert text.startswith("Mem2Mem: write_read has a hook; ")
+
+    monkeypatch.setattr(attention, "additive_scores", changed(attention.additive_scores))
+    texts = warnings_of(tiny_model())
+    replaced = "additive_scores was replaced in lib.layers.attention; "
+    assert [text.split(replaced)[0] for text in texts] == ["Mem2Mem: ", "Attention: "]
+    assert texts[1].endswith("PyTorch's operations are used, which is slower than its kernel")
+
+
+def test_no_warning_where_there_is_no_kernel(no_warning_yet):
+    model = double(Additive, tiny_model().config)
+    with without_kernels():
+        assert warnings_of(model) == []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        word_by_word(model)

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from lib.layers import cpu_kernels as cpu
-from lib.layers.scan import fast_scan, scan
+from lib.layers.fast import fast_form, fastest
+from lib.layers.scan import scan
 
 Score = Literal["concat", "general", "dot"]
 
@@ -26,6 +27,24 @@ def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     """Compute the softmax over the last axis, 0 where `mask` is false; at least one entry must be true."""
     (scores,) = full_precision(scores)
     return scores.masked_fill(~mask, -torch.inf).softmax(-1)
+
+
+TANH_NUMBERS = 2**27  # numbers of a tanh that are computed at once: half a gigabyte
+
+
+def additive_scores(queries: Tensor, keys: Tensor, v: Tensor) -> Tensor:
+    """Compute v^T tanh(q + k) [B, T, n] of queries [B, T, A] and keys [B, n, A].
+
+    The tanh [B, T, n, A] is A times larger than the scores. It exists for a few queries at a time,
+    and the backward pass computes it again.
+    """
+
+    def score(part: Tensor, keys: Tensor, v: Tensor) -> Tensor:
+        return torch.tanh(keys[:, None] + part[:, :, None]) @ v
+
+    parts = queries.split(max(1, TANH_NUMBERS // keys.numel()), 1)
+    recomputed = partial(checkpoint, score, use_reentrant=False, preserve_rng_state=False)
+    return torch.cat([recomputed(part, keys, v) for part in parts], 1)
 
 
 class Attention(nn.Module):
@@ -57,35 +76,40 @@ class Attention(nn.Module):
 
         mask: [B, n], true for keys that a document has.
         """
+        return fastest(self.weigh, queries, keys, mask)
+
+    # A subclass may change the next two methods. Kernels are then not used.
+
+    def weigh(self, queries: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:
+        """Do what `forward` does, by PyTorch's operations."""
+        # alpha_t = softmax_i(score(q_t, k_i))
+        scores = self.scores(queries, keys)
+        return scores.softmax(-1) if mask is None else masked_softmax(scores, mask[:, None])
+
+    def scores(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """Compute the scores [B, T, n] of projected queries and keys."""
         if self.score == "concat":
             q, k, v = full_precision(queries, keys, self.v.weight[0])
             with torch.autocast(queries.device.type, enabled=False):
-                if cpu.compiled(q) and q.shape[1] > 1:  # the kernels of coverage, where coverage has no weight
-                    seen = torch.ones(k.shape[:2], dtype=torch.bool) if mask is None else mask
-                    none = torch.zeros_like(v), v, k.new_zeros(len(k), 1, k.shape[1])
-                    return _CompiledCoverage.apply(q[:, None], k, *none, seen)[:, 0]
-                scores = additive_scores(q, k, v)
-        else:
-            (scores,) = full_precision(queries @ keys.transpose(1, 2))
-        return scores.softmax(-1) if mask is None else masked_softmax(scores, mask[:, None])
+                return additive_scores(q, k, v)
+        # "general" and "dot" differ in `project`
+        return full_precision(queries @ keys.transpose(1, 2))[0]
 
+    def _has_kernel(self, queries: Tensor, keys: Tensor, mask: Tensor | None) -> bool:
+        # PyTorch is as fast for a single query.
+        several = queries.shape[1] > 1
+        return self.score == "concat" and several and cpu.compiled(full_precision(queries[:0])[0])
 
-TANH_NUMBERS = 2**27  # numbers of a tanh that are computed at once: half a gigabyte
-
-
-def additive_scores(queries: Tensor, keys: Tensor, v: Tensor) -> Tensor:
-    """Compute v^T tanh(q + k) [B, T, n] for queries [B, T, A] and keys [B, n, A], by PyTorch's operations.
-
-    The tanh [B, T, n, A] is A times larger than the scores. It exists for a few queries at a time, and the backward
-    pass computes it again.
-    """
-
-    def score(part: Tensor, keys: Tensor, v: Tensor) -> Tensor:
-        return torch.tanh(keys[:, None] + part[:, :, None]) @ v
-
-    parts = queries.split(max(1, TANH_NUMBERS // keys.numel()), 1)
-    recomputed = partial(checkpoint, score, use_reentrant=False, preserve_rng_state=False)
-    return torch.cat([recomputed(part, keys, v) for part in parts], 1)
+    @fast_form(weigh, computes=[scores, additive_scores, masked_softmax], where=_has_kernel)
+    def _weigh_fast(self, queries: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:
+        """Do what `weigh` does with a concat score: attention with coverage that has no weight."""
+        q, k, v = full_precision(queries, keys, self.v.weight[0])
+        if mask is None:
+            mask = torch.ones(k.shape[:2], dtype=torch.bool)
+        w = torch.zeros_like(v)
+        coverage = k.new_zeros(len(k), 1, k.shape[1])
+        with torch.autocast(queries.device.type, enabled=False):
+            return _CompiledCoverage.apply(q[:, None], k, w, v, coverage, mask)[:, 0]
 
 
 # ------------------------------------------------------------------------------------- coverage
@@ -147,17 +171,18 @@ class CoverageAttention(nn.Module):
         hidden = torch.tanh(keys[:, None] + query[:, :, None] + coverage[..., None] * w)  # [B, K, N, A]
         return masked_softmax(hidden @ v, mask[:, None])
 
-    @fast_scan(attend, computes=[weights])
+    def _has_kernel(self, coverage: Tensor, queries: Tensor, keys: Tensor, mask: Tensor) -> bool:
+        return cpu.compiled(queries) or cpu.triton_runs(queries)
+
+    @fast_form(attend, computes=[weights, masked_softmax], where=_has_kernel)
     def _attend_fast(self, coverage: Tensor, queries: Tensor, keys: Tensor, mask: Tensor):
         """Do what `scan` does with `attend`, by kernels: alpha [B, K, T, N] and the last coverage."""
         if cpu.compiled(queries):
             kernel: Any = _CompiledCoverage
-        elif cpu.triton_runs(queries):
+        else:
             from lib.layers import gpu_kernels  # needs Triton
 
             kernel = gpu_kernels.CoverageScan
-        else:
-            return NotImplemented
         w, v = full_precision(self.coverage, self.v)
         alpha = kernel.apply(queries, keys, w, v, coverage, mask)
         return alpha, coverage + alpha.sum(2)

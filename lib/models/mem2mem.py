@@ -15,9 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from lib.data.batch import Batch
-from lib.layers.attention import Attention, full_precision, masked_softmax
+from lib.layers.attention import Attention, additive_scores, full_precision, masked_softmax
+from lib.layers.fast import fast_form
 from lib.layers.memory import has_memory_kernels, memory_scan
-from lib.layers.scan import fast_scan, scan
+from lib.layers.scan import scan
 from lib.models.hred import HRED, HREDConfig, HREDState
 from lib.models.state import PerDocument, PerHypothesis
 from lib.models.summarizer import HierarchicalOutput, mean_over_words
@@ -177,17 +178,20 @@ class Mem2Mem(HRED):
         psi, reads = self.read(query[:, None], memory)  # of one step: [R, 1, r], [R, 1, d]
         return (psi[:, 0], reads[:, 0]), (memory, reads[:, 0])
 
-    @fast_scan(
+    def _has_kernel(self, state: MemoryAndRead, queries: Tensor, from_hidden: Tensor) -> bool:
+        several_steps = queries.shape[1] > 1  # in decoding there is nothing to scan
+        concat = getattr(self.read_attention, "score", None) == "concat"
+        return several_steps and concat and has_memory_kernels(self.embedding.weight)
+
+    @fast_form(
         write_and_read,
-        computes=[read, write, gate_and_update],
+        computes=[read, write, gate_and_update, additive_scores],
         parts={"read_attention": Attention, "write_memory": nn.Linear, "write_read": nn.Linear},
+        where=_has_kernel,
     )
     def _write_and_read_fast(self, state: MemoryAndRead, queries: Tensor, from_hidden: Tensor):
         """Do what `scan` does with `write_and_read`, by kernels with explicit gradients."""
         attention = self.read_attention
-        one_step = queries.shape[1] == 1  # in decoding there is nothing to scan
-        if one_step or attention.score != "concat" or not has_memory_kernels(attention.v.weight):
-            return NotImplemented
         memory, read = state
         if read is not None:  # the kernels begin with a read
             memory = self.write(memory, read, from_hidden[:, 0])

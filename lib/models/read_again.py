@@ -15,11 +15,13 @@ from torch.nn import functional as F
 
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.vocabulary import UNK
-from lib.layers.attention import Attention, full_precision
+from lib.layers.attention import Attention, additive_scores, full_precision, masked_softmax
 from lib.layers.attentive_lstm import attentive_lstm
 from lib.layers.dropout import Dropout
+from lib.layers.fast import fast_form
 from lib.layers.pointer import DecoderOutput, ScoredWords
 from lib.layers.recurrent import GRU, LSTM, GatedGRU, run_packed
+from lib.layers.scan import scan
 from lib.models.summarizer import DecoderState, Summarizer, Tap, per_document, per_hypothesis
 from lib.system.errors import InputError
 from lib.system.fields import Count, Share, checked
@@ -45,6 +47,10 @@ class ReadAgainConfig:
     importance: Literal["tanh", "sigmoid"] = "tanh"  # of alpha in (5); "sigmoid" keeps it positive
     single_importance: bool = False  # alpha is one number a word, not one for each of the d dimensions
     dropout: Share = 0.2  # on all that enters and leaves a recurrent layer
+
+
+# s_t and its cell, [R, d] each.
+HiddenAndCell = tuple[Tensor, Tensor]
 
 
 @dataclass(frozen=True)
@@ -192,15 +198,76 @@ class ReadAgain(Summarizer):
         """
         source = per_hypothesis(state.source, len(tokens))
         words = self.dropout(self._embed(tokens, source, state))  # [R, T, e]
-        start = state.hidden, state.cell
-        # s_t = LSTM([y_{t-1}; c_t], s_{t-1}),  c_t = sum_i beta_ti h^2_i,  beta_t = softmax_i(o_it),
-        # o_it = v_a^T tanh(W_a s_{t-1} + U_a h^2_i)   (12 to 14)
-        hidden, cell, beta = attentive_lstm(
-            words, start, state.keys, state.words, state.mask, self.attention, self.decoder
-        )
-        features = self.dropout(hidden)  # [R, T, d]
+        source_words = [state.keys, state.words, state.mask]
+        before = (state.hidden, state.cell)
+        (states, beta), (hidden, cell) = scan(self.attend_and_write, before, [words], source_words)
+        features = self.dropout(states)  # [R, T, d]
         output = ReadAgainOutput(features, self._copy_scores(features, state), beta, source)
-        return output, state.replace(hidden=hidden[:, -1], cell=cell)
+        return output, state.replace(hidden=hidden, cell=cell)
+
+    # A subclass may change this step. Training then computes its equations, without the fast form.
+
+    def attend_and_write(
+        self,
+        state: HiddenAndCell,
+        word: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        mask: Tensor,
+    ) -> tuple[tuple[Tensor, Tensor], HiddenAndCell]:
+        """Compute one step of the decoder.
+
+        Args:
+            state: s_{t-1} and its cell, [R, d] each.
+            word: y_{t-1} [R, e].
+            keys: U_a h^2 [B, N, d].
+            values: h^2 [B, N, d].
+            mask: [B, N].
+
+        Returns:
+            s_t [R, d] and beta_t [R, N], and the next state.
+        """
+        hidden, cell = state
+        # As in the fast form, autocast has no effect here.
+        with torch.autocast(word.device.type, enabled=False):
+            hidden, cell, word, keys, values = full_precision(hidden, cell, word, keys, values)
+            # o_it = v_a^T tanh(W_a s_{t-1} + U_a h^2_i),  beta_t = softmax_i(o_it)   (13)
+            queries = per_document(self.attention.project_queries(hidden), len(keys))  # [B, K, d]
+            beta = self.attention(queries, keys, mask)  # [B, K, N]
+            # c_t = sum_i beta_ti h^2_i   (14)
+            context = (beta @ values).flatten(0, 1)  # [R, d]
+            # s_t = LSTM([y_{t-1}; c_t], s_{t-1})   (12)
+            hidden, cell = self.decoder(torch.cat([word, context], -1), (hidden, cell))
+        return (hidden, beta.flatten(0, 1)), (hidden, cell)
+
+    def _is_additive(self, *_: object) -> bool:
+        return getattr(self.attention, "score", None) == "concat"
+
+    @fast_form(
+        attend_and_write,
+        computes=[additive_scores, masked_softmax],
+        parts={"attention": Attention, "decoder": nn.LSTMCell},
+        where=_is_additive,
+    )
+    def _write_fast(
+        self,
+        state: HiddenAndCell,
+        words: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        mask: Tensor,
+    ) -> tuple[tuple[Tensor, Tensor], HiddenAndCell]:
+        """Do what `scan` does with `attend_and_write`, with few launches and little memory."""
+        states, cell, beta = attentive_lstm(
+            words=words,
+            start=state,
+            keys=keys,
+            values=values,
+            mask=mask,
+            attention=self.attention,
+            lstm=self.decoder,
+        )
+        return (states, beta), (states[:, -1], cell)
 
     def _embed(self, tokens: Tensor, source: Tensor, state: DecoderState) -> Tensor:
         """Embed words of Y by their table, others by the context of their first place in the source: [R, T, e]."""
