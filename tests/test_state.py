@@ -7,9 +7,10 @@ import torch
 from torch import Tensor
 
 from lib.decoding.search import DecodeConfig, beam_search
+from lib.models.headline_baselines import WordsLVT, WordsLVTConfig
 from lib.models.mem2mem import Mem2MemState
 from lib.models.state import DecoderState, PerDocument, PerHypothesis
-from tests.conftest import batch_of, tiny_model
+from tests.conftest import RAGGED, VOCAB, batch_of, double, tiny_model
 
 
 def test_fields_of_hypotheses_follow_from_the_type():
@@ -17,7 +18,7 @@ def test_fields_of_hypotheses_follow_from_the_type():
 
 
 def test_a_field_without_a_label_is_refused():
-    with pytest.raises(TypeError, match="Forgotten: declare read as PerDocument or as PerHypothesis"):
+    with pytest.raises(TypeError, match="Forgotten: declare read as one of PerDocument, "):
 
         @dataclass(frozen=True, kw_only=True)
         class Forgotten(DecoderState):
@@ -45,3 +46,21 @@ def test_reorder_chooses_rows_and_documents():
     assert state.reorder(torch.tensor([0] * 6)).words is state.words
     with pytest.raises(TypeError):
         state.replace(unknown=1)
+
+
+def test_a_value_of_the_batch_follows_its_documents_only_if_it_has_all_of_them():
+    """In training all documents share candidates; in a search each has its own."""
+    sizes = {"candidates": 9, "embedding": 4, "hidden": 5}
+    model = double(WordsLVT, WordsLVTConfig(vocab_size=VOCAB, source_vocab_size=VOCAB, **sizes))
+    rows = documents = torch.tensor([2, 0])
+
+    state = model.train().encode(batch_of(*RAGGED))
+    after = state.reorder(rows, documents)
+    assert len(after.values) == 2 and torch.equal(after.values, state.values[documents])
+    assert len(state.candidates) == 1 and after.candidates is state.candidates
+
+    state = model.eval().encode(batch_of(*RAGGED))
+    after = state.reorder(rows, documents)
+    assert len(state.candidates) == len(RAGGED)
+    for name in ("candidates", "weight", "bias"):
+        assert torch.equal(getattr(after, name), getattr(state, name)[documents])

@@ -22,7 +22,8 @@ from lib.layers.fast import fast_form
 from lib.layers.pointer import DecoderOutput, ScoredWords
 from lib.layers.recurrent import GRU, LSTM, GatedGRU, run_packed
 from lib.layers.scan import scan
-from lib.models.summarizer import DecoderState, Summarizer, Tap, per_document, per_hypothesis
+from lib.models.state import DecoderState, PerDocument, PerHypothesis, per_document, per_hypothesis
+from lib.models.summarizer import Summarizer, Tap
 from lib.system.errors import InputError
 from lib.system.fields import Count, Share, checked
 
@@ -47,6 +48,20 @@ class ReadAgainConfig:
     importance: Literal["tanh", "sigmoid"] = "tanh"  # of alpha in (5); "sigmoid" keeps it positive
     single_importance: bool = False  # alpha is one number a word, not one for each of the d dimensions
     dropout: Share = 0.2  # on all that enters and leaves a recurrent layer
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadAgainState(DecoderState):
+    """What the decoder needs of every source word, and its LSTM's state."""
+
+    words: PerDocument[Tensor]  # [B, N, d] h^2
+    keys: PerDocument[Tensor]  # [B, N, d] U_a h^2
+    mask: PerDocument[Tensor]  # [B, N]
+    source: PerDocument[Tensor]  # [B, N] extended ids
+    importance: PerDocument[Tensor | None]  # [B, N, d or 1] alpha of a GRU that reads again
+    embedded: PerDocument[Tensor | None]  # [B, N, e] p_i of words that may be copied
+    hidden: PerHypothesis[Tensor]  # [R, d]
+    cell: PerHypothesis[Tensor]  # [R, d]
 
 
 # s_t and its cell, [R, d] each.
@@ -116,22 +131,21 @@ class ReadAgain(Summarizer):
 
     # ---------------------------------------------------------------------------------------------- encoder
 
-    def encode(self, batch: Batch) -> DecoderState:
+    def encode(self, batch: Batch) -> ReadAgainState:
         """Read the text, once or twice, and compute what the decoder needs of every source word."""
         states, last, importance = self._read(batch)
         states = self.dropout(states)
         hidden = torch.tanh(self.bridge(self.dropout(last)))
-        return DecoderState(
-            words=states,  # [B, N, d]
-            keys=self.attention.project(states),  # [B, N, d]
+        return ReadAgainState(
+            words=states,
+            keys=self.attention.project(states),
             mask=batch.source_mask,
             source=batch.source_extended,
-            importance=importance,  # [B, N, d or 1] alpha of a GRU that reads again
-            # p_i = tanh(W_c h_i + b_c), [B, N, e]   (15)
+            importance=importance,
+            # p_i = tanh(W_c h_i + b_c)   (15)
             embedded=torch.tanh(self.word(states)) if self.config.copy else None,
-            hypotheses={"hidden", "cell"},
-            hidden=hidden,  # [R, d]
-            cell=torch.zeros_like(hidden),  # [R, d]
+            hidden=hidden,
+            cell=torch.zeros_like(hidden),
         )
 
     def _read(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor | None]:
@@ -191,7 +205,11 @@ class ReadAgain(Summarizer):
 
     # ---------------------------------------------------------------------------------------------- decoder
 
-    def decode(self, tokens: Tensor, state: DecoderState) -> tuple[ReadAgainOutput, DecoderState]:
+    def decode(
+        self,
+        tokens: Tensor,
+        state: ReadAgainState,
+    ) -> tuple[ReadAgainOutput, ReadAgainState]:
         """Read T target words at once. tokens: [R, T] extended ids; words to copy are embedded by their context.
 
         Each state depends on attention by the state before it, so that (12) to (14) are a loop over the T words.
@@ -269,7 +287,7 @@ class ReadAgain(Summarizer):
         )
         return (states, beta), (states[:, -1], cell)
 
-    def _embed(self, tokens: Tensor, source: Tensor, state: DecoderState) -> Tensor:
+    def _embed(self, tokens: Tensor, source: Tensor, state: ReadAgainState) -> Tensor:
         """Embed words of Y by their table, others by the context of their first place in the source: [R, T, e]."""
         known = tokens < self.config.vocab_size
         words = self.target_embedding(tokens.where(known, UNK))
@@ -282,7 +300,7 @@ class ReadAgain(Summarizer):
         copied = self.copied_word(copied)
         return copied.where((~known & same.any(-1))[..., None], words)
 
-    def _copy_scores(self, output: Tensor, state: DecoderState) -> Tensor:
+    def _copy_scores(self, output: Tensor, state: ReadAgainState) -> Tensor:
         """Compute k [R, T, N], the scores of the source words."""
         # k_ti = p_i^T W_k h_t   (16)
         rows, steps = output.shape[:2]
@@ -299,7 +317,12 @@ class ReadAgain(Summarizer):
         """Compute g, the scores of the vocabulary: [..., d] -> [..., Y]."""
         return full_precision(self.vocabulary(features))[0]
 
-    def scored_words(self, output: ReadAgainOutput, target: Tensor, state: DecoderState) -> ScoredWords:
+    def scored_words(
+        self,
+        output: ReadAgainOutput,
+        target: Tensor,
+        state: ReadAgainState,
+    ) -> ScoredWords:
         """Describe log P (17) of the target words [R, T] (extended ids). Without copying, unknown words are [UNK]."""
         if not self.config.copy:
             target = in_vocabulary(target, self.config.vocab_size)
@@ -310,14 +333,14 @@ class ReadAgain(Summarizer):
         layer = self.vocabulary.weight, self.vocabulary.bias
         return ScoredWords(output.features, *layer, target.where(known, 0), _one_softmax, more)
 
-    def distribution(self, output: ReadAgainOutput, state: DecoderState, extra: int) -> Tensor:
+    def distribution(self, output: ReadAgainOutput, state: ReadAgainState, extra: int) -> Tensor:
         scores = self.generate(output.features[:, -1])
         copies = output.copy[:, -1]
         p = torch.cat([scores, copies], 1).softmax(1)  # one softmax over words and copies
         generated, copied = p.split([scores.shape[1], copies.shape[1]], 1)
         return F.pad(generated, (0, extra)).scatter_add(1, output.source, copied)
 
-    def seen(self, output: ReadAgainOutput, state: DecoderState) -> dict[str, Tensor]:
+    def seen(self, output: ReadAgainOutput, state: ReadAgainState) -> dict[str, Tensor]:
         """Add "importance" [B, N], the mean of alpha, to the weights of every model."""
         copies = output.copy.logsumexp(-1)
         generate = torch.sigmoid(self.generate(output.features).logsumexp(-1) - copies)
