@@ -41,6 +41,7 @@ from lib.papers import PAPERS, resolve
 from lib.papers.paper import corpus_for
 from lib.system.command_line import command_parser, count, plain_errors
 from lib.system.errors import InputError
+from lib.system.fields import field_names
 from lib.system.files import check_replaces, check_writable, trained_folder, work_folder, write_whole
 from lib.training.devices import Process, processes
 
@@ -122,8 +123,11 @@ def _run(args: Namespace, output: Path, process: Process) -> dict:
     check_writable(beside)
     check_unpublished(beside, str(corpus))
     run = lib.load(args.folder, device=args.device)
-    changes = {name: getattr(args, name) for name in ("min_length", "max_length", "beam", "slide")}
-    decode = replace(run.decode, **{name: value for name, value in changes.items() if value is not None})
+    options = {name: getattr(args, name) for name in ("min_length", "max_length", "beam", "slide")}
+    changes = {name: value for name, value in options.items() if value is not None}
+    if "slide" in changes and "slide" not in field_names(type(run.decode)):
+        raise InputError(f"--slide: {args.folder} holds no model with windows")
+    decode = replace(run.decode, **changes)
     run = replace(run, encoder=replace(run.encoder, options=_scaled(run.options, args.scaled)), decode=decode)
     limits = [n for n in (args.documents, args.limit) if n is not None]
     if not limits and corpus.resolve() == Path(run.config["corpus"]).resolve():

@@ -20,7 +20,6 @@ import tyro
 from tyro.conf import OmitArgPrefixes
 
 from lib.decoding.run import Run, hours_of
-from lib.decoding.search import DecodeConfig
 from lib.papers import PAPERS, resolve
 from lib.papers.paper import Paper, Setup
 from lib.system.command_line import command_parser, count, plain_errors
@@ -66,7 +65,7 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[Namespace, Setup]:
     model = setup.model_config()
     parts = [
         ("train", OmitArgPrefixes[TrainConfig], setup.train),
-        ("decode", OmitArgPrefixes[DecodeConfig], setup.decode),
+        ("decode", OmitArgPrefixes[type(setup.decode)], setup.decode),
         ("options", type(setup.options), setup.options),
         ("model", type(model), model),
     ]

@@ -112,7 +112,7 @@ def count_training(case: Case, folder: Path) -> tuple[int, loop._Loop, dict]:
     with pretend_device() as device:
         training = loop_of(case, folder, DEVICE)
         device.synchronisations.clear()
-        losses = training._step(training.model, training._update(0))
+        losses = training.step(training.model, training.updates.make(0))
         return device.synchronisations.total(), training, losses
 
 
@@ -134,7 +134,7 @@ def count_search(case: Case) -> int:
 def test_a_training_step_is_the_kernels(case, tmp_path):
     """Loss, clipped gradients, and weights after the optimizer's step."""
     expected = loop_of(case, tmp_path, CPU)
-    losses = expected._step(expected.model, expected._update(0))
+    losses = expected.step(expected.model, expected.updates.make(0))
     synchronisations, training, own_losses = count_training(case, tmp_path)
     closely(own_losses, losses)
     pairs = zip(training.model.named_parameters(), expected.model.parameters(), strict=True)
@@ -150,8 +150,8 @@ def test_dropout_and_adam(dropping, tmp_path):
     """No more than that they run: the device draws other numbers."""
     with pretend_device():
         training = loop_of(dropping, tmp_path, DEVICE, dropout=0.5)
-        training.optimizer = loop._optimizer(training.model, TrainConfig())
-        losses = training._step(training.model, training._update(0))
+        training.optimizer = loop.make_optimizer(training.model, TrainConfig())
+        losses = training.step(training.model, training.updates.make(0))
         assert all(torch.isfinite(p).all() for p in [*losses.values(), *training.model.parameters()])
 
 
@@ -255,11 +255,11 @@ def test_a_run_is_trained_resumed_and_used(optimizer, tmp_path, monkeypatch):
 @pytest.mark.parametrize("checks", ["log_every", "validate_every", "save_every"])
 def test_a_loss_that_is_not_finite_is_found_before_it_is_used(checks, tmp_path, monkeypatch):
     """Before the next log line, validation or checkpoint: the error is the CPU's, and nothing has been written."""
-    case, recipe, step = first(HRED), Recipe("mem2mem", "hred"), loop._Loop._step
+    case, recipe, step = first(HRED), Recipe("mem2mem", "hred"), loop._Loop.step
     rare = {"log_every": 100, "validate_every": 100, "save_every": 100, checks: 3}
     config = TrainConfig(batch_size=4, steps=9, optimizer="sgd", learning_rate=1e30, max_norm=None, **rare)
     updates = []
-    monkeypatch.setattr(loop._Loop, "_step", lambda *given: updates.append(given) or step(*given))
+    monkeypatch.setattr(loop._Loop, "step", lambda *given: updates.append(given) or step(*given))
 
     def error_in(folder: str) -> str:
         torch.manual_seed(0)

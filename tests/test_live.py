@@ -28,6 +28,7 @@ from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from lib.models.windowed import Windowed, WindowedConfig
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.read_again.headlines import HeadlineOptions
+from lib.papers.windowed.sliding import SlidingConfig
 from lib.papers.windowed.windows import ArticleOptions
 from lib.system.errors import InputError
 from lib.system.files import project_root
@@ -190,7 +191,7 @@ def test_every_variant_writes_the_same(node, name, changes):
 @pytest.mark.parametrize("decoding", DECODINGS, ids=str)
 @pytest.mark.parametrize("name", CASES)
 def test_every_decoding_writes_the_same(node, name, decoding):
-    check_written(node, small(name), CASES[name].documents, DecodeConfig(max_length=9, **decoding))
+    check_written(node, small(name), CASES[name].documents, SlidingConfig(max_length=9, **decoding))
 
 
 @needs_node

@@ -8,10 +8,11 @@ import torch
 from hypothesis import strategies as st
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
-from lib.layers.attention import Attention, _CompiledCoverage, additive_scores, coverage_scan
+from lib.layers.attention import Attention, CoverageAttention, _CompiledCoverage, additive_scores
 from lib.layers.memory import memory_scan
 from lib.layers.pointer import PointerOutput, mixture, mixture_distribution, softmax, target_scores
 from lib.layers.recurrent import GRU, GatedGRU
+from lib.layers.scan import scan
 from lib.models.read_again import ReadAgain, ReadAgainOutput
 from tests.conftest import without_kernels
 from tests.properties import holds, lengths, mask_of, near, numbers, slopes_for, with_gradients
@@ -48,6 +49,15 @@ def attention_with_coverage(mask, queries, keys, w, v, coverage):
     return torch.stack(weights, 2)
 
 
+def by_steps(queries, keys, w, v, coverage, mask):
+    """The layer's own step, repeated, with these weights."""
+    layer = CoverageAttention(1, 1, len(w))
+    del layer.coverage, layer.v  # parameters
+    layer.coverage, layer.v = w, v
+    with without_kernels():
+        return scan(layer.attend, coverage, [queries], [keys, mask], dim=2)[0]
+
+
 @holds(40, numbers=numbers(), counts=lengths(), beams=st.integers(1, 2), steps=FEW_STEPS, width=WIDTHS)
 def test_attention_with_coverage(numbers, counts, beams, steps, width):
     """Attention with coverage: the kernel and the scan by PyTorch are the equation, values and gradients; padding is
@@ -63,7 +73,7 @@ def test_attention_with_coverage(numbers, counts, beams, steps, width):
     slopes = [slopes_for((documents, beams, steps, words))[0] * mask[:, None, None]]
     exact = with_gradients(lambda *x: attention_with_coverage(mask, *x), double(inputs), slopes)
     scale = (1 + v.abs().sum().item()) ** 1.5
-    near(with_gradients(lambda *x: coverage_scan(*x, mask), inputs, slopes), exact, scale)
+    near(with_gradients(lambda *x: by_steps(*x, mask), inputs, slopes), exact, scale)
     unread = [queries, poisoned(keys, mask, 1), w, v, poisoned(inputs[-1], mask, 2)]
     ours = with_gradients(lambda *x: _CompiledCoverage.apply(*x, mask), unread, slopes)
     near(ours, exact, scale)

@@ -14,12 +14,21 @@ from lib.data.vocabulary import BOS, EOS, PAD, UNK
 from lib.decoding.search import DecodeConfig, beam_search, greedy_search, sample_search
 from lib.layers.attention import masked_softmax
 from lib.layers.pointer import PointerOutput
-from lib.models.summarizer import DecoderState, PointerModel, per_hypothesis
+from lib.models.state import DecoderState, PerDocument, PerHypothesis, per_hypothesis
+from lib.models.summarizer import PointerModel
+from lib.papers.windowed.sliding import SlidingConfig
 from lib.system.errors import InputError
 from tests.properties import Numbers, documents, holds, numbers
 
 WORDS = 7  # of the vocabulary, special symbols counted in: few, so that all may be barred
 CLOSE = 1e-9  # of numbers of about 1: sums that are nearer are equal, but for rounding
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChainState(DecoderState):
+    source: PerDocument[Tensor]  # [B, N]
+    mask: PerDocument[Tensor]  # [B, N]
+    before: PerHypothesis[Tensor]  # [R] the last word read
 
 
 class Chain(PointerModel):
@@ -38,7 +47,7 @@ class Chain(PointerModel):
     def encode(self, batch):
         before = torch.full((len(batch),), BOS)  # [R] the last word read
         source, mask = batch.source_extended, batch.source_mask
-        return DecoderState(source=source, mask=mask, hypotheses={"before"}, before=before)
+        return ChainState(source=source, mask=mask, before=before)
 
     def decode(self, tokens, state):
         size = self.config.vocab_size
@@ -66,7 +75,7 @@ def decodings(draw) -> DecodeConfig:
     least = draw(st.integers(0, 3))
     some = st.lists(st.sampled_from([4, 5, WORDS, WORDS + 1, 2**40]), max_size=2)
     symbols = draw(st.one_of(some, st.just([4, 5])))  # one word is left, or few
-    return DecodeConfig(
+    return SlidingConfig(
         beam=draw(st.integers(1, 3)),
         min_length=least,
         max_length=draw(st.integers(max(1, least), 4)),

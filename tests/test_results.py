@@ -191,9 +191,9 @@ def score_shipped(tmp_path, *given):
 
 def test_a_run_is_scored_with_another_decoding(asked, tmp_path):
     own = lib.load(project_root() / "trained" / "mem2mem").decode
-    other = "--min-length 5 --max-length 9 --beam 2 --batch-size 3 --numbers --slide half --as-long-as-references"
+    other = "--min-length 5 --max-length 9 --beam 2 --batch-size 3 --numbers --as-long-as-references"
     score_shipped(tmp_path, "--dataset", "pmc-sample", "--documents", "2", *other.split())
-    assert asked["decode"] == replace(own, min_length=5, max_length=9, beam=2, slide="half")
+    assert asked["decode"] == replace(own, min_length=5, max_length=9, beam=2)
     assert (asked["batch_size"], asked["numbers"], asked["as long as references"]) == (3, True, True)
 
 

@@ -11,7 +11,7 @@ from lib.data.batch import make_batch
 from lib.layers.dropout import Dropout, random_numbers
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
 from lib.system.threads import batches_ahead, in_threads, made_ahead, torch_threads
-from lib.training import loop
+from lib.training import parts
 from lib.training.config import TrainConfig
 from lib.training.folder import Recipe, read_metrics
 from lib.training.loop import train
@@ -71,9 +71,10 @@ def losses_and_weights(corpus, folder, threads, dropout=0.0, **config):
 @pytest.mark.parametrize("config", [{}, {"accumulate": 2}, {"batch_size": 3}])
 def test_documents_shared_out_give_the_same_losses_and_weights(planted_corpus, tmp_path, monkeypatch, config):
     one, expected = losses_and_weights(planted_corpus, tmp_path / "1", 1, **config)
-    shared, in_threads = [], loop._Loop._backward_in_threads
-    monkeypatch.setattr(loop._Loop, "_backward_in_threads", lambda *given: shared.append(given) or in_threads(*given))
-    monkeypatch.setattr(loop, "WORTH_SHARING", 0)
+    shared, in_threads = [], parts.Updates.backward_in_threads
+    counted = lambda *given: shared.append(given) or in_threads(*given)  # noqa: E731
+    monkeypatch.setattr(parts.Updates, "backward_in_threads", counted)
+    monkeypatch.setattr(parts, "WORTH_SHARING", 0)
     for threads in (2, 4):
         shared.clear()
         losses, weights = losses_and_weights(planted_corpus, tmp_path / str(threads), threads, **config)
@@ -146,7 +147,7 @@ def test_batches_made_ahead_change_no_number(planted_corpus, tmp_path, request, 
     expected = training_of(planted_corpus, tmp_path / "in turn", **config)
     request.getfixturevalue("ahead")
     made, make = [], make_batch
-    monkeypatch.setattr("lib.training.loop.make_batch", lambda *a: made.append(threading.get_ident()) or make(*a))
+    monkeypatch.setattr("lib.training.parts.make_batch", lambda *a: made.append(threading.get_ident()) or make(*a))
     assert training_of(planted_corpus, tmp_path / "ahead", **config) == expected
     assert len(made) == 7 * config.get("accumulate", 2) and threading.get_ident() not in made
     assert not in_background()

@@ -26,10 +26,12 @@ from lib.system.errors import RunError
 from lib.system.files import project_root
 from lib.train import main, parse, report
 from lib.training import loop as training
+from lib.training import losses, parts
+from lib.training.checkpoint import Checkpoint
 from lib.training.config import TrainConfig
 from lib.training.devices import Process
 from lib.training.folder import Recipe, kept_checkpoints, load_tensors, load_weights, read_meta, read_metrics
-from lib.training.loop import _optimizer, train
+from lib.training.loop import make_optimizer, train
 from tests.conftest import make_planted_corpus
 
 MEM2MEM = Recipe("mem2mem", "+read")
@@ -137,7 +139,7 @@ def test_validation_is_the_mean_over_documents(planted_corpus):
 
 def test_best_is_the_step_with_the_least_validation_loss(planted_corpus, tmp_path, monkeypatch):
     losses = iter([3.0, 1.0, 2.0, 3.0, 1.0])  # at steps 3, 6 and 8; at 3 and 6
-    monkeypatch.setattr(training, "evaluate_loss", lambda *_: {"loss": next(losses)})
+    monkeypatch.setattr(training, "evaluate_loss", lambda *_, **__: {"loss": next(losses)})
     trained(planted_corpus, tmp_path / "a")
     assert read_meta(tmp_path / "a" / "best.safetensors")["step"] == 6
     six = trained(planted_corpus, tmp_path / "b", replace(CONFIG, steps=6))
@@ -162,7 +164,7 @@ def test_the_mean_over_all_words_of_an_update(planted_corpus, tmp_path, accumula
     """The gradient and the losses are those of all words, in however many parts they are computed."""
     corpus, network = ragged(planted_corpus), reader(dropout=0.0).double()
     config = replace(BY_WORDS, steps=1, batch_size=6, accumulate=accumulate, optimizer="sgd", max_norm=None)
-    documents = training.BucketSampler(corpus["train"].source_lengths, 6, config.seed).batch(0)
+    documents = parts.BucketSampler(corpus["train"].source_lengths, 6, config.seed).batch(0)
 
     def naive(documents):
         summed = [network(make_batch([d], 20))["nll"] * len(d.target) for d in documents]
@@ -214,7 +216,7 @@ def test_bf16_is_used_in_training_and_validation(planted_corpus, tmp_path, monke
     half = trained(planted_corpus, tmp_path / "half", config)
     assert half.metrics[0]["loss"] != full.metrics[0]["loss"] == pytest.approx(half.metrics[0]["loss"], rel=0.01)
     assert half.config["made_with"]["products"] == "bfloat16"
-    monkeypatch.setattr(training._Loop, "_autocast", autocast)
+    monkeypatch.setattr(parts.Updates, "autocast", autocast)
     trained(planted_corpus, tmp_path / "spied", config)
     assert set(modes) == {True, False}
 
@@ -257,7 +259,7 @@ def test_plain_sgd_with_and_without_clipping(planted_corpus, tmp_path):
     """A step is the rate times the gradient, which is cut to `max_norm`."""
     config = TrainConfig(batch_size=4, steps=1, optimizer="sgd", learning_rate=0.5, max_norm=None)
     reference = tiny_windowed()
-    documents = training.BucketSampler(planted_corpus["train"].source_lengths, 4, 0).batch(0)
+    documents = parts.BucketSampler(planted_corpus["train"].source_lengths, 4, 0).batch(0)
     reference.loss(make_batch([planted_corpus["train"][i] for i in documents], 20))["loss"].backward()
     gradient = reference.embedding.weight.grad
     norm = torch.nn.utils.get_total_norm([p.grad for p in reference.parameters() if p.grad is not None])
@@ -283,7 +285,7 @@ def test_settings_reach_the_optimizer(planted_corpus, tmp_path):
     assert steps["warm"].abs().max() == pytest.approx(1e-2 * 100**-1.5, rel=0.01)
     assert steps["plain"].abs().max() == pytest.approx(1e-3, rel=0.01)
     assert not torch.equal(steps["decayed"].sign(), steps["plain"].sign())
-    (group,) = _optimizer(model(), TrainConfig(beta2=0.998, epsilon=1e-9)).param_groups
+    (group,) = make_optimizer(model(), TrainConfig(beta2=0.998, epsilon=1e-9)).param_groups
     assert group["betas"] == (0.9, 0.998) and group["eps"] == 1e-9
 
 
@@ -320,71 +322,71 @@ def test_the_rate_falls_where_the_validation_loss_rises(planted_corpus, tmp_path
 )
 def test_parts_that_fit(peak, memory, expected):
     """Into four fifths of the memory, as a power of two."""
-    assert training.parts_that_fit(peak, 1, 16, memory) == expected
-    assert training.parts_that_fit(peak + 7, 1 + 7, 16, memory + 7 / 0.8) == expected
+    assert parts.parts_that_fit(peak, 1, 16, memory) == expected
+    assert parts.parts_that_fit(peak + 7, 1 + 7, 16, memory + 7 / 0.8) == expected
 
 
 def test_parts_of_a_run_that_leaves_them_to_the_cpu(planted_corpus, tmp_path, monkeypatch):
     """4 times 15 words, at most 20 of them at once, are three parts. A finished run keeps the number."""
-    monkeypatch.setattr(training, "PART_WORDS", 20)
+    monkeypatch.setattr(parts, "PART_WORDS", 20)
     free, three = (replace(CONFIG, accumulate=n) for n in (None, 3))
     own = trained(planted_corpus, tmp_path / "free", free, model().double())
     assert same(own.model, trained(planted_corpus, tmp_path / "3", three, model().double()).model)
-    monkeypatch.setattr(training, "PART_WORDS", 10**9)
+    monkeypatch.setattr(parts, "PART_WORDS", 10**9)
     opened = trained(planted_corpus, tmp_path / "free", free, model().double(), resume=True)
     assert opened.config["made_with"]["parts"] == 3
 
 
 def test_parts_of_an_update_follow_from_a_gpus_memory(planted_corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr(training, "PART_WORDS", 20)
+    monkeypatch.setattr(parts, "PART_WORDS", 20)
     monkeypatch.setattr(torch.distributed, "barrier", lambda: None)
-    monkeypatch.setattr(training._Loop, "_measured", lambda self, parts: (21, 1))
+    monkeypatch.setattr(parts.Updates, "measure", lambda self, count, has_moments: (21, 1))
     monkeypatch.setattr(Process, "gather", lambda self, own: [*own, 4] if self.world > 1 else own)
 
-    def parts(name, memory, world=1, **changes):
+    def parts_of(name, memory, world=1, **changes):
         monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(total_memory=memory))
         config = replace(CONFIG, **{"accumulate": None, "batch_tokens": 60, **changes})
         (tmp_path / name).mkdir()
         loop = training._Loop(MEM2MEM, model(), planted_corpus, config, tmp_path / name, Process(0, world))
-        loop.device = torch.device("cuda", 0)
+        loop.device = loop.updates.device = torch.device("cuda", 0)
         loop.start()
-        return loop.parts
+        return loop.updates.count
 
-    assert parts("a", memory=100) == 1, "3 * 20 + 1 of 80 bytes"
-    assert parts("b", memory=50) == 2
-    assert parts("c", memory=100, accumulate=2) == 2, "the given number"
-    assert parts("d", memory=100, world=2) == 4, "the largest number of all processes"
+    assert parts_of("a", memory=100) == 1, "3 * 20 + 1 of 80 bytes"
+    assert parts_of("b", memory=50) == 2
+    assert parts_of("c", memory=100, accumulate=2) == 2, "the given number"
+    assert parts_of("d", memory=100, world=2) == 4, "the largest number of all processes"
 
 
 # ---------------------------------------------------------------------------------------------------- resuming
 
 
 RESUMED = [  # options and a model; the method at one of whose calls the run stops, before its work or after it
-    ({}, "mem2mem", ("_step", 2, False)),
-    ({"accumulate": 3, "save_every": 3}, "mem2mem", ("_validate", 1, False)),
-    ({"optimizer": "adagrad", "batch_tokens": 60}, "windowed", ("_save", 3, False)),
-    ({"optimizer": "sgd", "anneal": 2.0, "loss_mean": "words"}, "mem2mem", ("_log", 4, True)),
-    ({"warmup": 2, "cosine": 3, "validate_every": 1, "keep_best": 3}, "windowed", ("_save", 6, True)),
-    ({"save_every": 1}, "read_again", ("_step", 5, True)),  # with dropout
+    ({}, "mem2mem", (training._Loop, "step", 2, False)),
+    ({"accumulate": 3, "save_every": 3}, "mem2mem", (training._Loop, "validate", 1, False)),
+    ({"optimizer": "adagrad", "batch_tokens": 60}, "windowed", (Checkpoint, "_save", 3, False)),
+    ({"optimizer": "sgd", "anneal": 2.0, "loss_mean": "words"}, "mem2mem", (Checkpoint, "log", 4, True)),
+    ({"warmup": 2, "cosine": 3, "validate_every": 1, "keep_best": 3}, "windowed", (Checkpoint, "_save", 6, True)),
+    ({"save_every": 1}, "read_again", (training._Loop, "step", 5, True)),  # with dropout
 ]
 NETWORKS = {"mem2mem": (MEM2MEM, model), "windowed": (WINDOWED, tiny_windowed), "read_again": (READ_AGAIN, reader)}
 
 
 @pytest.mark.parametrize(("options", "paper", "stop"), RESUMED)
 def test_a_resumed_run_is_the_uninterrupted_one(planted_corpus, tmp_path, monkeypatch, options, paper, stop):
-    config, (recipe, make), (method, number, works) = replace(CONFIG, **options), NETWORKS[paper], stop
-    go_on, calls = getattr(training._Loop, method), []
+    config, (recipe, make), (owner, method, number, works) = replace(CONFIG, **options), NETWORKS[paper], stop
+    go_on, calls = getattr(owner, method), []
 
-    def stopped(self, *given):
+    def stopped(self, *given, **named):
         calls.append(method)
-        made = go_on(self, *given) if works or len(calls) < number else None
+        made = go_on(self, *given, **named) if works or len(calls) < number else None
         if len(calls) == number:
             raise KeyboardInterrupt
         return made
 
     whole = trained(planted_corpus, tmp_path / "whole", config, make(), recipe)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(training._Loop, method, stopped)
+        patch.setattr(owner, method, stopped)
         trained(planted_corpus, tmp_path / "cut", config, make(), recipe)
     resumed = trained(planted_corpus, tmp_path / "cut", config, make(), recipe, resume=True)
     weights = ({p.name: p.read_bytes() for p in run.folder.glob("*.safetensors")} for run in (whole, resumed))
@@ -399,15 +401,15 @@ def test_a_run_that_is_told_to_stop_is_saved_first(planted_corpus, tmp_path, mon
         signal.signal(number, signal.default_int_handler)
     config = replace(CONFIG, save_every=100, validate_every=100)
     whole = trained(planted_corpus, tmp_path / "whole", config)
-    handler, step = signal.getsignal(number), training._Loop._step
+    handler, step = signal.getsignal(number), training._Loop.step
 
     def stop(self, *given):
-        if self.step == 4:
+        if self.at.step == 4:
             os.kill(os.getpid(), number)
         return step(self, *given)
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(training._Loop, "_step", stop)
+        patch.setattr(training._Loop, "step", stop)
         trained(planted_corpus, tmp_path / "cut", config)
     assert read_meta(tmp_path / "cut" / "last.safetensors")["step"] == 5 and signal.getsignal(number) is handler
     assert same(whole.model, trained(planted_corpus, tmp_path / "cut", config, model(9), resume=True).model)
@@ -437,7 +439,7 @@ def test_a_changed_corpus_is_another_run(planted_corpus, tmp_path, change):
 def test_a_finished_run_is_loaded_and_can_be_continued(planted_corpus, tmp_path, monkeypatch):
     run = trained(planted_corpus, tmp_path / "r")
     with monkeypatch.context() as patch:
-        patch.setattr(training._Loop, "_step", lambda *_: pytest.fail("trained again"))
+        patch.setattr(training._Loop, "step", lambda *_: pytest.fail("trained again"))
         assert same(run.model, trained(planted_corpus, tmp_path / "r", network=model(3), resume=True).model)
     longer = replace(CONFIG, steps=12, save_every=1)
     moved = replace(planted_corpus, name="elsewhere/planted")
@@ -578,7 +580,7 @@ def test_a_process_may_have_no_gradient_for_a_weight(two_processes, tmp_path):
     as in one process: with a gradient of 0, Adam would still move the weights.
     """
     corpus, folder = often_empty(two_processes.corpus), two_processes.folder
-    sampler = training._Loop(MEM2MEM, probed(), corpus, EMPTY, tmp_path).sampler
+    sampler = training._Loop(MEM2MEM, probed(), corpus, EMPTY, tmp_path).updates.sampler
     lengths = corpus["train"].target_lengths
     updates = [sampler.batch(step) for step in range(4)]
     only_empty = [sum(lengths[u[rank::2]].max() == 1 for rank in (0, 1)) for u in updates]
@@ -586,11 +588,11 @@ def test_a_process_may_have_no_gradient_for_a_weight(two_processes, tmp_path):
 
     one = trained(corpus, tmp_path / "one", EMPTY, probed())
     assert torch.equal(one.model.probe, torch.ones(3)), "has no part in the loss"
-    for parts in (1, 4):
-        two = load_weights(probed(), folder / f"empty{parts}", "last").state_dict()
+    for count in (1, 4):
+        two = load_weights(probed(), folder / f"empty{count}", "last").state_dict()
         for key, value in one.model.state_dict().items():
             assert torch.allclose(two[key], value, rtol=0, atol=1e-10), key
-        runs = one.folder, folder / f"empty{parts}"
+        runs = one.folder, folder / f"empty{count}"
         ours, theirs = ([m["loss"] for m in read_metrics(run)] for run in runs)
         assert ours == pytest.approx(theirs, abs=1e-10)
 
@@ -599,19 +601,19 @@ def test_a_broken_loss_of_one_process_stops_all(planted_corpus, tmp_path, monkey
     loop = training._Loop(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path, Process(0, 2))
     other = [(5, "d5, d6", math.nan)]
     monkeypatch.setattr(Process, "gather", lambda self, own: [*own, other])
-    for losses in ([1.0, 2.0], [1.0, math.inf]):
-        loop.unchecked = [(4 + 2 * i, "d1", torch.tensor(x)) for i, x in enumerate(losses)]
-        with pytest.raises(training.NonFiniteLossError, match="the loss is nan at step 5, documents d5, d6"):
-            loop._check_unchecked()
+    for values in ([1.0, 2.0], [1.0, math.inf]):
+        loop.updates.finite.unchecked = [(4 + 2 * i, "d1", torch.tensor(x)) for i, x in enumerate(values)]
+        with pytest.raises(losses.NonFiniteLossError, match="the loss is nan at step 5, documents d5, d6"):
+            loop.updates.finite.check(loop.process, tmp_path)
 
 
 def test_processes_share_out_the_parts_of_a_batch(planted_corpus, tmp_path):
     batch = np.arange(105)
     for world, count in ((1, 16), (3, 6), (4, 4), (8, 2), (16, 1), (50, 1)):
-        parts = [training._parts(batch, 16, Process(rank, world)) for rank in range(world)]
-        assert {len(own) for own in parts} == {count}
-        assert sorted(np.concatenate([part for own in parts for part in own])) == batch.tolist()
-        assert max(len(part) for own in parts for part in own) <= 7
+        shares = [parts.split_documents(batch, 16, Process(rank, world)) for rank in range(world)]
+        assert {len(own) for own in shares} == {count}
+        assert sorted(np.concatenate([part for own in shares for part in own])) == batch.tolist()
+        assert max(len(part) for own in shares for part in own) <= 7
     with pytest.raises(RunError, match="5 processes cannot share a batch of 4"):
         training._Loop(MEM2MEM, model(), planted_corpus, CONFIG, tmp_path, Process(0, 5))
 

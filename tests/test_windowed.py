@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from lib.data.vocabulary import BOS, EOS, SLIDE, UNK
-from lib.decoding.search import DecodeConfig, beam_search
+from lib.decoding.search import beam_search
 from lib.models.windowed import Windowed, WindowedConfig
+from lib.papers.windowed.sliding import SlidingConfig
 from tests.conftest import VOCAB, batch_of, document, double
 from tests.test_models import DOCUMENTS as TEXTS
 
@@ -98,7 +99,7 @@ def test_no_symbol_behind_the_last_window(name):
     slides = windows if model.config.windowing == "dynamic" else [0, 0, 0]
     assert windows == {"standard": [0, 0, 0], "streamed, no overlap": [2, 0, 1]}.get(name, [3, 0, 2])
     for rule in ("as a word", "half", "median", "coin"):
-        for found, most in zip(beam_search(model, texts(), DecodeConfig(2, 6, 6, slide=rule)), slides):
+        for found, most in zip(beam_search(model, texts(), SlidingConfig(2, 6, 6, slide=rule)), slides):
             assert found[0].ids.count(SLIDE) == most
             assert all(h.ids.count(SLIDE) <= most for h in found)
 

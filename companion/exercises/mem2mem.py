@@ -154,7 +154,6 @@ class _Gated(MemoryAlone):
     """A memory as the only path, with a gate of the reader's."""
 
     gate: Function
-    _fast_scan = MemoryAlone._scan  # kernels have the paper's gate
 
     def gate_and_update(self, memory: Tensor, read: Tensor, from_hidden: Tensor) -> tuple[Tensor, Tensor]:
         z, u = (self.write_memory(memory) + (from_hidden + self.write_read(read))[:, None]).chunk(2, -1)

@@ -21,8 +21,8 @@ from lib.decoding.search import DecodeConfig, beam_search
 from lib.evaluation.bootstrap import paired_bootstrap
 from lib.layers.attention import Attention
 from lib.layers.pointer import PointerOutput
-from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from lib.models.summarizer import DecoderState, per_document
+from lib.models.seq2seq import RecurrentState, Seq2Seq, Seq2SeqConfig
+from lib.models.state import per_document
 
 _P = partial(torch.tensor, dtype=torch.float64)
 PAGE = Exercises()
@@ -51,7 +51,7 @@ class _Own(Seq2Seq):
         super().__init__(config)
         self.word_attention = Attention(config.hidden, config.hidden, config.hidden)
 
-    def _attend(self, query: Tensor, state: DecoderState) -> tuple:
+    def _attend(self, query: Tensor, state: RecurrentState) -> tuple:
         layer, of_documents = self.word_attention, per_document(query, len(state.words)).flatten(1, 2)
         queries = layer.project_queries(of_documents)  # [B, K * T, A]
         if self.functions:

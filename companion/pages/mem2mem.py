@@ -25,8 +25,7 @@ from lib.data.batch import EncodedDocument, make_batch
 from lib.data.vocabulary import BOS, EOS
 from lib.decoding.run import Run
 from lib.decoding.search import beam_search, source_sentences
-from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
-from lib.models.summarizer import DecoderState
+from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, Mem2MemState
 
 NAMES = {MARK: "mark", PLAIN: "plain", EOS: "[EOS]"}
 
@@ -181,7 +180,7 @@ class HandWritten(Mem2Mem):
     def compress(self, sentences: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         return vmap(lambda H: self.functions[0](H, *memory_weights(self)["heads"]))(sentences)
 
-    def condition(self, hidden: Tensor, state: DecoderState) -> tuple[Tensor, Tensor, DecoderState]:
+    def condition(self, hidden: Tensor, state: Mem2MemState) -> tuple[Tensor, Tensor, Mem2MemState]:
         weights, memory, m = memory_weights(self), state.memory, state.read
         read = vmap(lambda h, M: self.functions[1](h, M, *weights["read"]))
         write = vmap(lambda h, m, M: self.functions[2](h, m, M, weights["gate"], weights["update"]))

@@ -35,7 +35,7 @@ class Row:
     scaled: Mapping[str, str] = field(default_factory=dict)  # option -> how many times larger it is at test time
     exactly: int | None = None  # words that are written at test time
     numbers: bool = False  # whether the text's numbers replace # before scoring
-    slide: str = ""  # how windows slide (`DecodeConfig.slide`), where it is not the paper's search
+    slide: str = ""  # how windows slide (`SlidingConfig.slide`), where it is not the paper's search
 
     def __post_init__(self):
         if self.is_run and not self.part:

@@ -3,8 +3,8 @@
     python -m companion.studies.slides trained/windowed --dataset pmc-sample --output figures/windowed_slides_pmc.json
 
 Every system is scored with plain beam search and with trigram blocking: the paper's search, where the slide symbol
-competes with single words; three rules of `DecodeConfig.slide`; the same greedily; symbols drawn with the model's own
-probability; and chunks, each summarized separately. Summaries are cut to 200 words. A system
+competes with single words; three rules of `SlidingConfig.slide`; the same greedily; symbols drawn with the model's
+own probability; and chunks, each summarized separately. Summaries are cut to 200 words. A system
 that --output already holds is not measured again.
 
 by window: words written in the first window, in those between, and in the last, of each document. example: P of the

@@ -14,8 +14,8 @@ from companion.tasks.task import Task, learn
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.evaluation.interventions import MEMORY, NOTHING, log_probs
 from lib.layers.pointer import PointerGenerator
-from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, memory_sentences
-from lib.models.summarizer import DecoderState
+from lib.models.hred import HREDState
+from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, Mem2MemState, memory_sentences
 
 VOCABULARY = 100
 LOSSES = {  # lambda_comp, lambda_read
@@ -43,11 +43,11 @@ class MemoryAlone(Mem2Mem):
         c = config
         self.pointer = PointerGenerator(2 * c.hidden, None, c.bottleneck, c.vocab_size)
 
-    def encode(self, batch: Batch) -> DecoderState:
+    def encode(self, batch: Batch) -> Mem2MemState:
         state = super().encode(batch)
         return state.replace(hidden=torch.zeros_like(state.hidden))
 
-    def _attend(self, query: Tensor, state: DecoderState) -> tuple[Tensor, ...]:
+    def _attend(self, query: Tensor, state: HREDState) -> tuple[Tensor, ...]:
         *weights, context, coverage = super()._attend(query, state)
         return *weights, torch.zeros_like(context), coverage
 

@@ -18,8 +18,7 @@ import torch
 from companion.tasks.task import Task, greedy_words, learn
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.data.vocabulary import EOS, SPECIALS
-from lib.models.read_again import Encoder, ReadAgain, ReadAgainConfig
-from lib.models.summarizer import DecoderState
+from lib.models.read_again import Encoder, ReadAgain, ReadAgainConfig, ReadAgainState
 
 KINDS, WORDS = 4, 4  # kinds, and words of each
 NUMBERS = len(SPECIALS)  # the id of the number 0
@@ -46,7 +45,7 @@ def words_between_numbers(count: int, seed: int, zeros: float = 0.0) -> list[Enc
 class LastStateOnly(ReadAgain):
     """A decoder that starts from the encoder's last state, and whose attention gets zeros from every word."""
 
-    def encode(self, batch: Batch) -> DecoderState:
+    def encode(self, batch: Batch) -> ReadAgainState:
         state = super().encode(batch)
         return state.replace(words=torch.zeros_like(state.words))
 

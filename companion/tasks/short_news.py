@@ -19,8 +19,7 @@ from companion.tasks.read_twice import LastStateOnly
 from companion.tasks.task import Task, greedy_words, learn
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.data.vocabulary import EOS, UNK, Vocabulary
-from lib.models.read_again import ReadAgain, ReadAgainConfig
-from lib.models.summarizer import DecoderState
+from lib.models.read_again import ReadAgain, ReadAgainConfig, ReadAgainState
 
 NAMES = [begin + end for begin in ("ald", "bren", "cor", "dun", "ev") for end in ("ane", "ick", "ost", "ulm")]
 WRITTEN = Vocabulary(["to", "buy", "rejects"])  # Y
@@ -77,7 +76,7 @@ def dispatches(count: int, seed: int) -> list[EncodedDocument]:
 class UnknownFedBack(ReadAgain):
     """Feed [UNK] back to the decoder instead of a word that is embedded by its context."""
 
-    def _embed(self, tokens: Tensor, source: Tensor, state: DecoderState) -> Tensor:
+    def _embed(self, tokens: Tensor, source: Tensor, state: ReadAgainState) -> Tensor:
         return super()._embed(tokens.where(tokens < self.config.vocab_size, UNK), source, state)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import chain
 from operator import itemgetter
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from zlib import crc32
 
 import torch
@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from lib.data.batch import Batch, EncodedDocument, in_order, rows_of
 from lib.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 from lib.layers.pointer import bar_words
-from lib.models.summarizer import Extractor, Summarizer, per_hypothesis
+from lib.models.summarizer import Extractor, Summarizer
 from lib.system.errors import InputError
 from lib.system.fields import Natural, Positive, checked
 from lib.system.threads import in_threads, threads_on
@@ -38,9 +38,6 @@ class DecodeConfig:
     forbidden: tuple[Natural, ...] = (PAD, UNK, BOS)  # words that are never written; ids that no word has do nothing
     sample: Natural = 0  # draw each word from so many of the most probable ones, without a beam; 0: no draws
     temperature: Positive = 1.0  # of what is drawn: P^(1 / temperature)
-    # When the window of a text slides. "as a word": when [SLIDE] is the best next symbol, as in the paper. The other
-    # rules are additions to it (`_NextWords.decide`): they decide whether to slide before they choose a word.
-    slide: Literal["as a word", "half", "median", "coin"] = "as a word"
 
     def __post_init__(self):
         if self.min_length > self.max_length:
@@ -49,6 +46,29 @@ class DecodeConfig:
     def rank(self, log_prob: Any, length: int) -> Any:
         """Compute the score by which hypotheses of `length` symbols ([EOS] counted in) are compared."""
         return log_prob / ((length + self.length_offset) / (1 + self.length_offset)) ** self.length_penalty
+
+    def rule(self, batch: Batch, control: Tensor) -> "SearchRule | None":
+        """Make what decides in a search before words are chosen. A paper's own configuration may override this.
+
+        control: [C] ids of the model's `control_symbols`.
+        """
+        return None
+
+    def notes(self) -> list[str]:
+        """Describe options that a table of scores must name beside the variant."""
+        return []
+
+
+class SearchRule:
+    """Decisions of one search that come before the choice of a word, with a state for each hypothesis."""
+
+    def restrict(self, p: Tensor) -> None:
+        """Set probabilities [R, W] to 0, in place, where the rule decides against a word; once for each step."""
+        raise NotImplementedError
+
+    def reorder(self, rows: Tensor, documents: Tensor | None = None) -> None:
+        """Choose hypotheses and documents, as `DecoderState.reorder` does."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -98,17 +118,18 @@ class _Search:
         self.documents = list(range(len(batch)))  # which document each row of beams is
         self.ended: list[list[Hypothesis]] = [[] for _ in self.documents]
         rows = torch.arange(len(batch), device=self.device)
-        self.state = self.next_words.begin(batch).reorder(rows.repeat_interleave(config.beam))
+        self.state = model.encode(batch)
         self.tokens = torch.full((len(batch), config.beam, 1), BOS, device=self.device)  # [D, K, length]
         self.log_prob = torch.full((len(batch), config.beam), -torch.inf, device=self.device)
         self.log_prob[:, 0] = 0  # the beams of a document are one at first
+        self._reorder(rows.repeat_interleave(config.beam))
 
     def step(self, length: int) -> None:
         """Extend every hypothesis to `length` symbols; end, keep and drop."""
         inputs = self.tokens[..., -1].reshape(-1, 1)
         output, self.state = self.model.decode(inputs, self.state)
         k = 2 * self.config.beam  # of 2K candidates at most K end, so that K open ones are left
-        log_p, words, self.state = self.next_words.best(output, self.state, self.tokens.flatten(0, 1), k)
+        log_p, words = self.next_words.best(output, self.state, self.tokens.flatten(0, 1), k)
         total = self.log_prob[..., None] + log_p.unflatten(0, self.log_prob.shape)  # [D, K, 2K]
         values, places = total.flatten(1).topk(k, dim=1)
         parents = places // log_p.shape[1]
@@ -134,7 +155,7 @@ class _Search:
         parents, words = parents.gather(1, chosen), words.gather(1, chosen)
         rows = torch.arange(len(self.documents), device=self.device)[:, None]
         self.tokens = torch.cat([self.tokens[rows, parents], words[..., None]], -1)
-        self.state = self.state.reorder((rows * self.config.beam + parents).flatten())
+        self._reorder((rows * self.config.beam + parents).flatten())
 
     def _drop_done(self, length: int) -> None:
         best_open = self.config.rank(self.log_prob[:, 0], length).tolist()
@@ -145,7 +166,11 @@ class _Search:
         rows = torch.tensor(keep, device=self.device, dtype=torch.long)
         beams = torch.arange(self.config.beam, device=self.device)
         self.tokens, self.log_prob = self.tokens[rows], self.log_prob[rows]
-        self.state = self.state.reorder((rows[:, None] * self.config.beam + beams).flatten(), rows)
+        self._reorder((rows[:, None] * self.config.beam + beams).flatten(), rows)
+
+    def _reorder(self, rows: Tensor, documents: Tensor | None = None) -> None:
+        self.state = self.state.reorder(rows, documents)
+        self.next_words.reorder(rows, documents)
 
     def _done(self, document: int, best_open: float) -> bool:
         scores = sorted((h.score for h in self.ended[document]), reverse=True)[: self.config.beam]
@@ -162,52 +187,32 @@ class _NextWords:
         forbidden = [i for i in config.forbidden if i < model.config.vocab_size + self.extra]
         self.barred = torch.tensor([*forbidden, EOS], device=device)  # copied once, not at every step
         self.control = torch.tensor([*model.control_symbols], dtype=torch.long, device=device)
+        self.rule = config.rule(batch, self.control)
 
-    def begin(self, batch: Batch) -> Any:
-        """Encode a batch: the state of a search before its first word."""
-        state = self.model.encode(batch)
-        if self.config.slide == "as a word":
-            return state
-        generators = [torch.Generator().manual_seed(crc32(name.encode())) for name in batch.ids]
-        draws = [torch.rand(self.config.max_length, generator=generator) for generator in generators]
-        draws = torch.stack(draws).to(batch.source.device)  # [D, max_length] coins
-        stayed = torch.ones_like(draws[:, 0])  # [R] probability of no slide since the last one
-        return state.replace(hypotheses=state.hypotheses | {"stayed"}, stayed=stayed, draws=draws)
+    def reorder(self, rows: Tensor, documents: Tensor | None = None) -> None:
+        if self.rule is not None:
+            self.rule.reorder(rows, documents)
 
-    def best(self, output: Any, state: Any, tokens: Tensor, k: int) -> tuple[Tensor, Tensor, Any]:
+    def best(self, output: Any, state: Any, tokens: Tensor, k: int) -> tuple[Tensor, Tensor]:
         """Find log P and ids, [R, k] each, of the k best words that may follow `tokens` [R, length] ([BOS] first).
 
-        -inf where there are fewer words. Returns also the state, with what was decided.
+        -inf where there are fewer words.
         """
         length = tokens.shape[1]
         if length > self.config.max_length:  # only [EOS] is left, however improbable
             words = torch.full_like(tokens[:, :1], EOS).expand(-1, k).contiguous()
             log_p = self.model.log_prob(output, words[:, :1], state)
-            return F.pad(log_p, (0, k - 1), value=-torch.inf), words, state
+            return F.pad(log_p, (0, k - 1), value=-torch.inf), words
         barred = self.barred if length <= self.config.min_length else self.barred[:-1]
         barred = barred.expand(len(tokens), -1)
         if self.config.block_ngrams:
             repeated = repeating(tokens[:, 1:], self.config.block_ngrams, self.control)
             barred = torch.cat([barred, repeated], 1)
         p = bar_words(self.model.distribution(output, state, self.extra + 1), barred)
-        if self.config.slide != "as a word":
-            state = self.decide(p, state, length)
+        if self.rule is not None:
+            self.rule.restrict(p)
         values, words = largest(p, min(k, p.shape[1]))
-        return values.log(), words, state
-
-    def decide(self, p: Tensor, state: Any, length: int) -> Any:
-        """Decide whether to slide, before a word is chosen: p [R, W] becomes 0 for what is decided against.
-
-        Each hypothesis slides if [SLIDE] has more than half of the probability ("half"), as soon as the product of
-        1 - P([SLIDE]) since its last slide is below 1/2 ("median", of the time until the next slide), or by a coin
-        of probability P([SLIDE]) ("coin"; a document's id determines its draws). What is left keeps its probability.
-        """
-        rule = self.config.slide
-        stayed = (1 - p[:, self.control].sum(1)) * (state.stayed if rule == "median" else 1)
-        slides = stayed < (per_hypothesis(state.draws, len(p))[:, length - 1] if rule == "coin" else 0.5)
-        is_control = torch.zeros(p.shape[1], dtype=torch.bool, device=p.device).index_fill(0, self.control, True)
-        p.mul_(is_control == slides[:, None])
-        return state.replace(stayed=stayed.where(~slides, 1))
+        return values.log(), words
 
 
 def largest(p: Tensor, k: int, block: int = 256) -> tuple[Tensor, Tensor]:
@@ -258,13 +263,13 @@ def sample_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list
     model.eval()
     generators = [torch.Generator().manual_seed(crc32(name.encode())) for name in batch.ids]
     next_words = _NextWords(model, batch, config)
-    state = next_words.begin(batch)
+    state = model.encode(batch)
     tokens = torch.full((len(batch), 1), BOS, device=batch.source.device)
     log_prob = torch.zeros(len(batch), device=batch.source.device)
     is_open = torch.ones(len(batch), dtype=torch.bool, device=batch.source.device)
     while is_open.any():
         output, state = model.decode(tokens[:, -1:], state)
-        log_p, words, state = next_words.best(output, state, tokens, config.sample)
+        log_p, words = next_words.best(output, state, tokens, config.sample)
         # of a row that has no word, or has ended, any is drawn
         p = (log_p / config.temperature).softmax(-1).nan_to_num(1).cpu()
         places = [torch.multinomial(row, 1, generator=generator) for row, generator in zip(p, generators)]

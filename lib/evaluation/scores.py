@@ -122,8 +122,7 @@ def score_run(
     lengths = [rouge.count_words(document.summary) for document in documents] if as_long_as_references else None
     parts = score_systems(systems, documents, run.options, lengths)
     notes = ["cut at the length of each reference"] * as_long_as_references
-    if run.decode.slide != "as a word":
-        notes.append(f"slides are decided first ({run.decode.slide})")
+    notes += run.decode.notes()
     if is_extractor:
         parts["extracts"] = parts["summaries"]
     elif run.decode.min_length == run.decode.max_length:

@@ -5,13 +5,15 @@ Shapes: B documents, K hypotheses of each, T target words, N source words, A att
 """
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from lib.layers import cpu_kernels as cpu
+from lib.layers.fast import fast_form, fastest
+from lib.layers.scan import scan
 
 Score = Literal["concat", "general", "dot"]
 
@@ -25,6 +27,31 @@ def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     """Compute the softmax over the last axis, 0 where `mask` is false; at least one entry must be true."""
     (scores,) = full_precision(scores)
     return scores.masked_fill(~mask, -torch.inf).softmax(-1)
+
+
+TANH_NUMBERS = 2**27  # numbers of a tanh that are computed at once: half a gigabyte
+
+
+def additive_scores(queries: Tensor, keys: Tensor, v: Tensor) -> Tensor:
+    """Compute v^T tanh(q + k) [B, T, n] of queries [B, T, A] and keys [B, n, A].
+
+    The tanh [B, T, n, A] is A times larger than the scores. It exists for a few queries at a time,
+    and the backward pass computes it again.
+    """
+
+    def score(part: Tensor, keys: Tensor, v: Tensor) -> Tensor:
+        return torch.tanh(keys[:, None] + part[:, :, None]) @ v
+
+    parts = queries.split(max(1, TANH_NUMBERS // keys.numel()), 1)
+    return torch.cat([recomputed(score, part, keys, v) for part in parts], 1)
+
+
+def recomputed(function: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
+    """Call a function whose intermediate results the backward pass computes again, not stores."""
+    # Where no gradient is needed, PyTorch's `checkpoint` would load its compiler: a second, 130 MB.
+    if not torch.is_grad_enabled():
+        return function(*inputs)
+    return checkpoint(function, *inputs, use_reentrant=False, preserve_rng_state=False)
 
 
 class Attention(nn.Module):
@@ -56,41 +83,40 @@ class Attention(nn.Module):
 
         mask: [B, n], true for keys that a document has.
         """
+        return fastest(self.weigh, queries, keys, mask)
+
+    # A subclass may change the next two methods. Kernels are then not used.
+
+    def weigh(self, queries: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:
+        """Do what `forward` does, by PyTorch's operations."""
+        # alpha_t = softmax_i(score(q_t, k_i))
+        scores = self.scores(queries, keys)
+        return scores.softmax(-1) if mask is None else masked_softmax(scores, mask[:, None])
+
+    def scores(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """Compute the scores [B, T, n] of projected queries and keys."""
         if self.score == "concat":
             q, k, v = full_precision(queries, keys, self.v.weight[0])
             with torch.autocast(queries.device.type, enabled=False):
-                if cpu.compiled(q) and q.shape[1] > 1:  # the kernels of coverage, where coverage has no weight
-                    seen = torch.ones(k.shape[:2], dtype=torch.bool) if mask is None else mask
-                    none = torch.zeros_like(v), v, k.new_zeros(len(k), 1, k.shape[1])
-                    return _CompiledCoverage.apply(q[:, None], k, *none, seen)[:, 0]
-                scores = additive_scores(q, k, v)
-        else:
-            (scores,) = full_precision(queries @ keys.transpose(1, 2))
-        return scores.softmax(-1) if mask is None else masked_softmax(scores, mask[:, None])
+                return additive_scores(q, k, v)
+        # "general" and "dot" differ in `project`
+        return full_precision(queries @ keys.transpose(1, 2))[0]
 
+    def _has_kernel(self, queries: Tensor, keys: Tensor, mask: Tensor | None) -> bool:
+        # PyTorch is as fast for a single query.
+        several = queries.shape[1] > 1
+        return self.score == "concat" and several and cpu.compiled(full_precision(queries[:0])[0])
 
-TANH_NUMBERS = 2**27  # numbers of a tanh that are computed at once: half a gigabyte
-
-
-def additive_scores(queries: Tensor, keys: Tensor, v: Tensor) -> Tensor:
-    """Compute v^T tanh(q + k) [B, T, n] for queries [B, T, A] and keys [B, n, A], by PyTorch's operations.
-
-    The tanh [B, T, n, A] is A times larger than the scores. It exists for a few queries at a time, and the backward
-    pass computes it again.
-    """
-
-    def score(part: Tensor, keys: Tensor, v: Tensor) -> Tensor:
-        return torch.tanh(keys[:, None] + part[:, :, None]) @ v
-
-    parts = queries.split(max(1, TANH_NUMBERS // keys.numel()), 1)
-    return torch.cat([recomputed(score, part, keys, v) for part in parts], 1)
-
-
-def recomputed(function: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
-    """Call a function whose intermediate results the backward pass computes again instead of storing them."""
-    if not torch.is_grad_enabled():  # PyTorch's `checkpoint` would load its compiler, for a second and 130 MB
-        return function(*inputs)
-    return checkpoint(function, *inputs, use_reentrant=False, preserve_rng_state=False)
+    @fast_form(weigh, computes=[scores, additive_scores, masked_softmax], where=_has_kernel)
+    def _weigh_fast(self, queries: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:
+        """Do what `weigh` does with a concat score: attention with coverage that has no weight."""
+        q, k, v = full_precision(queries, keys, self.v.weight[0])
+        if mask is None:
+            mask = torch.ones(k.shape[:2], dtype=torch.bool)
+        w = torch.zeros_like(v)
+        coverage = k.new_zeros(len(k), 1, k.shape[1])
+        with torch.autocast(queries.device.type, enabled=False):
+            return _CompiledCoverage.apply(q[:, None], k, w, v, coverage, mask)[:, 0]
 
 
 # ------------------------------------------------------------------------------------- coverage
@@ -126,42 +152,51 @@ class CoverageAttention(nn.Module):
             mask: [B, N], true for words.
             coverage: [B, K, N] before the first step; zeros for a new document.
         """
-        inputs = full_precision(self.query(queries), projected, self.coverage, self.v, coverage)
-        scan: Callable[..., Tensor] = coverage_scan
-        if cpu.compiled(inputs[0]):
-            scan = _CompiledCoverage.apply
-        elif cpu.triton_runs(inputs[0]):
-            from lib.layers import gpu_kernels  # needs Triton
-
-            scan = gpu_kernels.CoverageScan.apply
+        queries, keys, coverage = full_precision(self.query(queries), projected, coverage)
         with torch.autocast(queries.device.type, enabled=False):
-            alpha = scan(*inputs, mask)
-            return alpha, inputs[-1] + alpha.sum(2)
+            return scan(self.attend, coverage, inputs=[queries], fixed=[keys, mask], dim=2)
 
+    def attend(self, coverage: Tensor, query: Tensor, keys: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute one step: the weights alpha_t [B, K, N], and cov_{t+1} [B, K, N].
 
-def coverage_scan(queries: Tensor, keys: Tensor, w: Tensor, v: Tensor, coverage: Tensor, mask: Tensor) -> Tensor:
-    """Compute alpha of all steps [B, K, T, N] by PyTorch's operations.
+        Args:
+            coverage: cov_t [B, K, N].
+            query: [B, K, A].
+            keys: [B, N, A].
+            mask: [B, N].
+        """
+        # Autograd would store the tanh [B, K, N, A] of each step, which is A times larger than alpha. Instead the
+        # backward pass computes it again.
+        alpha = recomputed(self.weights, query, coverage, keys, mask)
+        # cov_{t+1} = cov_t + alpha_t   (16)
+        return alpha, coverage + alpha
 
-    Autograd would store tanh(...) [B, K, T, N, A], which is A times larger than alpha. Instead the backward pass
-    computes each step's tanh again.
-    """
-
-    def attend(query: Tensor, coverage: Tensor) -> Tensor:
+    def weights(self, query: Tensor, coverage: Tensor, keys: Tensor, mask: Tensor) -> Tensor:
+        """Compute alpha_t [B, K, N] of one step."""
+        w, v = full_precision(self.coverage, self.v)
         # alpha_t = softmax(v^T tanh(W_e h + W_d h_t + w_cov cov_t))   (17)
         hidden = torch.tanh(keys[:, None] + query[:, :, None] + coverage[..., None] * w)  # [B, K, N, A]
         return masked_softmax(hidden @ v, mask[:, None])
 
-    alphas = []
-    for query in queries.unbind(2):
-        alpha = recomputed(attend, query, coverage)
-        # cov_{t+1} = cov_t + alpha_t   (16)
-        coverage = coverage + alpha
-        alphas.append(alpha)
-    return torch.stack(alphas, 2)
+    def _has_kernel(self, coverage: Tensor, queries: Tensor, keys: Tensor, mask: Tensor) -> bool:
+        return cpu.compiled(queries) or cpu.triton_runs(queries)
+
+    @fast_form(attend, computes=[weights, masked_softmax], where=_has_kernel)
+    def _attend_fast(self, coverage: Tensor, queries: Tensor, keys: Tensor, mask: Tensor):
+        """Do what `scan` does with `attend`, by kernels: alpha [B, K, T, N] and the last coverage."""
+        if cpu.compiled(queries):
+            kernel: Any = _CompiledCoverage
+        else:
+            from lib.layers import gpu_kernels  # needs Triton
+
+            kernel = gpu_kernels.CoverageScan
+        w, v = full_precision(self.coverage, self.v)
+        alpha = kernel.apply(queries, keys, w, v, coverage, mask)
+        return alpha, coverage + alpha.sum(2)
 
 
 class _CompiledCoverage(torch.autograd.Function):
-    """Compute what `coverage_scan` does with CPU kernels, one document per thread."""
+    """Compute alpha of all steps with CPU kernels, one document per thread."""
 
     @staticmethod
     def forward(ctx, queries, keys, w, v, coverage, mask):

@@ -1,4 +1,7 @@
-"""An LSTM that attends to the source before each of its steps (Read-Again, equations 12 to 14).
+"""A fast form of an LSTM that attends to the source before each step (Read-Again, 12 to 14).
+
+`lib.models.read_again.ReadAgain.attend_and_write` states the equations. Nothing here is called
+where a subclass has changed them (`lib.layers.fast`).
 
 Shapes: B documents, K hypotheses of each, R = B * K rows, T target words, N source words, A attention width,
 c width of the values, d width of the LSTM.

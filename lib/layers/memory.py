@@ -1,6 +1,7 @@
 """Kernels for a memory that is read and written at every step (Mem2Mem, equations 7 to 10).
 
-`lib.models.mem2mem.Mem2Mem._scan` is the same loop by PyTorch's operations.
+`lib.models.mem2mem.Mem2Mem.write_and_read` is the step whose equations they contain; nothing here is called where a
+subclass has changed one of them (`lib.layers.scan`).
 """
 
 import torch

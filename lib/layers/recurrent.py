@@ -12,6 +12,8 @@ from torch.nn.utils.rnn import PackedSequence
 from lib.data.batch import pack
 from lib.layers import cpu_kernels as cpu
 from lib.layers.cpu_kernels import compiled
+from lib.layers.fast import fast_form
+from lib.layers.scan import scan
 
 
 def run_packed(layer: nn.Module, values: Tensor, lengths: Tensor, backwards: bool = False) -> tuple[Tensor, Any]:
@@ -157,49 +159,80 @@ class GatedGRU(nn.Module):
 
     def forward(self, inputs: Tensor, alpha: Tensor) -> Tensor:
         """Compute the states [B, N, d] of inputs [B, N, e], from zeros; alpha: [B, N, d]."""
-        weight_ih, weight, bias_ih, bias = self.gru.all_weights[0]
-        projected = nn.functional.linear(inputs, weight_ih, bias_ih)  # all words at once: [B, N, 3d]
-        projected, alpha = (x.transpose(0, 1).flatten(0, 1) for x in (projected, alpha))
-        start, sizes = projected.new_zeros(len(inputs), weight.shape[1]), [len(inputs)] * inputs.shape[1]
-        states, _ = gru_scan(projected, alpha, start, weight, bias, sizes)
-        return states.unflatten(0, (len(sizes), len(inputs))).transpose(0, 1)
+        weight_ih, weight, bias_ih, _ = self.gru.all_weights[0]
+        # All words at once: [B, N, 3d].
+        projected = nn.functional.linear(inputs, weight_ih, bias_ih)
+        with torch.autocast(weight.device.type, enabled=False):
+            projected, alpha = (x.to(weight.dtype) for x in (projected, alpha))
+            start = projected.new_zeros(len(inputs), weight.shape[1])
+            states, _ = scan(self.step, start, [projected, alpha])
+        return states
+
+    def step(self, hidden: Tensor, projected: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute h_i [B, d], which is output and next state. A subclass may change it.
+
+        Args:
+            hidden: h_{i-1} [B, d].
+            projected: W x_i + b of the reset gate, of z_torch and of the new state, [B, 3d].
+            alpha: alpha_i [B, d].
+        """
+        _, weight, _, bias = self.gru.all_weights[0]
+        xr, xz, xn = projected.chunk(3, 1)
+        hr, hz, hn = nn.functional.linear(hidden, weight, bias).chunk(3, 1)
+        # r_i = sigmoid(W_r x_i + U_r h_{i-1}),  z_i = 1 - sigmoid(W_z x_i + U_z h_{i-1})
+        r = torch.sigmoid(xr + hr)
+        z = 1 - torch.sigmoid(xz + hz)
+        # h~_i = tanh(W x_i + r_i (U h_{i-1}))
+        new = torch.tanh(xn + r * hn)
+        # h_i = (1 - alpha_i z_i) h_{i-1} + alpha_i z_i h~_i   (4, 6)
+        hidden = hidden + alpha * z * (new - hidden)
+        return hidden, hidden
+
+    def _has_kernel(self, hidden: Tensor, *_: Tensor) -> bool:
+        return compiled(hidden)
+
+    @fast_form(step, where=_has_kernel)
+    def _steps_fast(
+        self,
+        hidden: Tensor,
+        projected: Tensor,
+        alpha: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """Do what `scan` does with `step`, by the kernels of a GRU."""
+        _, weight, _, bias = self.gru.all_weights[0]
+        rows, steps = projected.shape[:2]
+        states, last = gru_scan(
+            projected=projected.transpose(0, 1).flatten(0, 1),
+            alpha=alpha.transpose(0, 1).flatten(0, 1),
+            start=hidden,
+            weight=weight,
+            bias=bias,
+            sizes=[rows] * steps,
+        )
+        return states.unflatten(0, (steps, rows)).transpose(0, 1), last
 
 
 def gru_scan(
     projected: Tensor, alpha: Tensor | None, start: Tensor, weight: Tensor, bias: Tensor, sizes: list[int],
     backwards: bool = False,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Compute the recurrence over W words that are in the order of the steps, `sizes` of them at each.
+    """Compute the recurrence of a GRU over W words, by kernels.
+
+    The words are in the order of the steps, `sizes` of them at each.
 
     projected: [W, 3d], W x + b of the words; alpha: [W, d]; start: [n, d]; weight: [3d, d], bias: [3d]. Returns
     states [W, d] and the last of each of the n sequences [n, d]. backwards: from the last step to the first.
     """
     with torch.autocast(weight.device.type, enabled=False):
         inputs = [None if x is None else x.to(weight.dtype) for x in (projected, alpha, start)]
-        if compiled(weight):
-            return _CompiledGRU.apply(*inputs, weight, bias, sizes, backwards)
-        return _gru_by_steps(*inputs, weight, bias, sizes, backwards)
-
-
-def _gru_by_steps(projected, alpha, start, weight, bias, sizes, backwards) -> tuple[Tensor, Tensor]:
-    """Do what `gru_scan` does by PyTorch's operations."""
-    words = projected.split(sizes)
-    scales = [1.0] * len(sizes) if alpha is None else alpha.split(sizes)
-    hidden, states = start, []
-    for word, scale in reversed(list(zip(words, scales))) if backwards else zip(words, scales):
-        old, waiting = hidden[: len(word)], hidden[len(word) :]  # sequences that have ended, or not begun
-        xr, xz, xn = word.chunk(3, 1)
-        hr, hz, hn = nn.functional.linear(old, weight, bias).chunk(3, 1)
-        new = torch.tanh(xn + torch.sigmoid(xr + hr) * hn)
-        state = old + scale * (1 - torch.sigmoid(xz + hz)) * (new - old)
-        states.append(state)
-        hidden = torch.cat([state, waiting]) if len(waiting) else state
-    return torch.cat(states[::-1] if backwards else states), hidden
+        return _CompiledGRU.apply(*inputs, weight, bias, sizes, backwards)
 
 
 class _CompiledGRU(torch.autograd.Function):
-    """Compute what `_gru_by_steps` does with kernels for a step. The weights' gradients are one product over all
-    words."""
+    """Compute what `GatedGRU.step` does in all steps; without alpha, what PyTorch's GRU does.
+
+    The weights' gradients are one product over all words.
+    """
 
     @staticmethod
     def forward(ctx, projected, alpha, start, weight, bias, sizes, backwards):

@@ -5,6 +5,8 @@ sections then. The equations are numbered as in docs/papers/mem2mem.md. Faults o
 padding is attended to nowhere, and a weight belongs to the word that is copied with it.
 """
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
@@ -15,7 +17,25 @@ from lib.layers.attention import full_precision, masked_softmax
 from lib.layers.pointer import PointerGenerator
 from lib.layers.recurrent import LSTM, run_packed
 from lib.models.seq2seq import RecurrentConfig
-from lib.models.summarizer import DecoderState, HierarchicalOutput, PointerModel, per_document, per_hypothesis
+from lib.models.state import DecoderState, PerDocument, PerHypothesis, per_document, per_hypothesis
+from lib.models.summarizer import HierarchicalOutput, PointerModel
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiscourseAwareState(DecoderState):
+    """Words and sections of the documents, and the state of an LSTM decoder."""
+
+    words: PerDocument[Tensor]  # [B, N, d]
+    word_keys: PerDocument[Tensor]  # [B, N, d]
+    word_mask: PerDocument[Tensor]  # [B, N]
+    source: PerDocument[Tensor]  # [B, N] extended ids
+    section_of: PerDocument[Tensor]  # [B, N]
+    section_keys: PerDocument[Tensor]  # [B, S, d]
+    section_mask: PerDocument[Tensor]  # [B, S]
+    hidden: PerHypothesis[Tensor]  # [R, d]
+    cell: PerHypothesis[Tensor]  # [R, d]
+    context: PerHypothesis[Tensor]  # [R, d] of the previous word
+    coverage: PerHypothesis[Tensor]  # [R, N]
 
 
 class DiscourseAware(PointerModel):
@@ -48,19 +68,18 @@ class DiscourseAware(PointerModel):
 
     # ---------------------------------------------------------------------------------------------- encoder
 
-    def encode(self, batch: Batch) -> DecoderState:
+    def encode(self, batch: Batch) -> DiscourseAwareState:
         words, sections = self._read_words(batch)
         # g_1 ... g_S = BiLSTM(s_1 ... s_S); the decoder starts from ReLU layers of its last states   (C3)
         states, (hidden, cell) = run_packed(self.section_encoder, sections, batch.sentence_counts)
-        return DecoderState(
-            words=words,  # [B, N, d]
+        return DiscourseAwareState(
+            words=words,
             word_keys=self.word_key(words),
             word_mask=batch.source_mask,
             source=batch.source_extended,
-            section_of=batch.sentence_of,  # [B, N]
-            section_keys=self.section_key(states),  # [B, S, d]
+            section_of=batch.sentence_of,
+            section_keys=self.section_key(states),
             section_mask=batch.sentence_mask,
-            hypotheses={"hidden", "cell", "context", "coverage"},
             hidden=torch.relu(self.bridge_hidden(hidden.transpose(0, 1).flatten(1))),
             cell=torch.relu(self.bridge_cell(cell.transpose(0, 1).flatten(1))),
             context=words.new_zeros(len(batch), words.shape[2]),
@@ -91,7 +110,11 @@ class DiscourseAware(PointerModel):
 
     # ---------------------------------------------------------------------------------------------- decoder
 
-    def decode(self, tokens: Tensor, state: DecoderState) -> tuple[HierarchicalOutput, DecoderState]:
+    def decode(
+        self,
+        tokens: Tensor,
+        state: DiscourseAwareState,
+    ) -> tuple[HierarchicalOutput, DiscourseAwareState]:
         """Read T target words [R, T] one after the other, because the context of each enters the next."""
         embedded = self.embedding(in_vocabulary(tokens, self.config.vocab_size))  # [R, T, E]
         made = []
@@ -108,7 +131,7 @@ class DiscourseAware(PointerModel):
         source = per_hypothesis(state.source, len(tokens))
         return HierarchicalOutput(features, switch, alpha, source, alpha, beta), state
 
-    def _attend(self, query: Tensor, state: DecoderState) -> tuple[Tensor, Tensor, Tensor]:
+    def _attend(self, query: Tensor, state: DiscourseAwareState) -> tuple[Tensor, Tensor, Tensor]:
         """Attend with queries q_t = [cell_t; h_t], [R, 2H]: alpha [R, N], beta [R, S], context [R, d]."""
         documents = len(state.words)
         # beta_t = softmax_j(v_s^T tanh(W_hs g_j + W_ss q_t + b_s))   (C4)

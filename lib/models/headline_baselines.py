@@ -5,6 +5,7 @@ of RAS.
 Shapes: B documents, K hypotheses of each, R = B * K rows, T target words, N source words.
 """
 
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import torch
@@ -16,7 +17,15 @@ from lib.data.batch import Batch, in_vocabulary
 from lib.data.vocabulary import BOS, SPECIALS, UNK
 from lib.layers.attention import Attention, full_precision, masked_softmax
 from lib.layers.recurrent import GRU, run_packed
-from lib.models.summarizer import AttentiveOutput, DecoderState, SoftmaxModel, per_document, per_hypothesis
+from lib.models.state import (
+    DecoderState,
+    PerBatch,
+    PerDocument,
+    PerHypothesis,
+    per_document,
+    per_hypothesis,
+)
+from lib.models.summarizer import AttentiveOutput, SoftmaxModel
 from lib.system.errors import InputError
 from lib.system.fields import Count, Natural, checked
 
@@ -43,6 +52,16 @@ class ABSConfig(HeadlineConfig):
     encoder: Literal["attention", "bag"] = "attention"
 
 
+@dataclass(frozen=True, kw_only=True)
+class ABSState(DecoderState):
+    """The words of the documents, and the last words of the summaries."""
+
+    words: PerDocument[Tensor]  # [B, N, H]
+    smoothed: PerDocument[Tensor]  # [B, N, H] means over neighbours
+    mask: PerDocument[Tensor]  # [B, N]
+    last: PerHypothesis[Tensor]  # [R, C - 1] ids
+
+
 class ABS(SoftmaxModel):
     """A feed-forward decoder of the last C words y_C: P(w) is proportional to exp(V h + W enc(x, y_C))_w (A1).
 
@@ -63,12 +82,12 @@ class ABS(SoftmaxModel):
             self.attending = nn.Embedding(c.vocab_size, c.embedding)  # G
             self.attention = nn.Linear(c.context * c.embedding, c.hidden, bias=False)  # P
 
-    def encode(self, batch: Batch) -> DecoderState:
+    def encode(self, batch: Batch) -> ABSState:
         """Average word vectors over their neighbours; the decoder starts from C times [BOS]."""
         words = self.source_embedding(batch.source)  # [B, N, H]
         smoothed = self._smooth(words, batch.source_mask)  # [B, N, H]
         last = torch.full((len(batch), self.config.context - 1), BOS, device=words.device)  # [R, C - 1] ids
-        return DecoderState(words=words, smoothed=smoothed, mask=batch.source_mask, hypotheses={"last"}, last=last)
+        return ABSState(words=words, smoothed=smoothed, mask=batch.source_mask, last=last)
 
     def _smooth(self, words: Tensor, mask: Tensor) -> Tensor:
         """Compute the mean of each word and its neighbours, as many as there are: [B, N, H]."""
@@ -78,7 +97,7 @@ class ABS(SoftmaxModel):
         counted = F.pad(mask.to(words.dtype), (reach, reach)).unfold(1, 2 * reach + 1, 1)
         return padded.sum(-1) / counted.sum(-1).clamp_min(1)[..., None]
 
-    def decode(self, tokens: Tensor, state: DecoderState) -> tuple[AttentiveOutput, DecoderState]:
+    def decode(self, tokens: Tensor, state: ABSState) -> tuple[AttentiveOutput, ABSState]:
         """Read T target words at once. tokens: [R, T] extended ids, of which copy ids are read as [UNK]. Features
         are h beside what was read of the encoder, [R, T, 2H]."""
         c = self.config
@@ -90,7 +109,7 @@ class ABS(SoftmaxModel):
         after = state.replace(last=before[:, before.shape[1] - c.context + 1 :])
         return AttentiveOutput(torch.cat([hidden, encoded], -1), weights), after
 
-    def _read(self, contexts: Tensor, state: DecoderState) -> tuple[Tensor, Tensor]:
+    def _read(self, contexts: Tensor, state: ABSState) -> tuple[Tensor, Tensor]:
         """Read the text for contexts [R, T, C]: weights [R, T, N] and enc [R, T, H]."""
         rows, steps = contexts.shape[:2]
         queries = per_document(contexts, len(state.words)).flatten(1, 2)  # [B, K * T, C]
@@ -112,12 +131,20 @@ class ABS(SoftmaxModel):
 # ------------------------------------------------------------------------------- recurrent, with attention first
 
 
+@dataclass(frozen=True, kw_only=True)
+class AttentiveState(DecoderState):
+    """What a recurrent decoder attends to, and its own state."""
+
+    values: PerDocument[Tensor]  # [B, N, v], of which a context is the weighted mean
+    keys: PerDocument[Tensor]  # [B, N, a]
+    mask: PerDocument[Tensor]  # [B, N]
+    hidden: PerHypothesis[Tensor]  # [R, d]
+    cell: PerHypothesis[Tensor | None]  # [R, d], the memory of an LSTM
+
+
 class AttentiveRNN(SoftmaxModel):
     """The last state chooses a context, c_t; word, context and last state make the next one, h_t; P(y_t) is a softmax
     of a linear layer on [h_t; c_t].
-
-    The state has `values` [B, N, v] of which a context is the weighted mean, and of the hypotheses `hidden` [R, d]
-    and `cell` [R, d], the memory of an LSTM, or None.
     """
 
     target_embedding: nn.Embedding
@@ -187,17 +214,23 @@ class RAS(AttentiveRNN):
         self.cell = nn.Linear(3 * d, d if c.decoder == "elman" else 4 * d)  # of y, c and h: W_1, W_3, W_2
         self.vocabulary = nn.Linear(2 * d, c.vocab_size)  # W_4, W_5
 
-    def encode(self, batch: Batch) -> DecoderState:
+    def encode(self, batch: Batch) -> AttentiveState:
         """Embed the words of a text, at most `source_tokens`, and aggregate them with their neighbours."""
         # a_i = x_i + l_i,  z_ik = sum_h b^k_{q/2 + h} a_{i + h}   (1)
         words = self.source_embedding(batch.source)  # [B, N, d]
         full = (words + self.position_embedding.weight[: words.shape[1]]) * batch.source_mask[..., None]
         keys = self.convolution(full.transpose(1, 2)).transpose(1, 2)  # [B, N, d]
         start = words.new_zeros(len(batch), self.config.hidden)
-        first = {"hidden": start, "cell": None if self.config.decoder == "elman" else start}
-        return DecoderState(values=words, keys=keys, mask=batch.source_mask, hypotheses={*first}, **first)
+        cell = None if self.config.decoder == "elman" else start
+        return AttentiveState(
+            values=words,
+            keys=keys,
+            mask=batch.source_mask,
+            hidden=start,
+            cell=cell,
+        )
 
-    def attend(self, hidden: Tensor, state: DecoderState) -> Tensor:
+    def attend(self, hidden: Tensor, state: AttentiveState) -> Tensor:
         # alpha_{t-1,i} = softmax_i(z_i h_{t-1})   (2)
         return masked_softmax(hidden @ state.keys.transpose(1, 2), state.mask[:, None])
 
@@ -219,6 +252,16 @@ class WordsLVTConfig(HeadlineConfig):
     candidates: Annotated[int, Field(gt=len(SPECIALS))] = 2_000  # words that are scored, of vocab_size; their "lvt2k"
     embedding: int = 200
     hidden: int = 400  # of the decoder, and of the encoder in each direction
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordsLVTState(AttentiveState):
+    """The words that may be written: those of each document, or in training of the batch."""
+
+    candidates: PerBatch[Tensor]  # [D, n] ids in rising order; D is B, or in training 1
+    # The output layer's rows of the candidates, gathered once for all target words.
+    weight: PerBatch[Tensor]  # [D, n, 3H]
+    bias: PerBatch[Tensor]  # [D, n]
 
 
 class WordsLVT(AttentiveRNN):
@@ -243,18 +286,16 @@ class WordsLVT(AttentiveRNN):
         self.decoder = nn.GRUCell(c.embedding + 2 * c.hidden, c.hidden)
         self.vocabulary = nn.Linear(3 * c.hidden, c.vocab_size)
 
-    def encode(self, batch: Batch) -> DecoderState:
+    def encode(self, batch: Batch) -> WordsLVTState:
         words, last = run_packed(self.encoder, self.source_embedding(batch.source), batch.source_lengths)
         candidates = self._candidates(batch)
-        return DecoderState(
+        return WordsLVTState(
             values=words,
-            keys=self.attention.project(words),  # [B, N, a]
+            keys=self.attention.project(words),
             mask=batch.source_mask,
-            candidates=candidates,  # [D, n] ids in rising order; D documents, or in training 1, the batch
-            # the output layer's rows of the candidates, [D, n, 3H] and [D, n], gathered once for all target words
+            candidates=candidates,
             weight=self.vocabulary.weight[candidates],
             bias=self.vocabulary.bias[candidates],
-            hypotheses={"hidden"},
             hidden=torch.tanh(self.bridge(last.transpose(0, 1).flatten(1))),
             cell=None,
         )
@@ -278,20 +319,20 @@ class WordsLVT(AttentiveRNN):
         ranked = ranks.new_empty(len(ids), count + 1)
         return ranked.scatter_(1, ranks, torch.arange(size, device=ids.device).expand_as(ranks))[:, :count]
 
-    def attend(self, hidden: Tensor, state: DecoderState) -> Tensor:
+    def attend(self, hidden: Tensor, state: WordsLVTState) -> Tensor:
         return self.attention(self.attention.project_queries(hidden), state.keys, state.mask)
 
     def step(self, inputs: Tensor, hidden: Tensor, cell: None) -> tuple[Tensor, None]:
         return self.decoder(inputs, hidden), None
 
-    def _scores(self, features: Tensor, state: DecoderState) -> Tensor:
+    def _scores(self, features: Tensor, state: WordsLVTState) -> Tensor:
         """Compute the scores of the candidates: [R, T, 3H] -> [R, T, n]."""
         rows = per_document(features, len(state.candidates)).flatten(1, 2)  # [D, R / D * T, 3H]
         scores = torch.baddbmm(state.bias[:, None], rows, state.weight.transpose(1, 2))
         return full_precision(scores.reshape(*features.shape[:2], -1))[0]
 
     def log_prob(
-        self, output: AttentiveOutput, target: Tensor, state: DecoderState, places: Tensor | None = None
+        self, output: AttentiveOutput, target: Tensor, state: WordsLVTState, places: Tensor | None = None
     ) -> Tensor:
         words = per_hypothesis(state.candidates, len(target)).contiguous()
         place = torch.searchsorted(words, target.contiguous()).clamp_max(words.shape[1] - 1)  # [R, T]
@@ -299,7 +340,7 @@ class WordsLVT(AttentiveRNN):
         place = place.where(words.gather(1, place) == target, UNK)
         return self._scores(output.features, state).log_softmax(-1).gather(-1, place[..., None]).squeeze(-1)
 
-    def distribution(self, output: AttentiveOutput, state: DecoderState, extra: int) -> Tensor:
+    def distribution(self, output: AttentiveOutput, state: WordsLVTState, extra: int) -> Tensor:
         p = self._scores(output.features[:, -1:], state)[:, 0].softmax(1)
         words = per_hypothesis(state.candidates, len(p))
         return p.new_zeros(len(p), self.config.vocab_size + extra).scatter(1, words, p)

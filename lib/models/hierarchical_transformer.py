@@ -7,6 +7,7 @@ Shapes: B documents of P paragraphs at most, A paragraphs and W pieces in all, N
 each, R = B * K decoder rows, T target pieces, d `width`.
 """
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
@@ -17,7 +18,8 @@ from lib.layers.attention import Attention, full_precision
 from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput, PointerOutput
 from lib.layers.transformer import DecoderLayer, DroppedLinear, FeedForward, TransformerLayer, check_heads, sinusoids
-from lib.models.summarizer import CachedState, PieceModel, PointerModel, Tap, per_document, per_hypothesis, xavier
+from lib.models.state import CachedState, PerDocument, per_document, per_hypothesis
+from lib.models.summarizer import PieceModel, PointerModel, Tap, xavier
 from lib.system.errors import InputError
 from lib.system.fields import BelowOne, Count, FewLayers, Layers, Share, checked
 
@@ -147,6 +149,22 @@ def _softmax_inside(scores: Tensor, row: Tensor, rows: int) -> Tensor:
     return weights / weights.new_zeros(rows, scores.shape[1]).index_add(0, row, weights)[row]
 
 
+@dataclass(frozen=True, kw_only=True)
+class HierarchicalState(CachedState):
+    """`source` and `past`: keys and values of each layer.
+
+    They are [B, heads, N, s] and [R, heads, written, s].
+    """
+
+    words: PerDocument[Tensor]  # [B, N, d] the pieces of all paragraphs in order
+    mask: PerDocument[Tensor]  # [B, N]
+    paragraph_of: PerDocument[Tensor]  # [B, N]
+    # Of each global layer: attention between paragraphs [B, heads, P, P], and weights of the words
+    # in their paragraphs [B, N, heads].
+    between: PerDocument[tuple[Tensor, ...]]
+    pooling: PerDocument[tuple[Tensor, ...]]
+
+
 class HierarchicalTransformer(PieceModel):
     """Encoder of local and global layers over paragraphs, transformer decoder, one embedding table for all.
 
@@ -170,7 +188,7 @@ class HierarchicalTransformer(PieceModel):
         self.dropout, self.output_dropout = (Dropout(c.dropout if on else 0.0) for on in (pre_norm, not pre_norm))
         xavier(self)
 
-    def encode(self, batch: Batch, graph: Tensor | None = None) -> CachedState:
+    def encode(self, batch: Batch, graph: Tensor | None = None) -> HierarchicalState:
         """Encode the paragraphs. graph: [B, P, P] weights between them (24); by default the batch's."""
         rows, graph = batch.ragged, batch.graph if graph is None else graph
         # x^0_ij = w_ij + pe_ij   (10)
@@ -185,13 +203,12 @@ class HierarchicalTransformer(PieceModel):
         if self.config.form == "code":
             x = self.encoder_norm(x)
         words = _in_place(x, rows, batch)  # [B, N, d]
-        return CachedState(
-            words=words,  # [B, N, d] the pieces of all paragraphs in order
+        return HierarchicalState(
+            words=words,
             mask=batch.source_mask,
-            # keys and values [B, heads, N, s] for each decoder layer; `past`: [R, heads, written, s]
             source=tuple(layer.source_attention.keys_and_values(words) for layer in self.decoder_layers),
-            between=tuple(between),  # [B, heads, P, P] attention between paragraphs of each global layer
-            pooling=tuple(pooling),  # [B, N, heads] weights of the words in their paragraphs, likewise
+            between=tuple(between),
+            pooling=tuple(pooling),
             paragraph_of=batch.sentence_of,
         )
 
@@ -204,7 +221,11 @@ class HierarchicalTransformer(PieceModel):
         halves = [sinusoids(paragraphs, half), sinusoids(tokens, half)]
         return torch.cat(halves if self.config.form == "paper" else halves[::-1], -1)
 
-    def decode(self, tokens: Tensor, state: CachedState) -> tuple[DecoderOutput, CachedState]:
+    def decode(
+        self,
+        tokens: Tensor,
+        state: HierarchicalState,
+    ) -> tuple[DecoderOutput, HierarchicalState]:
         """Read T target pieces at once: tokens [R, T] ids -> features [R, T, d]."""
         places = state.written + torch.arange(tokens.shape[1], device=tokens.device)
         x = self.embed(tokens, sinusoids(places, self.config.width))
@@ -213,7 +234,7 @@ class HierarchicalTransformer(PieceModel):
             x = self.decoder_norm(x)
         return DecoderOutput(self.output_dropout(x)), after
 
-    def attention_weights(self, tokens: Tensor, state: CachedState) -> dict[str, Tensor]:
+    def attention_weights(self, tokens: Tensor, state: HierarchicalState) -> dict[str, Tensor]:
         """Return the attention weights of the last decoder layer, the mean over its heads."""
         inputs: list[Tensor] = []
         last = self.decoder_layers[-1].source_attention
@@ -223,7 +244,7 @@ class HierarchicalTransformer(PieceModel):
         return with_paragraphs(last.weights(x, keys, mask).mean(1), state)
 
 
-def with_paragraphs(words: Tensor, state: CachedState) -> dict[str, Tensor]:
+def with_paragraphs(words: Tensor, state: HierarchicalState) -> dict[str, Tensor]:
     """Return the weights of words [B, T, N], and their sums over each paragraph [B, T, L] as "units"."""
     units = words.new_zeros(*words.shape[:2], int(state.paragraph_of.max()) + 1)
     return {"words": words, "units": units.scatter_add(2, state.paragraph_of[:, None].expand_as(words), words)}
@@ -250,6 +271,14 @@ class CopyingTransformerConfig(HierarchicalTransformerConfig):
             raise InputError(f"smoothing must be 0 in a model that copies, not {self.smoothing}")
 
 
+@dataclass(frozen=True, kw_only=True)
+class CopyingState(HierarchicalState):
+    """The words that may be copied as well."""
+
+    word_keys: PerDocument[Tensor]  # [B, N, d]
+    ids: PerDocument[Tensor]  # [B, N] extended
+
+
 class CopyingTransformer(PointerModel, HierarchicalTransformer):
     """A hierarchical transformer that generates a piece or copies one of its source."""
 
@@ -266,10 +295,10 @@ class CopyingTransformer(PointerModel, HierarchicalTransformer):
         """Score pieces by their embeddings, as the model without copying does."""
         return self.embedding.weight, self.bias
 
-    def encode(self, batch: Batch, graph: Tensor | None = None) -> CachedState:
+    def encode(self, batch: Batch, graph: Tensor | None = None) -> HierarchicalState:
         state = super().encode(batch, graph)
         keys = self.copy_attention.project(state.words)
-        return state.replace(word_keys=keys, ids=batch.source_extended)
+        return CopyingState(**vars(state), word_keys=keys, ids=batch.source_extended)
 
     def decode(self, tokens: Tensor, state: Any) -> tuple[PointerOutput, Any]:
         """Read T target pieces at once: tokens [R, T] extended ids, of which copy ids are read as [UNK]."""

@@ -15,12 +15,15 @@ from torch.nn import functional as F
 
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.vocabulary import UNK
-from lib.layers.attention import Attention, full_precision
+from lib.layers.attention import Attention, additive_scores, full_precision, masked_softmax
 from lib.layers.attentive_lstm import attentive_lstm
 from lib.layers.dropout import Dropout
+from lib.layers.fast import fast_form
 from lib.layers.pointer import DecoderOutput, ScoredWords
 from lib.layers.recurrent import GRU, LSTM, GatedGRU, run_packed
-from lib.models.summarizer import DecoderState, Summarizer, Tap, per_document, per_hypothesis
+from lib.layers.scan import scan
+from lib.models.state import DecoderState, PerDocument, PerHypothesis, per_document, per_hypothesis
+from lib.models.summarizer import Summarizer, Tap
 from lib.system.errors import InputError
 from lib.system.fields import Count, Share, checked
 
@@ -45,6 +48,24 @@ class ReadAgainConfig:
     importance: Literal["tanh", "sigmoid"] = "tanh"  # of alpha in (5); "sigmoid" keeps it positive
     single_importance: bool = False  # alpha is one number a word, not one for each of the d dimensions
     dropout: Share = 0.2  # on all that enters and leaves a recurrent layer
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadAgainState(DecoderState):
+    """What the decoder needs of every source word, and its LSTM's state."""
+
+    words: PerDocument[Tensor]  # [B, N, d] h^2
+    keys: PerDocument[Tensor]  # [B, N, d] U_a h^2
+    mask: PerDocument[Tensor]  # [B, N]
+    source: PerDocument[Tensor]  # [B, N] extended ids
+    importance: PerDocument[Tensor | None]  # [B, N, d or 1] alpha of a GRU that reads again
+    embedded: PerDocument[Tensor | None]  # [B, N, e] p_i of words that may be copied
+    hidden: PerHypothesis[Tensor]  # [R, d]
+    cell: PerHypothesis[Tensor]  # [R, d]
+
+
+# s_t and its cell, [R, d] each.
+HiddenAndCell = tuple[Tensor, Tensor]
 
 
 @dataclass(frozen=True)
@@ -110,22 +131,21 @@ class ReadAgain(Summarizer):
 
     # ---------------------------------------------------------------------------------------------- encoder
 
-    def encode(self, batch: Batch) -> DecoderState:
+    def encode(self, batch: Batch) -> ReadAgainState:
         """Read the text, once or twice, and compute what the decoder needs of every source word."""
         states, last, importance = self._read(batch)
         states = self.dropout(states)
         hidden = torch.tanh(self.bridge(self.dropout(last)))
-        return DecoderState(
-            words=states,  # [B, N, d]
-            keys=self.attention.project(states),  # [B, N, d]
+        return ReadAgainState(
+            words=states,
+            keys=self.attention.project(states),
             mask=batch.source_mask,
             source=batch.source_extended,
-            importance=importance,  # [B, N, d or 1] alpha of a GRU that reads again
-            # p_i = tanh(W_c h_i + b_c), [B, N, e]   (15)
+            importance=importance,
+            # p_i = tanh(W_c h_i + b_c)   (15)
             embedded=torch.tanh(self.word(states)) if self.config.copy else None,
-            hypotheses={"hidden", "cell"},
-            hidden=hidden,  # [R, d]
-            cell=torch.zeros_like(hidden),  # [R, d]
+            hidden=hidden,
+            cell=torch.zeros_like(hidden),
         )
 
     def _read(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor | None]:
@@ -185,24 +205,89 @@ class ReadAgain(Summarizer):
 
     # ---------------------------------------------------------------------------------------------- decoder
 
-    def decode(self, tokens: Tensor, state: DecoderState) -> tuple[ReadAgainOutput, DecoderState]:
+    def decode(
+        self,
+        tokens: Tensor,
+        state: ReadAgainState,
+    ) -> tuple[ReadAgainOutput, ReadAgainState]:
         """Read T target words at once. tokens: [R, T] extended ids; words to copy are embedded by their context.
 
         Each state depends on attention by the state before it, so that (12) to (14) are a loop over the T words.
         """
         source = per_hypothesis(state.source, len(tokens))
         words = self.dropout(self._embed(tokens, source, state))  # [R, T, e]
-        start = state.hidden, state.cell
-        # s_t = LSTM([y_{t-1}; c_t], s_{t-1}),  c_t = sum_i beta_ti h^2_i,  beta_t = softmax_i(o_it),
-        # o_it = v_a^T tanh(W_a s_{t-1} + U_a h^2_i)   (12 to 14)
-        hidden, cell, beta = attentive_lstm(
-            words, start, state.keys, state.words, state.mask, self.attention, self.decoder
-        )
-        features = self.dropout(hidden)  # [R, T, d]
+        source_words = [state.keys, state.words, state.mask]
+        before = (state.hidden, state.cell)
+        (states, beta), (hidden, cell) = scan(self.attend_and_write, before, [words], source_words)
+        features = self.dropout(states)  # [R, T, d]
         output = ReadAgainOutput(features, self._copy_scores(features, state), beta, source)
-        return output, state.replace(hidden=hidden[:, -1], cell=cell)
+        return output, state.replace(hidden=hidden, cell=cell)
 
-    def _embed(self, tokens: Tensor, source: Tensor, state: DecoderState) -> Tensor:
+    # A subclass may change this step. Training then computes its equations, without the fast form.
+
+    def attend_and_write(
+        self,
+        state: HiddenAndCell,
+        word: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        mask: Tensor,
+    ) -> tuple[tuple[Tensor, Tensor], HiddenAndCell]:
+        """Compute one step of the decoder.
+
+        Args:
+            state: s_{t-1} and its cell, [R, d] each.
+            word: y_{t-1} [R, e].
+            keys: U_a h^2 [B, N, d].
+            values: h^2 [B, N, d].
+            mask: [B, N].
+
+        Returns:
+            s_t [R, d] and beta_t [R, N], and the next state.
+        """
+        hidden, cell = state
+        # As in the fast form, autocast has no effect here.
+        with torch.autocast(word.device.type, enabled=False):
+            hidden, cell, word, keys, values = full_precision(hidden, cell, word, keys, values)
+            # o_it = v_a^T tanh(W_a s_{t-1} + U_a h^2_i),  beta_t = softmax_i(o_it)   (13)
+            queries = per_document(self.attention.project_queries(hidden), len(keys))  # [B, K, d]
+            beta = self.attention(queries, keys, mask)  # [B, K, N]
+            # c_t = sum_i beta_ti h^2_i   (14)
+            context = (beta @ values).flatten(0, 1)  # [R, d]
+            # s_t = LSTM([y_{t-1}; c_t], s_{t-1})   (12)
+            hidden, cell = self.decoder(torch.cat([word, context], -1), (hidden, cell))
+        return (hidden, beta.flatten(0, 1)), (hidden, cell)
+
+    def _is_additive(self, *_: object) -> bool:
+        return getattr(self.attention, "score", None) == "concat"
+
+    @fast_form(
+        attend_and_write,
+        computes=[additive_scores, masked_softmax],
+        parts={"attention": Attention, "decoder": nn.LSTMCell},
+        where=_is_additive,
+    )
+    def _write_fast(
+        self,
+        state: HiddenAndCell,
+        words: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        mask: Tensor,
+    ) -> tuple[tuple[Tensor, Tensor], HiddenAndCell]:
+        """Do what `scan` does with `attend_and_write`, with few launches and little memory."""
+        states, cell, beta = attentive_lstm(
+            words=words,
+            start=state,
+            keys=keys,
+            values=values,
+            mask=mask,
+            attention=self.attention,
+            lstm=self.decoder,
+        )
+        return (states, beta), (states[:, -1], cell)
+
+    def _embed(self, tokens: Tensor, source: Tensor, state: ReadAgainState) -> Tensor:
         """Embed words of Y by their table, others by the context of their first place in the source: [R, T, e]."""
         known = tokens < self.config.vocab_size
         words = self.target_embedding(tokens.where(known, UNK))
@@ -215,7 +300,7 @@ class ReadAgain(Summarizer):
         copied = self.copied_word(copied)
         return copied.where((~known & same.any(-1))[..., None], words)
 
-    def _copy_scores(self, output: Tensor, state: DecoderState) -> Tensor:
+    def _copy_scores(self, output: Tensor, state: ReadAgainState) -> Tensor:
         """Compute k [R, T, N], the scores of the source words."""
         # k_ti = p_i^T W_k h_t   (16)
         rows, steps = output.shape[:2]
@@ -232,7 +317,12 @@ class ReadAgain(Summarizer):
         """Compute g, the scores of the vocabulary: [..., d] -> [..., Y]."""
         return full_precision(self.vocabulary(features))[0]
 
-    def scored_words(self, output: ReadAgainOutput, target: Tensor, state: DecoderState) -> ScoredWords:
+    def scored_words(
+        self,
+        output: ReadAgainOutput,
+        target: Tensor,
+        state: ReadAgainState,
+    ) -> ScoredWords:
         """Describe log P (17) of the target words [R, T] (extended ids). Without copying, unknown words are [UNK]."""
         if not self.config.copy:
             target = in_vocabulary(target, self.config.vocab_size)
@@ -243,14 +333,14 @@ class ReadAgain(Summarizer):
         layer = self.vocabulary.weight, self.vocabulary.bias
         return ScoredWords(output.features, *layer, target.where(known, 0), _one_softmax, more)
 
-    def distribution(self, output: ReadAgainOutput, state: DecoderState, extra: int) -> Tensor:
+    def distribution(self, output: ReadAgainOutput, state: ReadAgainState, extra: int) -> Tensor:
         scores = self.generate(output.features[:, -1])
         copies = output.copy[:, -1]
         p = torch.cat([scores, copies], 1).softmax(1)  # one softmax over words and copies
         generated, copied = p.split([scores.shape[1], copies.shape[1]], 1)
         return F.pad(generated, (0, extra)).scatter_add(1, output.source, copied)
 
-    def seen(self, output: ReadAgainOutput, state: DecoderState) -> dict[str, Tensor]:
+    def seen(self, output: ReadAgainOutput, state: ReadAgainState) -> dict[str, Tensor]:
         """Add "importance" [B, N], the mean of alpha, to the weights of every model."""
         copies = output.copy.logsumexp(-1)
         generate = torch.sigmoid(self.generate(output.features).logsumexp(-1) - copies)

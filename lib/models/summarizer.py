@@ -1,10 +1,7 @@
 """The interface of models to training, search and scoring, and bases of models with the same kind of output."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import repeat
-from types import SimpleNamespace
-from typing import Any, Self
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -205,76 +202,6 @@ def target_weights(batch: Batch, dtype: torch.dtype) -> Tensor:
 def mean_over_words(values: Tensor, mask: Tensor) -> Tensor:
     """Compute the mean over the words of each document: [B, T] -> [B]."""
     return (values * mask).sum(1) / mask.sum(1)
-
-
-# -------------------------------------------------------------------------- states of decoders
-
-
-class DecoderState(SimpleNamespace):
-    """The state of a decoder: tensors of B documents, made once by the encoder and never copied, and those named in
-    `hypotheses`, of R = B * K hypotheses, the K of a document next to each other.
-
-    A value may also be None, or a tuple of tensors or of such tuples.
-    """
-
-    hypotheses: set[str]
-
-    def replace(self, **values: Any) -> Self:
-        """Copy the state with other values, or more of them."""
-        return type(self)(**{**vars(self), **values})
-
-    def reorder(self, rows: Tensor, documents: Tensor | None = None) -> Self:
-        """Choose hypotheses by row (repeats allowed), and documents when some of them leave the batch.
-
-        `rows` must keep as many hypotheses for each document that stays, in the order of the documents.
-        """
-        chosen = {name: rows if name in self.hypotheses else documents for name in vars(self)}
-        chosen["hypotheses"] = None
-        return self.replace(**{name: _choose(getattr(self, name), index) for name, index in chosen.items()})
-
-
-def _choose(value: Any, index: Tensor | None) -> Any:
-    if value is None or index is None:
-        return value
-    if isinstance(value, tuple):
-        return tuple(_choose(v, index) for v in value)
-    return value[index]
-
-
-class CachedState(DecoderState):
-    """The state of a Transformer decoder, whose layers keep the keys and values of all pieces that they have read.
-
-    `source` has what each layer needs of the B documents, and `past` the keys and values of each layer, of R rows.
-    """
-
-    def __init__(self, **values: Any):
-        super().__init__(**{"hypotheses": {"past"}, "past": (), **values})
-
-    @property
-    def written(self) -> int:
-        """The number of pieces written so far, the same for all hypotheses."""
-        return self.past[0][0].shape[-2] if self.past else 0
-
-    def read_on(self, layers: Iterable[Any], x: Tensor, *shared: Tensor) -> tuple[Tensor, Self]:
-        """Let all layers read further pieces x [R, T, d]; return the last output [R, T, d] and the next state.
-
-        shared: arguments of every layer besides its own keys and values.
-        """
-        kept = []
-        for layer, past, source in zip(layers, self.past or repeat(None), self.source):
-            x, keys_and_values = layer(x, past, source, *shared)
-            kept.append(keys_and_values)
-        return x, self.replace(past=tuple(kept))
-
-
-def per_hypothesis(values: Tensor, rows: int) -> Tensor:
-    """Repeat a document's values for each of its hypotheses: [B, ...] -> [R, ...]."""
-    return values if len(values) == rows else values.repeat_interleave(rows // len(values), 0)
-
-
-def per_document(values: Tensor, documents: int) -> Tensor:
-    """Group values of hypotheses by document: [R, ...] -> [B, K, ...]."""
-    return values.unflatten(0, (documents, -1))
 
 
 # ---------------------------------------------------------------------- transformers of pieces

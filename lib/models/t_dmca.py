@@ -13,6 +13,7 @@ feed-forward part) is left out. The row of Liu and Lapata (2019) that this model
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -24,7 +25,8 @@ from lib.layers.attention import full_precision
 from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
 from lib.layers.transformer import FeedForward, attend, attend_both, check_heads, extended, sinusoids
-from lib.models.summarizer import CachedState, PieceModel, per_hypothesis, xavier
+from lib.models.state import CachedState, PerDocument, per_hypothesis
+from lib.models.summarizer import PieceModel, xavier
 from lib.system.fields import BelowOne, Count, Layers, Share, checked
 
 
@@ -195,6 +197,14 @@ class CompressedLayer(_DecoderOnlyLayer):
         return self.split(torch.cat([groups[:, :1] + first[:, None], groups[:, 1:]], 1))
 
 
+@dataclass(frozen=True, kw_only=True)
+class TDMCAState(CachedState):
+    """`source`: `Remembered` of each layer; `past`: its keys and values [R, written, d]."""
+
+    lengths: PerDocument[Tensor]  # [B]
+    features: PerDocument[Tensor | None]  # [B, N, d] of the source, in training
+
+
 class TDMCA(PieceModel):
     """The language model over source, [BOS] and summary. In training it learns to predict the source as well.
 
@@ -211,7 +221,7 @@ class TDMCA(PieceModel):
         self.norm = nn.LayerNorm(config.width, 1e-6)
         xavier(self)
 
-    def encode(self, batch: Batch) -> CachedState:
+    def encode(self, batch: Batch) -> TDMCAState:
         lengths = batch.source_mask.sum(1)
         places = torch.arange(batch.source.shape[1], device=lengths.device)
         x = self.embed(batch.source, sinusoids(places, self.config.width))
@@ -219,11 +229,10 @@ class TDMCA(PieceModel):
         for layer in self.layers:
             x, remembered = layer.read(x, lengths)
             source.append(remembered)
-        # `source` is of each layer `Remembered`, `past` keys and values [R, written, d]; in training there are
-        # `features` [B, N, d] of the source.
-        return CachedState(source=tuple(source), lengths=lengths, features=self.norm(x) if self.training else None)
+        features = self.norm(x) if self.training else None
+        return TDMCAState(source=tuple(source), lengths=lengths, features=features)
 
-    def decode(self, tokens: Tensor, state: CachedState) -> tuple[DecoderOutput, CachedState]:
+    def decode(self, tokens: Tensor, state: TDMCAState) -> tuple[DecoderOutput, TDMCAState]:
         """Read T target pieces at once: tokens [R, T] ids -> features [R, T, d]."""
         begin = per_hypothesis(state.lengths, len(tokens))[:, None] + state.written
         places = begin + torch.arange(tokens.shape[1], device=tokens.device)

@@ -2,6 +2,7 @@
 an introduction, extracted sentences and the summary as one sequence. The equations are numbered as in
 docs/papers/mem2mem.md."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from lib.layers.attention import full_precision
 from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
 from lib.layers.transformer import MultiHeadAttention, attend_both, causal_mask, check_heads, extended
-from lib.models.summarizer import CachedState, SoftmaxModel, per_hypothesis
+from lib.models.state import CachedState, PerDocument, per_hypothesis
+from lib.models.summarizer import SoftmaxModel
 from lib.system.errors import InputError
 from lib.system.fields import Count, Layers, Share, checked
 
@@ -74,6 +76,17 @@ class CausalLayer(nn.Module):
         return x + self.dropout(found), (keys, values)
 
 
+@dataclass(frozen=True, kw_only=True)
+class TLMState(CachedState):
+    """`source` and `past`: keys and values of each layer.
+
+    They are [B, heads, N, s] and [R, heads, written, s].
+    """
+
+    mask: PerDocument[Tensor]  # [B, N]
+    features: PerDocument[Tensor | None]  # [B, N, d] of the source, in training
+
+
 class TLM(SoftmaxModel):
     """The first row of a document (`lib.papers.mem2mem.extracts.encode_sequence`), [BOS] and the summary are one
     sequence; each further row, of the rest of the paper, is one too. In training it learns to predict all of them,
@@ -105,14 +118,13 @@ class TLM(SoftmaxModel):
     def output_layer(self) -> tuple[Tensor, Tensor]:
         return self.output.weight, self.no_bias
 
-    def encode(self, batch: Batch) -> CachedState:
-        # `source`: keys and values [B, heads, N, s] of each layer, `past` [R, heads, written, s]; in training there
-        # are `features` [B, N, d] of the source.
+    def encode(self, batch: Batch) -> TLMState:
         ids, mask, *_ = _rows(batch, first=True)
         features, source = self._read(ids)
-        return CachedState(source=tuple(source), mask=mask, features=features if self.training else None)
+        features = features if self.training else None
+        return TLMState(source=tuple(source), mask=mask, features=features)
 
-    def decode(self, tokens: Tensor, state: CachedState) -> tuple[DecoderOutput, CachedState]:
+    def decode(self, tokens: Tensor, state: TLMState) -> tuple[DecoderOutput, TLMState]:
         """Read T target pieces at once: tokens [R, T] ids -> features [R, T, d]."""
         begin = per_hypothesis(state.mask.sum(1), len(tokens))[:, None] + state.written
         places = begin + torch.arange(tokens.shape[1], device=tokens.device)

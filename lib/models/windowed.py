@@ -19,7 +19,8 @@ from lib.data.vocabulary import SLIDE, UNK
 from lib.layers.attention import full_precision, masked_softmax
 from lib.layers.pointer import PointerGenerator, PointerOutput
 from lib.layers.recurrent import LSTM, run_packed
-from lib.models.summarizer import DecoderState, PointerModel, per_document, per_hypothesis
+from lib.models.state import DecoderState, PerDocument, PerHypothesis, per_document, per_hypothesis
+from lib.models.summarizer import PointerModel
 from lib.system.errors import InputError
 from lib.system.fields import checked
 
@@ -50,6 +51,22 @@ class WindowedConfig:
 # Of a hypothesis that reads a stream: states [R, w, d] of its window, and state and cell [R, H] of the forward
 # direction where the next window begins.
 Held = tuple[Tensor, Tensor, Tensor]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowedState(DecoderState):
+    """The text, and where each hypothesis is in it."""
+
+    source: PerDocument[Tensor]  # [B, N] extended ids
+    lengths: PerDocument[Tensor]  # [B]
+    last_window: PerDocument[Tensor]  # [B]
+    window_ends: PerDocument[Tensor | None]  # [B, most windows] of static windowing
+    words: PerDocument[Tensor | None]  # [B, N, d] of a text that is encoded whole
+    hidden: PerHypothesis[Tensor]  # [R, d]
+    cell: PerHypothesis[Tensor]  # [R, d]
+    window: PerHypothesis[Tensor]  # [R]
+    position: PerHypothesis[Tensor]  # [R] symbols written
+    held: PerHypothesis[Held | None]  # of a text that is read as a stream
 
 
 @dataclass(frozen=True)
@@ -102,7 +119,7 @@ class Windowed(PointerModel):
 
     # ---------------------------------------------------------------------------------------------- encoder
 
-    def encode(self, batch: Batch) -> DecoderState:
+    def encode(self, batch: Batch) -> WindowedState:
         """Encode the whole text, or its first window. The decoder starts where the encoder ended (5)."""
         # The lengths, and what depends on them, are computed on the host, so that the host does not wait for a GPU.
         lengths, device = batch.source_lengths, batch.source.device
@@ -119,18 +136,17 @@ class Windowed(PointerModel):
         if streamed:
             _, (carried, carried_cell) = self.forward_encoder(embedded[:, : self.stride])
             held = nn.functional.pad(words, (0, 0, 0, size - words.shape[1])), carried[0], carried_cell[0]
-        return DecoderState(
-            source=batch.source_extended,  # [B, N]
-            lengths=put(lengths, device),  # [B]
-            last_window=put(last_window, device),  # [B]
-            window_ends=ends,  # [B, most windows] of static windowing
-            words=None if streamed else words,  # [B, N, d] of a text that is encoded whole
-            hypotheses={"hidden", "cell", "window", "position", "held"},
-            hidden=hidden,  # [R, d]
-            cell=cell,  # [R, d]
-            window=start,  # [R]
-            position=start,  # [R] symbols written
-            held=held,  # `Held` of a stream, or None
+        return WindowedState(
+            source=batch.source_extended,
+            lengths=put(lengths, device),
+            last_window=put(last_window, device),
+            window_ends=ends,
+            words=None if streamed else words,
+            hidden=hidden,
+            cell=cell,
+            window=start,
+            position=start,
+            held=held,
         )
 
     def _last_window(self, lengths: Tensor) -> Tensor:
@@ -149,7 +165,7 @@ class Windowed(PointerModel):
 
     # ---------------------------------------------------------------------------------------------- decoder
 
-    def decode(self, tokens: Tensor, state: DecoderState) -> tuple[WindowedOutput, DecoderState]:
+    def decode(self, tokens: Tensor, state: WindowedState) -> tuple[WindowedOutput, WindowedState]:
         """Read T target words at once. tokens: [R, T] extended ids, of which copy ids are read as [UNK].
 
         The window moves at a step whose input is [SLIDE], not beyond the last one (equation 7).
@@ -171,7 +187,7 @@ class Windowed(PointerModel):
         after = state.replace(hidden=hidden[0], cell=cell[0], window=windows[:, -1], position=position, held=held)
         return WindowedOutput(features, switch, copy, source, places, windows), after
 
-    def _windows(self, tokens: Tensor, state: DecoderState) -> Tensor:
+    def _windows(self, tokens: Tensor, state: WindowedState) -> Tensor:
         """Compute the window [R, T] of each step (7, 14)."""
         last = per_hypothesis(state.last_window, len(tokens))[:, None]
         if state.window_ends is None:
@@ -192,7 +208,7 @@ class Windowed(PointerModel):
         share = share.cumsum(1) / share.sum(1, keepdim=True)
         return (share * (lengths[:, None] * c.budget / c.longest) + 1e-9).long()
 
-    def _attend_whole(self, query: Tensor, windows: Tensor, state: DecoderState):
+    def _attend_whole(self, query: Tensor, windows: Tensor, state: WindowedState):
         """Attend to the states of the whole text, where they are in the window."""
         low, high = 0, state.source.shape[1]
         if query.shape[1] == 1 and self.config.window:
@@ -209,7 +225,7 @@ class Windowed(PointerModel):
         behind = places[:, None] - windows[..., None] * self.stride
         return (behind >= 0) & (behind < self.size)
 
-    def _attend_stream(self, query: Tensor, windows: Tensor, state: DecoderState):
+    def _attend_stream(self, query: Tensor, windows: Tensor, state: WindowedState):
         """Attend to windows that are encoded when a hypothesis enters them, one for each row."""
         first, held = state.window, state.held
         lengths = per_hypothesis(state.lengths, len(query))
@@ -229,7 +245,7 @@ class Windowed(PointerModel):
                 places.append(place.clamp_max(state.source.shape[1] - 1))
         return torch.cat(alphas, -1), contexts, torch.cat(places, -1), held
 
-    def _enter(self, held: Held, window: Tensor, rows: Tensor, state: DecoderState) -> Held:
+    def _enter(self, held: Held, window: Tensor, rows: Tensor, state: WindowedState) -> Held:
         """Encode window [R] for `rows`, once for the G groups of hypotheses of a document that enter the same one.
 
         The forward direction goes on from the state it had where the window begins, the backward direction starts
@@ -257,7 +273,7 @@ class Windowed(PointerModel):
 
     # ------------------------------------------------------------------------------------------ probabilities
 
-    def distribution(self, output: WindowedOutput, state: DecoderState, extra: int) -> Tensor:
+    def distribution(self, output: WindowedOutput, state: WindowedState, extra: int) -> Tensor:
         """Compute P of every word; that of [SLIDE] is 0 where there is no further window."""
         p = super().distribution(output, state, extra)
         windows = output.windows[:, -1]
@@ -265,14 +281,14 @@ class Windowed(PointerModel):
         p[:, SLIDE] *= further if self.config.windowing == "dynamic" else 0
         return p
 
-    def nll(self, output: WindowedOutput, batch: Batch, state: DecoderState) -> Tensor:
+    def nll(self, output: WindowedOutput, batch: Batch, state: WindowedState) -> Tensor:
         """Compute (13). A word that is neither in the vocabulary nor in the window counts as [UNK]."""
         same = output.source[:, None] == batch.target[..., None]  # [B, T, M]
         in_window = (same & self._in_window(output.places, output.windows)).any(-1)
         target = batch.target.where((batch.target < self.config.vocab_size) | in_window, UNK)
         return super().nll(output, replace(batch, target=target), state)
 
-    def seen(self, output: WindowedOutput, state: DecoderState) -> dict[str, Tensor]:
+    def seen(self, output: WindowedOutput, state: WindowedState) -> dict[str, Tensor]:
         """Add "window" [B, T], the number of the window at each word, and "windows" [B, W, 2], their begins and ends.
 
         "windows" is the same for all documents, cut to the longest.

@@ -1,11 +1,11 @@
 """The papers: a folder each. To add one, write its folder and put it into the list below."""
 
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 
 from lib.data.prepared import TextEncoder
 from lib.decoding.run import Run
-from lib.decoding.search import DecodeConfig
-from lib.papers import hierarchical_transformer, mem2mem, read_again, windowed
 from lib.papers.paper import Paper, Setup
 from lib.system.errors import RunError, one_of
 from lib.system.fields import from_json
@@ -13,9 +13,28 @@ from lib.system.threads import flush_denormals
 from lib.training.devices import device_named
 from lib.training.folder import load_weights, read_config
 
-PAPERS: dict[str, Paper] = {
-    module.PAPER.name: module.PAPER for module in (mem2mem, windowed, read_again, hierarchical_transformer)
-}
+NAMES = ("mem2mem", "windowed", "read_again", "hierarchical_transformer")
+
+
+class _Papers(Mapping[str, Paper]):
+    """The papers by name. A paper, with its models and its preprocessing, is imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> Paper:
+        if name not in NAMES:
+            raise KeyError(name)
+        return import_module(f"lib.papers.{name}").PAPER
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(NAMES)
+
+    def __len__(self) -> int:
+        return len(NAMES)
+
+    def __contains__(self, name: object) -> bool:
+        return name in NAMES
+
+
+PAPERS = _Papers()
 
 
 def paper(name: str) -> Paper:
@@ -37,9 +56,9 @@ def open_run(folder: str | Path, weights: str = "", device: str | None = None) -
         owner = paper(config["paper"])
         variant = owner.variants[one_of(config["variant"], owner.variants, f"variant of {owner.name}")]
         sizes = from_json(variant.kind.Config, config["model"], "config.json: model")
-        kind = type(next(iter((variant.presets or owner.presets).values())).options)
-        options = from_json(kind, config["options"], "config.json: options")
-        decode = from_json(DecodeConfig, config["decode"], "config.json: decode")
+        preset = next(iter((variant.presets or owner.presets).values()))
+        options = from_json(type(preset.options), config["options"], "config.json: options")
+        decode = from_json(type(preset.decode), config["decode"], "config.json: decode")
         encoder = TextEncoder.load(folder, options)
     except (OSError, ValueError) as error:
         raise RunError(f"{folder}: its configuration or vocabulary cannot be read ({error})") from None

@@ -52,11 +52,13 @@ class Preset:
     documents: int | None = None  # at most so many of each split
 
 
-def read_presets(path: Path, options: Callable[[], Options]) -> dict[str, Preset]:
+def read_presets(
+    path: Path, options: Callable[[], Options], decode: Callable[[], DecodeConfig] = DecodeConfig
+) -> dict[str, Preset]:
     """Read presets from a TOML file: fields that differ from the defaults, or from the preset named `base`."""
     presets: dict[str, Preset] = {}
     for name, record in tomllib.loads(path.read_text(encoding="utf-8")).items():
-        base = presets[record["base"]] if "base" in record else Preset(options())
+        base = presets[record["base"]] if "base" in record else Preset(options(), decode=decode())
         parts = {part: _fields(record.get(part, {})) for part in ("options", "model", "train", "decode")}
         presets[name] = Preset(
             options=replace(base.options, **parts["options"]),

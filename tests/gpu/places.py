@@ -34,15 +34,15 @@ def put(model: nn.Module, place: torch.device) -> Any:
 def put_training(training: loop._Loop, place: torch.device) -> loop._Loop:
     """A training whose model is on a device, with an optimizer of what is there."""
     put(training.model, place)
-    training.optimizer = loop._optimizer(training.model, training.config)
+    training.optimizer = loop.make_optimizer(training.model, training.config)
     if place.type == "cuda" and training.config.accumulate is None:  # as where a run starts
-        training.parts = training._parts_by_memory()
+        training.updates.fit_memory(has_moments=bool(training.optimizer.state))
     return training
 
 
 def one_update(training: loop._Loop) -> dict[str, torch.Tensor]:
     """An update of a training, its batches made in it. Returns the loss terms."""
-    return training._step(training.model, training._update(training.step))
+    return training.step(training.model, training.updates.make(training.at.step))
 
 
 def wait(place: torch.device) -> None:

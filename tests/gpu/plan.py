@@ -17,6 +17,7 @@ import torch
 
 from lib.training import loop
 from lib.training.devices import SHARE
+from lib.training.parts import parts_that_fit
 from tests.gpu.cases import CASES, CORPORA, Case
 from tests.gpu.machines import GPUS, LAUNCH, Machine
 from tests.gpu.places import one_update, put_training
@@ -55,14 +56,14 @@ def count(case: Case, world: int) -> dict:
         moments = make_moments(training.optimizer)
         gc.collect()
         before = counts.live
-        rest = before + 4 * training.parameters  # with gradients
+        rest = before + 4 * training.updates.parameters  # with gradients
         counts.start()
         device.synchronisations.clear()
         peak = 0
 
         def first_is_done() -> None:
             nonlocal parts, peak
-            fitting = parts if asked else loop.parts_that_fit(counts.peak, rest, parts, MEMORY)
+            fitting = parts if asked else parts_that_fit(counts.peak, rest, parts, MEMORY)
             peak, counts.peak = rest + (counts.peak - rest) * parts // fitting, counts.live
             as_parts(counts, parts, fitting)
             parts = fitting
@@ -71,7 +72,7 @@ def count(case: Case, world: int) -> dict:
         losses = one_update(training)
         return {
             "documents": documents, "parts": parts, "source": case.source, "target": case.target,
-            "parameters": training.parameters,
+            "parameters": training.updates.parameters,
             "flop": counts.flop, "moved": counts.moved, "launches": counts.launches,
             "synchronisations": parts * device.synchronisations.total(), "optimizer_bytes": moments,
             "before_bytes": before,
@@ -100,7 +101,7 @@ def make_moments(optimizer: torch.optim.Optimizer) -> int:
 
 def first_part_alone(training: loop._Loop, after: Callable[[], None]) -> None:
     """Let an update compute the first of its parts, which are alike. `after` is called when it is done."""
-    backward, losses = training._backward, []
+    backward, losses = training.updates.backward, []
 
     def once(*arguments: Any) -> Any:
         if not losses:
@@ -108,7 +109,7 @@ def first_part_alone(training: loop._Loop, after: Callable[[], None]) -> None:
             after()
         return losses[0]
 
-    training._backward = once
+    training.updates.backward = once
 
 
 def as_parts(counts: Any, counted: int, parts: int) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from lib.models.windowed import Windowed
 from lib.papers.paper import Paper, Variant, read_presets
+from lib.papers.windowed.sliding import SlidingConfig
 from lib.papers.windowed.windows import ArticleOptions, make_windowed
 from lib.system.errors import InputError
 
@@ -32,6 +33,6 @@ PAPER = Paper(
     title="Windowed",
     variants=VARIANTS,
     usual="dynamic",
-    presets=read_presets(Path(__file__).with_name("presets.toml"), ArticleOptions),
+    presets=read_presets(Path(__file__).with_name("presets.toml"), ArticleOptions, SlidingConfig),
     dataset="aclsum",
 )
