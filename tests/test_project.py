@@ -114,6 +114,20 @@ def test_each_folder_of_lib_imports_from_itself_and_from_those_before_it():
     assert sorted(AGAINST_THE_ORDER - found) == [], "mended: take it off the list"
 
 
+def test_make_quick_tests_every_model_and_layer():
+    """A file of `QUICK` imports each module of `lib.models` and `lib.layers`, by itself or through one of them."""
+    listed = re.search(r"^QUICK := .*\.py, \\\n((?:.*\\\n)*.*)\)\)$", text_of("Makefile"), re.MULTILINE)[1]
+    tests = modules("tests")
+    quick = [tests[ROOT / "tests" / f"test_{name}.py"] for name in listed.replace("\\", "").split()]
+    trees = {name_of(path): tree for path, tree in modules("lib").items()}
+    wanted = {name: tree for name, tree in trees.items() if re.match(r"lib\.(models|layers)\.", name)}
+    found, waiting = set(), {name for tree in quick for name in imported(tree)} & wanted.keys()
+    while waiting:
+        found |= waiting
+        waiting = {name for one in waiting for name in imported(wanted[one])} & wanted.keys() - found
+    assert sorted(wanted.keys() - found) == [], "add the file of its tests to QUICK in the Makefile"
+
+
 def test_importing_lib_costs_nothing():
     code = "import sys, lib; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
