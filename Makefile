@@ -15,8 +15,8 @@ PAGES := $(wildcard notebooks/*.py)
 # The tests of models and layers, for everyday work. Each module of lib/models and lib/layers has one here:
 # tests/test_project.py checks that.
 QUICK := $(addprefix tests/test_,$(addsuffix .py, \
-  attentive_rnn comparison_models copying_transformer extraction growth hierarchical_transformer language_model \
-  layers mem2mem models properties_layers ranking read_again sentence_extractors windowed))
+  attentive_rnn comparison_models copying_transformer hierarchical_transformer language_model layers \
+  mem2mem models properties_layers ranking read_again sentence_extractors windowed))
 TALKS := $(filter-out notebooks/baselines.ipynb notebooks/compare.ipynb,$(PAGES:.py=.ipynb))
 
 .DEFAULT_GOAL := help
