@@ -12,10 +12,15 @@ CPU_BUILD = $(if $(CUDA),,$(shell [ "$$(uname)" != Linux ] || command -v nvidia-
 NO_GPU = "There is no nvidia-smi here, so PyTorch's CPU build is installed, which uses no GPU." \
   "For the CUDA build: rm -rf .venv, then make CUDA=1 $(MAKECMDGOALS)"
 PAGES := $(wildcard notebooks/*.py)
+# The tests of models and layers, for everyday work. Each module of lib/models and lib/layers has one here:
+# tests/test_project.py checks that.
+QUICK := $(addprefix tests/test_,$(addsuffix .py, \
+  attentive_rnn comparison_models copying_transformer hierarchical_transformer language_model layers \
+  mem2mem models properties_layers ranking read_again sentence_extractors windowed))
 TALKS := $(filter-out notebooks/baselines.ipynb notebooks/compare.ipynb,$(PAGES:.py=.ipynb))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lock lab notebooks figures workflow gpu book class slides lint clean
+.PHONY: help run quick test check lock lab notebooks figures workflow gpu book class slides lint clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -34,11 +39,16 @@ $(READY): pyproject.toml constraints.txt | $(BIN)/python
 
 # Tests share the cores out among themselves. The committed figures are made on one thread: several round otherwise
 # here and there.
-test check notebooks class: export OMP_NUM_THREADS ?= 1
+quick test check notebooks class: export OMP_NUM_THREADS ?= 1
 
 run: $(READY)  ## run the Mem2Mem page on real papers: out.ipynb
 	@echo "Running the Mem2Mem page: about two minutes, and another one when kernels are compiled for the first time."
 	$(BIN)/papermill notebooks/mem2mem.ipynb out.ipynb
+
+quick: $(READY)  ## check the style and test models and layers, without pages: about a minute
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pytest $(QUICK) -q -n 2 --dist worksteal
 
 test: $(READY)  ## run every test and every page
 	$(BIN)/pytest --nbval-lax -n 2 --dist loadfile --no-loadscope-reorder  # in the order of conftest.py

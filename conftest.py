@@ -5,9 +5,10 @@ import pytest
 
 FAILED = pytest.StashKey[set]()
 LONGEST = (
-    "mem2mem.ipynb", "test_devices.py", "hierarchical_transformer.ipynb", "test_gpu.py", "compare.ipynb",
-    "test_train.py", "test_runs.py", "windowed.ipynb", "read_again.ipynb", "test_processes.py",
-    "test_properties_runs.py", "start_here.ipynb", "test_snakefile.py", "baselines.ipynb",
+    "mem2mem.ipynb", "test_devices.py", "test_train.py", "compare.ipynb", "test_processes.py",
+    "hierarchical_transformer.ipynb", "test_snakefile.py", "test_runs.py", "windowed.ipynb", "test_models.py",
+    "read_again.ipynb", "test_gpu_kernels.py", "start_here.ipynb", "test_properties_layers.py",
+    "test_properties_runs.py", "baselines.ipynb",
 )  # fmt: skip
 FEWER_PAPERS = "documents: int = 30", "documents: int = 10"  # of the comparison: as it is in `make check`, and here
 

@@ -12,6 +12,7 @@ import json
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 import lib
 from companion.results.tables import TRAINED
+from companion.tasks.synthetic import planted_sentences
 from lib.data.batch import Batch, EncodedDocument
 from lib.data.corpora import Corpus
 from lib.data.prepared import PreparedCorpus, TextEncoder
@@ -42,9 +44,11 @@ from lib.training import loop
 from lib.training.config import TrainConfig
 from lib.training.devices import default_device
 from lib.training.folder import Recipe, read_meta, read_metrics
-from tests.conftest import VOCAB, batch_of, make_planted_corpus, same_document
+from tests.conftest import VOCAB, batch_of, same_document
 from tests.gpu import counts, plan
+from tests.gpu.cases import PAPER_CASES
 from tests.gpu.cases import Case as PlanCase
+from tests.test_gpu import same_as_the_kept_count
 from tests.test_models import CONCERNED, Case, cases
 from tests.test_runs import RECORD, tiny
 from tests.tools.pretend_device import DEVICE, Fault, moved, on_cpu, pretend_device
@@ -186,11 +190,15 @@ def test_what_is_shown_is_the_same(writer):
 
 
 def test_interventions_are_the_same(writer):
-    model = model_of(writer)
-    expected = {name: log_probs(model, writer.documents, change) for name, change in changes_of(model).items()}
+    model, documents = model_of(writer), writer.documents[1:]  # 2 and 8 words; one of them unknown
+
+    def changed() -> dict[str, torch.Tensor]:
+        return {name: log_probs(model, documents, change) for name, change in changes_of(model).items()}
+
+    expected = changed()
     with pretend_device():
         moved(model)
-        ours = {name: log_probs(model, writer.documents, change) for name, change in changes_of(model).items()}
+        ours = changed()
     closely(ours, expected)
 
 
@@ -226,13 +234,21 @@ def first(kind: type) -> Case:
     return next(case for case in cases(PAPERS) if case.kind is kind)
 
 
+def short_corpus() -> PreparedCorpus:
+    """8 training and 2 validation documents of six words: the interpreter takes long for each word."""
+    made = partial(planted_sentences, sentences=3, words=2, planted=2, vocab_size=20)
+    splits = {"train": Split.of(made(8, seed=1)), "val": Split.of(made(2, seed=2)), "test": Split.of([])}
+    vocabulary = Vocabulary([f"w{i}" for i in range(20 - len(SPECIALS))])
+    return PreparedCorpus("short", TextEncoder(CohanOptions(vocab_size=20), vocabulary), splits)
+
+
 @pytest.mark.parametrize("optimizer", ["adam", "sgd", "adagrad"])
 def test_a_run_is_trained_resumed_and_used(optimizer, tmp_path, monkeypatch):
     """Validation, checkpoints, a resumed optimizer, a summary with its attention."""
     case, recipe = first(HRED), Recipe("mem2mem", "hred", decode=replace(SEARCH, min_length=0))
-    corpus = make_planted_corpus()
+    corpus = short_corpus()
     config = TrainConfig(
-        batch_size=4, steps=4, optimizer=optimizer, learning_rate=0.01, validate_every=2, log_every=1
+        batch_size=2, steps=4, optimizer=optimizer, learning_rate=0.01, validate_every=2, log_every=1
     )
 
     def run_in(folder: str, steps: Sequence[int]) -> Any:
@@ -257,7 +273,7 @@ def test_a_loss_that_is_not_finite_is_found_before_it_is_used(checks, tmp_path, 
     """Before the next log line, validation or checkpoint: the error is the CPU's, and nothing has been written."""
     case, recipe, step = first(HRED), Recipe("mem2mem", "hred"), loop._Loop.step
     rare = {"log_every": 100, "validate_every": 100, "save_every": 100, checks: 3}
-    config = TrainConfig(batch_size=4, steps=9, optimizer="sgd", learning_rate=1e30, max_norm=None, **rare)
+    config = TrainConfig(batch_size=2, steps=9, optimizer="sgd", learning_rate=1e30, max_norm=None, **rare)
     updates = []
     monkeypatch.setattr(loop._Loop, "step", lambda *given: updates.append(given) or step(*given))
 
@@ -266,7 +282,7 @@ def test_a_loss_that_is_not_finite_is_found_before_it_is_used(checks, tmp_path, 
         updates.clear()
         model = case.kind(replace(case.config, vocab_size=20))
         with pytest.raises(loop.NonFiniteLossError) as raised:
-            loop.train(recipe, model, make_planted_corpus(), config, tmp_path / folder, False, False)
+            loop.train(recipe, model, short_corpus(), config, tmp_path / folder, False, False)
         assert read_meta(tmp_path / folder / "last.safetensors")["step"] == 0 and not read_metrics(tmp_path / folder)
         return str(raised.value).replace(folder, "").partition(" at ")[2]
 
@@ -386,6 +402,8 @@ def test_a_mistake_is_found_with_its_line(what, monkeypatch, tmp_path):
 
 
 def test_a_further_synchronisation_is_counted(monkeypatch, tmp_path):
+    shortest = Case.documents.fget(first(HRED))[1:2]
+    monkeypatch.setattr(Case, "documents", shortest)
     before, *_ = count_training(first(HRED), tmp_path)
     monkeypatch.setattr(HRED, "encode", planted(lambda model, batch: bool(batch.source_mask.all())))
     after, *_ = count_training(first(HRED), tmp_path)
@@ -447,17 +465,24 @@ def test_memory_is_counted_for_as_long_as_it_is_held():
         assert found.live == 2 * 4000, "a and its gradient"
 
 
+def test_a_count_is_the_kept_one():
+    """The code still asks for what the plan says, in the cheapest case."""
+    same_as_the_kept_count(plan.count(PAPER_CASES["read_again"], 8))
+
+
 def test_parts_of_an_update_are_counted_as_often_as_there_are(monkeypatch):
     """Of four documents in two parts: forward and backward twice, the optimizer once. Where a preset names no parts,
     all that fit into memory are one."""
 
     class Small(PlanCase):
         batch, parts = 4, 1
+        source, target = 9, 5
 
         @property
         def setup(self):
             setup = PAPERS[self.paper].setup(self.preset)
-            return replace(setup, train=replace(setup.train, accumulate=self.parts))
+            widths = {**setup.config, "embedding": 8, "hidden": 8}
+            return replace(setup, config=widths, train=replace(setup.train, accumulate=self.parts))
 
     case = Small("read_again", "paper", ("gigaword",))
     one = plan.count(case, 1)

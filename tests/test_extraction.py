@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
+from lib import score, summarize
+from lib import train as train_command
 from lib.data.batch import rows_of
 from lib.data.corpora import Corpus
 from lib.data.documents import Document
@@ -70,3 +72,30 @@ def test_summaries_sentences_are_counted():
     assert replace(row, config={**row.config, "summary_sentences": 5}).build(made).config.summary_sentences == 5, (
         "as it is given"
     )
+
+
+# ------------------------------------------------------------------------------------------------------ as presets
+
+
+@pytest.fixture(scope="module", params=["Sent-CLF", "Sent-PTR"])
+def run(request, tmp_path_factory):
+    """Trained by the command."""
+    folder = tmp_path_factory.mktemp("extractor")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COMPANION_CACHE", str(folder / "cache"))
+        given = ["--preset", "demo", "--variant", request.param, "--limit", "8", "--steps", "6"]
+        train_command.main(["mem2mem", *given, "--output", str(folder / "run")])
+    return folder / "run"
+
+
+def test_they_are_scored_and_summarize(run, tmp_path, capsys):
+    score.main(["run", str(run), "--dataset", "aclsum", "--documents", "3"])
+    assert "\nsummaries " in capsys.readouterr().out
+    (tmp_path / "a.txt").write_text(
+        "A text about reading. It has three sentences. This is the last one.", encoding="utf-8"
+    )
+    summarize.main([str(run), str(tmp_path / "a.txt")])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines and set(lines) <= {"A text about reading.", "It has three sentences.", "This is the last one."}
+    with pytest.raises(SystemExit, match="chooses whole sentences: no --words"):
+        summarize.main([str(run), str(tmp_path / "a.txt"), "--words", "5"])

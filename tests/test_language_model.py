@@ -200,20 +200,20 @@ SOME = {"pointer_steps": 3, "vocab_size": 600}
 def test_training_reads_what_is_right_and_the_test_what_is_chosen():
     setup = resolve("mem2mem", "demo", "TLM + extracts", SOME)
     texts = load_corpus("aclsum")
-    corpus = setup.prepare(texts, 6, progress=False)
+    corpus = setup.prepare(texts, 3, progress=False)
     sentences = resolve("mem2mem", "demo", "Sent-PTR", {"vocab_size": 600, "summary_tokens": 160})
-    found = sentences.options.prepare(texts, 6, progress=False)
+    found = sentences.options.prepare(texts, 3, progress=False)
     assert found.vocabulary.identity == corpus.vocabulary.identity
     pointer = SentencePointer(SentencePointer.Config(len(found.vocabulary), 64, 64, 1)).eval()
     pointer.load_state_dict({name: torch.from_numpy(w) for name, w in corpus.encoder.chooser.items()})
     for name in ("train", "val", "test"):
-        documents = list(texts.split(name, 6))
+        documents = list(texts.split(name, 3))
         chosen = [np.flatnonzero(d.labels).tolist() for d in found[name]]
         if name != "train":
             chosen = choose_sentences(pointer, found[name], found.vocabulary)
         for ours, d, numbers in zip(corpus[name], documents, chosen, strict=True):
             same_document(ours, encode_sequence((d, numbers), corpus.vocabulary, setup.options, name == "train"))
             assert (len(ours.sentence_lengths) > 1) == (name == "train")
-    again = corpus.encoder.encode(list(texts.split("test", 6)))
+    again = corpus.encoder.encode(list(texts.split("test", 3)))
     for ours, theirs in zip(corpus["test"], again, strict=True):
         same_document(ours, theirs)

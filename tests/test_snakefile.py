@@ -81,6 +81,7 @@ def test_samples_of_a_kept_run(workplace):
     assert status and "MissingRuleException" in output
 
 
+@pytest.mark.long
 def test_a_table_is_made_once(workplace):
     snakemake(workplace, "mem2mem_table3", *TINY)
     (table,) = (workplace / "runs" / "tables").glob("*/mem2mem_table3.json")
