@@ -26,8 +26,9 @@ from companion.studies.hidden_words import as_read
 from lib.data.batch import EncodedDocument
 from lib.data.vocabulary import SPECIALS, UNK
 from lib.decoding.run import Run
-from lib.evaluation.interventions import Change, batch_alone, changes_of, hooks, log_probs
+from lib.evaluation.interventions import changes_of, log_probs
 from lib.intervene import mean_row, read, rows_parser, write_rows
+from lib.models.changes import Change, batch_alone, hooks
 from lib.models.read_again import LOWEST, ReadAgain
 from lib.system.command_line import plain_errors
 
