@@ -109,7 +109,9 @@ def _of_run(model: ReadAgain, documents: Sequence[EncodedDocument]) -> dict[str,
 def importance(model: ReadAgain, document: EncodedDocument) -> np.ndarray:
     """Compute alpha (5) of each word and dimension: [N, d]."""
     model.eval()
-    return model.encode(batch_alone(model, document)).importance[0].numpy()
+    alpha = model.encode(batch_alone(model, document)).importance
+    assert alpha is not None, "a GRU that reads again"
+    return alpha[0].numpy()
 
 
 def place_and_kind(alphas: Sequence[np.ndarray], documents: Sequence[EncodedDocument]) -> dict[str, np.ndarray]:
