@@ -7,7 +7,7 @@
 
 Each change has a row: the log-probability in nats a word, and its difference from the unchanged model, with the 95%
 interval of a paired bootstrap over documents. If the interval includes 0, no effect of the part was found. Without
-names, every change is made for which the model has the parts (`lib.evaluation.interventions` explains them). After
+names, every change is made for which the model has the parts (`lib.models.changes` explains them). After
 some changes a word can no longer be copied. Then only words of the vocabulary are scored, with and without the
 change. So compare the differences of rows, not their log-probabilities.
 
@@ -37,7 +37,8 @@ from lib.data.vocabulary import EOS, SLIDE_SYMBOL, UNK
 from lib.decoding.run import Run
 from lib.decoding.search import search_split
 from lib.evaluation.bootstrap import interval, paired_bootstrap
-from lib.evaluation.interventions import MEASURES, NOTHING, Change, changes_of, log_probs, rank_agreement
+from lib.evaluation.interventions import MEASURES, changes_of, log_probs, rank_agreement
+from lib.models.changes import NOTHING, Change
 from lib.models.summarizer import Summarizer
 from lib.system.command_line import command_parser, plain_errors
 from lib.system.errors import InputError, one_of

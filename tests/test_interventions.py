@@ -11,13 +11,16 @@ from lib import intervene
 from lib.data.batch import EncodedDocument, make_batch, rows_of
 from lib.data.documents import Document
 from lib.data.vocabulary import UNK
-from lib.evaluation.interventions import MEMORY, TEXTS, changes_of, log_probs, one_memory
+from lib.evaluation.interventions import TEXTS, changes_of, log_probs
+from lib.models.changes import Change, hooks, replaced
 from lib.models.hierarchical_transformer import (
     CopyingTransformer,
     CopyingTransformerConfig,
     HierarchicalTransformer,
     HierarchicalTransformerConfig,
 )
+from lib.models.mem2mem import Mem2Mem
+from lib.models.memory_changes import MEMORY, one_memory
 from lib.models.read_again import ReadAgain, ReadAgainConfig
 from lib.system.files import trained_folder
 from tests.conftest import RAGGED, VOCAB, double, tiny_model
@@ -270,3 +273,28 @@ def test_attention_is_compared_with_erasure_and_gradient(tmp_path, capsys):
 def test_wrong_arguments_are_one_line(arguments, reason):
     with pytest.raises(SystemExit, match=reason):
         intervene.main([str(trained_folder("mem2mem")), *arguments, "--dataset", "pmc-sample"])
+
+
+class Louder(Mem2Mem):
+    """A model of one's own, with a change of one's own."""
+
+    def changes(self):
+        change = Change("features are 0", model=hooks(torch.zeros_like, "bottleneck"))
+        return {**super().changes(), "no bottleneck": change}
+
+
+def test_a_model_offers_its_own_changes():
+    model = double(Louder, tiny_model().config)
+    changes = changes_of(model)
+    assert changes.keys() == {*changes_of(tiny_model()), "no bottleneck"}
+    assert abs(log_probs(model, FOUR, changes["no bottleneck"]) - log_probs(model, FOUR)).max() > 1e-3
+
+
+def test_a_replaced_attribute_comes_back():
+    """A value of the object's own, and a method of its class."""
+    model = tiny_model()
+    own, method = model.config, model.compress
+    with pytest.raises(KeyError), replaced(model, "config", None), replaced(model, "compress", None):
+        assert model.config is None and model.compress is None
+        raise KeyError
+    assert model.config is own and model.compress == method and "compress" not in vars(model)

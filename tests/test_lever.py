@@ -9,9 +9,11 @@ from companion.studies import extracts, lever
 from companion.tasks.synthetic import planted_sentences
 from lib.data.batch import make_batch
 from lib.data.corpora import load_corpus, unseen
-from lib.evaluation.interventions import MEMORY, NOTHING, log_probs, one_memory
+from lib.evaluation.interventions import log_probs
 from lib.evaluation.rouge import rouge
+from lib.models.changes import NOTHING
 from lib.models.mem2mem import Mem2Mem
+from lib.models.memory_changes import MEMORY, one_memory
 from lib.system.files import trained_folder
 from tests.test_tasks import small_model
 

@@ -16,13 +16,15 @@ from companion.pages.dispatches import made_up_dispatches
 from companion.tasks import stories, towns
 from companion.tasks.task import learn
 from companion.tasks.windows import LEFT_OUT
-from lib.data.batch import make_batch
+from lib.data.batch import make_batch, with_units
 from lib.data.documents import Document
 from lib.data.vocabulary import SLIDE, SLIDE_SYMBOL, Vocabulary
 from lib.decoding.field import Field
 from lib.decoding.search import DecodeConfig
-from lib.evaluation.interventions import NOTHING, Change, changes_of, configured, decoder_sees, with_units
+from lib.evaluation.interventions import changes_of
+from lib.models.changes import NOTHING, Change, configured
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
+from lib.models.paragraph_changes import decoder_sees
 from lib.models.read_again import ReadAgain, ReadAgainConfig
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from lib.models.windowed import Windowed, WindowedConfig

@@ -16,7 +16,8 @@ from lib.data.batch import EncodedDocument, make_batch
 from lib.data.documents import Document
 from lib.data.vocabulary import BOS, EOS
 from lib.decoding.search import DecodeConfig, beam_search, greedy_search
-from lib.evaluation.interventions import NOTHING, changes_of, log_probs
+from lib.evaluation.interventions import changes_of, log_probs
+from lib.models.changes import NOTHING
 from tests.conftest import VOCAB
 from tests.test_live import CASES, HOSTILE, OF_TEXTS, SECOND_ERASED, TEXT, TRAINED, changes_for, small, small_pointer
 from tests.tools.browser import Tab, needs_browser, open_page

@@ -17,8 +17,9 @@ from companion.tasks.synthetic import planted_clusters
 from companion.tasks.task import learn, share_written
 from lib.data.batch import Batch, EncodedDocument, Ragged, make_batch
 from lib.data.vocabulary import EOS
-from lib.evaluation.interventions import changes_of, decoder_sees
+from lib.evaluation.interventions import changes_of
 from lib.models.hierarchical_transformer import GlobalLayer, HierarchicalTransformer
+from lib.models.paragraph_changes import decoder_sees
 
 PIECES = 24  # of the vocabulary; the first seven are symbols
 PAGE = Exercises()

@@ -16,9 +16,11 @@ from companion.tasks.memory import MemoryAlone, learn_planted, memory_scores, un
 from companion.tasks.synthetic import planted_sentences
 from companion.tasks.task import learn
 from lib.data.batch import make_batch
-from lib.evaluation.interventions import MEMORY, NOTHING, log_probs
+from lib.evaluation.interventions import log_probs
 from lib.models import mem2mem
+from lib.models.changes import NOTHING
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
+from lib.models.memory_changes import MEMORY
 
 VOCABULARY = 20
 TEXTS = 5, 3  # sentences

@@ -21,7 +21,7 @@ from companion.tasks.task import greedy_words, learn
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.vocabulary import EOS, UNK
 from lib.models.read_again import ReadAgain, ReadAgainOutput
-from lib.models.summarizer import per_hypothesis
+from lib.models.state import per_hypothesis
 
 PAGE = Exercises()
 check, grade, progress = PAGE.check, PAGE.grade, PAGE.progress
@@ -131,7 +131,9 @@ def importance_in_a_batch() -> Iterator[Case]:
         batch = make_batch([EncodedDocument.of("", range(4, 4 + n), [n], [EOS]) for n in lengths], 20)
         mask, x = batch.source_mask, model.source_embedding(batch.source)
         arguments = model.first_read(x)[0], x, mask, *_weights(model)
-        expected = model.encode(batch).importance[mask]
+        importance = model.encode(batch).importance
+        assert importance is not None, "a GRU that reads again"
+        expected = importance[mask]
         yield Case(f"texts of {', '.join(map(str, lengths))} words", arguments, expected, of=itemgetter(mask))
 
 

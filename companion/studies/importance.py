@@ -26,8 +26,9 @@ from companion.studies.hidden_words import as_read
 from lib.data.batch import EncodedDocument
 from lib.data.vocabulary import SPECIALS, UNK
 from lib.decoding.run import Run
-from lib.evaluation.interventions import Change, batch_alone, changes_of, hooks, log_probs
+from lib.evaluation.interventions import changes_of, log_probs
 from lib.intervene import mean_row, read, rows_parser, write_rows
+from lib.models.changes import Change, batch_alone, hooks
 from lib.models.read_again import LOWEST, ReadAgain
 from lib.system.command_line import plain_errors
 
@@ -108,7 +109,9 @@ def _of_run(model: ReadAgain, documents: Sequence[EncodedDocument]) -> dict[str,
 def importance(model: ReadAgain, document: EncodedDocument) -> np.ndarray:
     """Compute alpha (5) of each word and dimension: [N, d]."""
     model.eval()
-    return model.encode(batch_alone(model, document)).importance[0].numpy()
+    alpha = model.encode(batch_alone(model, document)).importance
+    assert alpha is not None, "a GRU that reads again"
+    return alpha[0].numpy()
 
 
 def place_and_kind(alphas: Sequence[np.ndarray], documents: Sequence[EncodedDocument]) -> dict[str, np.ndarray]:

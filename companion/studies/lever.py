@@ -26,8 +26,10 @@ from companion.tasks.memory import VOCABULARY, MemoryAlone, learn_planted, unsee
 from companion.tasks.synthetic import planted_sentences
 from lib.data.batch import EncodedDocument
 from lib.data.corpora import load_corpus, unseen
-from lib.evaluation.interventions import MEMORY, NOTHING, Change, batch_alone, log_probs, one_memory
+from lib.evaluation.interventions import log_probs
+from lib.models.changes import NOTHING, Change, batch_alone
 from lib.models.mem2mem import Mem2Mem
+from lib.models.memory_changes import MEMORY, one_memory
 from lib.system.files import trained_folder, write_json
 
 SHIPPED = trained_folder("mem2mem")

@@ -7,7 +7,7 @@ from torch import Tensor
 from lib.data.batch import Batch, in_vocabulary
 from lib.data.documents import Document
 from lib.data.prepared import TextEncoder
-from lib.evaluation.interventions import batch_alone
+from lib.models.changes import batch_alone
 from lib.models.mem2mem import Mem2Mem
 
 

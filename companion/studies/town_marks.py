@@ -16,8 +16,8 @@ from torch import Tensor
 
 from companion.command import run_command
 from companion.tasks.towns import TownCluster, batch_of, facts_right, open_towns, rows_about, unseen_towns
-from lib.evaluation.interventions import Change
 from lib.intervene import mean_row
+from lib.models.changes import Change
 from lib.models.hierarchical_transformer import HierarchicalTransformer
 from lib.system.files import write_json
 

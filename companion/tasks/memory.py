@@ -12,10 +12,12 @@ from torch import Tensor
 from companion.tasks.synthetic import planted_at, planted_sentences
 from companion.tasks.task import Task, learn
 from lib.data.batch import Batch, EncodedDocument, make_batch
-from lib.evaluation.interventions import MEMORY, NOTHING, log_probs
+from lib.evaluation.interventions import log_probs
 from lib.layers.pointer import PointerGenerator
+from lib.models.changes import NOTHING
 from lib.models.hred import HREDState
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig, Mem2MemState, memory_sentences
+from lib.models.memory_changes import MEMORY
 
 VOCABULARY = 100
 LOSSES = {  # lambda_comp, lambda_read

@@ -10,7 +10,7 @@ from torch import nn
 
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.decoding.search import DecodeConfig, greedy_search
-from lib.evaluation.interventions import NOTHING, Change
+from lib.models.changes import NOTHING, Change
 from lib.system.threads import flush_denormals, torch_threads
 
 

@@ -20,7 +20,8 @@ from torch import Tensor
 from companion.tasks.task import Task, greedy_words, learn
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, PARAGRAPH_END, TITLE_END, Vocabulary
-from lib.evaluation.interventions import NOTHING, Change, changes_of
+from lib.evaluation.interventions import changes_of
+from lib.models.changes import NOTHING, Change
 from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
 from lib.system.files import project_root, write_whole
 from lib.training.folder import load_tensors, under
@@ -293,7 +294,7 @@ def kinds_of(cluster: TownCluster, summary: list[str]) -> list[str]:
 
 # ------------------------------------------------------------------------------------------- what each part does
 
-CUTS = "layer 1 cut", "layer 2 cut", "layers cut"  # of `lib.evaluation.interventions`
+CUTS = "layer 1 cut", "layer 2 cut", "layers cut"  # of `lib.models.paragraph_changes`
 
 
 @torch.no_grad()

@@ -15,7 +15,7 @@ from companion.tasks.task import Task, learn
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.vocabulary import SLIDE
 from lib.decoding.search import DecodeConfig, beam_search
-from lib.evaluation.interventions import configured, hooks
+from lib.models.changes import configured, hooks
 from lib.models.windowed import Windowed, WindowedConfig, count_windows
 
 VOCABULARY, WINDOW, STRIDE, WORDS = 60, 20, 16, 4  # ids; words of a window, from one to the next, of a fact

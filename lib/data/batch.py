@@ -42,6 +42,19 @@ class EncodedDocument:
         return cls(name, source, lengths, target, list(unknown), list(reference), tokenised=tokenised)
 
 
+def with_units(document: EncodedDocument, order: Sequence[int]) -> EncodedDocument:
+    """Reduce a document to the given units (sentences or paragraphs), in the given order."""
+    lengths = document.sentence_lengths
+    places = np.split(np.arange(lengths.sum()), lengths.cumsum()[:-1])
+    moved = np.concatenate([places[i] for i in order])
+    own = None if document.source_ids is None else document.source_ids[moved]
+    changed = replace(document, source=document.source[moved], source_ids=own, sentence_lengths=lengths[[*order]])
+    if document.graph is None:
+        return changed
+    square = document.graph.reshape(len(lengths), len(lengths))
+    return replace(changed, graph=square[np.ix_(order, order)].ravel())
+
+
 def rows_of(document: EncodedDocument) -> list[np.ndarray]:
     """Ids of each sentence of the source; of a cluster, of its title and each paragraph."""
     return np.split(document.source, document.sentence_lengths.cumsum()[:-1])

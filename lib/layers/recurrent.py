@@ -143,7 +143,15 @@ class GRU(_OneLayer, nn.GRU):
     def _read(self, words: Tensor, sizes: Tensor, start: list[Tensor], direction: int) -> tuple[Tensor, ...]:
         weight_ih, weight, bias_ih, bias = self.all_weights[direction]
         projected = nn.functional.linear(words, weight_ih, bias_ih)  # all words at once: [W, 3d]
-        return gru_scan(projected, None, *start, weight, bias, sizes.tolist(), backwards=direction == 1)
+        return gru_scan(
+            projected=projected,
+            alpha=None,
+            start=start[0],
+            weight=weight,
+            bias=bias,
+            sizes=sizes.tolist(),
+            backwards=direction == 1,
+        )
 
 
 class GatedGRU(nn.Module):

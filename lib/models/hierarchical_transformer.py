@@ -18,6 +18,8 @@ from lib.layers.attention import Attention, full_precision
 from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput, PointerOutput
 from lib.layers.transformer import DecoderLayer, DroppedLinear, FeedForward, TransformerLayer, check_heads, sinusoids
+from lib.models.changes import Change
+from lib.models.paragraph_changes import between_paragraphs
 from lib.models.state import CachedState, PerDocument, per_document, per_hypothesis
 from lib.models.summarizer import PieceModel, PointerModel, Tap, xavier
 from lib.system.errors import InputError
@@ -233,6 +235,9 @@ class HierarchicalTransformer(PieceModel):
         if self.config.form == "code":
             x = self.decoder_norm(x)
         return DecoderOutput(self.output_dropout(x)), after
+
+    def changes(self) -> dict[str, Change]:
+        return {**super().changes(), **between_paragraphs(self)}
 
     def attention_weights(self, tokens: Tensor, state: HierarchicalState) -> dict[str, Tensor]:
         """Return the attention weights of the last decoder layer, the mean over its heads."""

@@ -19,7 +19,9 @@ from lib.layers.attention import Attention, additive_scores, full_precision, mas
 from lib.layers.fast import fast_form
 from lib.layers.memory import has_memory_kernels, memory_scan
 from lib.layers.scan import scan
+from lib.models.changes import Change
 from lib.models.hred import HRED, HREDConfig, HREDState
+from lib.models.memory_changes import MEMORY, WRITING
 from lib.models.state import PerDocument, PerHypothesis
 from lib.models.summarizer import HierarchicalOutput, mean_over_words
 from lib.system.errors import InputError
@@ -230,6 +232,12 @@ class Mem2Mem(HRED):
         """Add "slots" [B, T, r], psi, and "heads" [B, r, L], A, to HRED's attention weights."""
         heads = {"heads": state.write_attention} if self.extracts else {}
         return {**super().seen(output, state), "slots": output.read, **heads}
+
+    def changes(self) -> dict[str, Change]:
+        """Return changes of the memory that is handed over, of writing, and those of HRED."""
+        memory = MEMORY if self.extracts else {}
+        writing = WRITING if self.config.write else {}
+        return {**memory, **writing, **super().changes()}
 
     def choose(self, batch: Batch) -> list[list[int]]:
         """Extract the sentences that the slots attend to most (Table 3)."""

@@ -22,6 +22,7 @@ from lib.layers.fast import fast_form
 from lib.layers.pointer import DecoderOutput, ScoredWords
 from lib.layers.recurrent import GRU, LSTM, GatedGRU, run_packed
 from lib.layers.scan import scan
+from lib.models.changes import Change, hooks
 from lib.models.state import DecoderState, PerDocument, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import Summarizer, Tap
 from lib.system.errors import InputError
@@ -346,6 +347,38 @@ class ReadAgain(Summarizer):
         generate = torch.sigmoid(self.generate(output.features).logsumexp(-1) - copies)
         importance = {} if state.importance is None else {"importance": state.importance.mean(-1)}
         return {"words": output.attention, "generate": generate, **importance}
+
+    def changes(self) -> dict[str, Change]:
+        changes = super().changes()
+        if self.config.copy:
+            no_copies = hooks(lambda scores: torch.full_like(scores, LOWEST), "copy_scores")
+            changes["no copying"] = Change(
+                "every word is generated",
+                model=no_copies,
+                only_known=True,
+            )
+            unknown = self.target_embedding.weight[UNK]
+            changes["[UNK] fed back"] = Change(
+                "a copied word is read as [UNK], not by its context",
+                model=hooks(lambda words: unknown.to(words).expand_as(words), "copied_word"),
+            )
+        if self.config.encoder in ("read-again gru", "read-again lstm"):
+            changes["text not told"] = Change(
+                "the second read gets zeros for the text's vector",
+                model=hooks(torch.zeros_like, "text"),
+            )
+        if self.config.encoder == "read-again gru":
+            changes["importance averaged"] = Change(
+                "α of each word is the text's mean",
+                model=hooks(_average_importance, "alpha"),
+            )
+        return changes
+
+
+def _average_importance(alpha: Tensor, mask: Tensor) -> Tensor:
+    """Replace alpha [B, N, d or 1] by its mean over the words of each text."""
+    words = mask[..., None]
+    return ((alpha * words).sum(1, keepdim=True) / words.sum(1, keepdim=True)).expand_as(alpha)
 
 
 def _one_softmax(score: Tensor, normaliser: Tensor, known: Tensor, copied: Tensor, copies: Tensor) -> Tensor:

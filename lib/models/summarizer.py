@@ -20,10 +20,11 @@ from lib.layers.pointer import (
     softmax,
     softmax_distribution,
 )
+from lib.models.changes import Change, hooks
 
 
 class Tap(nn.Module):
-    """A named value of a model, which a forward hook can replace (`lib.evaluation.interventions`)."""
+    """A named value of a model, which a forward hook can replace (`lib.models.changes`)."""
 
     def forward(self, value: Tensor, *context: Any) -> Tensor:
         """Return the value. context: what a hook needs to know."""
@@ -103,6 +104,10 @@ class Summarizer(Model):
         """Return those of the `attention_weights` that an output holds."""
         return {}
 
+    def changes(self) -> dict[str, Change]:
+        """Return the changes of the model's parts for experiments, by name."""
+        return {}
+
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         state = self.encode(batch)
         output, _ = self.decode(batch.target_input, state)
@@ -126,6 +131,10 @@ class Extractor(Model):
 # ------------------------------------------------------------------------------------------- generate or copy
 
 
+# The sigmoid of this switch is 1 in all precisions.
+_generate = hooks(lambda switch: torch.full_like(switch, 1e4), "switch")
+
+
 class PointerModel(Summarizer):
     """A model whose `decode` gives a `PointerOutput`, made by its `pointer`."""
 
@@ -140,6 +149,12 @@ class PointerModel(Summarizer):
 
     def distribution(self, output: PointerOutput, state: Any, extra: int) -> Tensor:
         return mixture_distribution(output, *self.output_layer(), extra)
+
+    def changes(self) -> dict[str, Change]:
+        if not getattr(self.config, "copy", True):
+            return super().changes()
+        change = Change("every word is generated", model=_generate, only_known=True)
+        return {"no copying": change, **super().changes()}
 
     def seen(self, output: PointerOutput, state: Any) -> dict[str, Tensor]:
         units = getattr(output, "sentences", None)

@@ -251,7 +251,7 @@ class TDMCA(PieceModel):
         with torch.no_grad():
             nll = self.nll(output, batch, state)
         summary = self._share_of_mean(output.features, batch.target, batch.target_mask, batch.target_places, batch)
-        features, target = state.features[:, :-1], batch.source[:, 1:]
+        features, target = state.features[:, :-1], batch.source[:, 1:]  # type: ignore[index]
         places = put(word_places(batch.source_lengths - 1, target.shape[1]), target.device)
         source = self._share_of_mean(features, target, batch.source_mask[:, 1:], places, batch)
         return {"loss": summary + source, "nll": nll, "source": source}

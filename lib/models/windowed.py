@@ -217,7 +217,9 @@ class Windowed(PointerModel):
             high = min(high, int(windows.max()) * self.stride + self.size)
         places = torch.arange(low, high, device=query.device).expand(len(query), -1)  # [R, M]
         inside = places < per_hypothesis(state.lengths, len(query))[:, None]
-        alpha, context = _attend(query, state.words[:, low:high], self._in_window(places, windows) & inside[:, None])
+        assert state.words is not None, "the text is encoded whole"
+        seen = self._in_window(places, windows) & inside[:, None]
+        alpha, context = _attend(query, state.words[:, low:high], seen)
         return alpha, context, places, None
 
     def _in_window(self, places: Tensor, windows: Tensor) -> Tensor:
@@ -228,6 +230,7 @@ class Windowed(PointerModel):
     def _attend_stream(self, query: Tensor, windows: Tensor, state: WindowedState):
         """Attend to windows that are encoded when a hypothesis enters them, one for each row."""
         first, held = state.window, state.held
+        assert held is not None, "the text is read as a stream"
         lengths = per_hypothesis(state.lengths, len(query))
         alphas, contexts, places = [], torch.zeros_like(query), []
         for ahead in range(int((windows[:, -1] - first).max()) + 1):

