@@ -188,7 +188,9 @@ class _WeightedSum(torch.autograd.Function):
     def forward(ctx, combine, dtype, learns, features, weight, bias, target, weights, *more):
         differs = [x.is_floating_point() for x in more]
         total = full_precision(bias.new_zeros(()))[0]
-        d_features, d_weight, d_bias = (torch.zeros_like(x) if learns else None for x in (features, weight, bias))
+        d_features, d_weight, d_bias = (
+            torch.zeros_like(x) if learns else x.new_empty(0) for x in (features, weight, bias)
+        )
         d_more = [torch.zeros_like(x) if learns and d else None for x, d in zip(more, differs)]
         inputs, matrix = features.to(dtype), weight.to(dtype)
         parts = _chunks(len(target), weight)

@@ -66,14 +66,17 @@ class _OneLayer:
         """
         raise NotImplementedError
 
-    def _forward_on_cpu(self, inputs, hx: Any) -> tuple[Any, Any]:
+    def _forward_on_cpu(self, inputs: Any, hx: Any) -> tuple[Any, Any]:
         """Do what PyTorch's `forward` does, each direction by `_read`."""
-        packed = inputs if isinstance(inputs, PackedSequence) else None
-        if packed is not None:
-            words, sizes, order, back = packed
+        packed = isinstance(inputs, PackedSequence)
+        order: Any = None
+        back: Any = None
+        if packed:
+            words, sizes, order, back = inputs
         else:  # [B, N, e]: all rows are at each step
-            words, order, back = inputs.transpose(0, 1).flatten(0, 1), None, None
-            sizes = torch.full((inputs.shape[1],), len(inputs))
+            padded: Any = inputs
+            words = padded.transpose(0, 1).flatten(0, 1)
+            sizes = torch.full((padded.shape[1],), len(padded))
         directions, width = 1 + self.bidirectional, self.hidden_size  # type: ignore[attr-defined]
         zeros = words.new_zeros(directions, int(sizes[0]), width)
         lstm = self.mode == "LSTM"  # type: ignore[attr-defined]
@@ -86,8 +89,8 @@ class _OneLayer:
         last = tuple(torch.stack(ends) for ends in zip(*(ends for _, *ends in found)))
         if back is not None:
             last = tuple(x.index_select(1, back) for x in last)
-        if packed is not None:
-            outputs = packed._replace(data=states)
+        if packed:
+            outputs = inputs._replace(data=states)
         else:
             outputs = states.unflatten(0, (len(sizes), len(inputs))).transpose(0, 1)
         return outputs, last if lstm else last[0]
