@@ -1,6 +1,6 @@
 """Compare the speed and the memory of this checkout with those of a commit.
 
-    python -m tests.tools.speed 3fa4523                        # every case: about half an hour
+    python -m tests.tools.speed HEAD~10                        # every case: about half an hour
     python -m tests.tools.speed HEAD --cases 'update/mem2mem*' 'write/*' --rounds 5
 
 Each case is an update of a model at a preset's sizes, or a beam search of a shipped model. Both checkouts compute it
