@@ -98,7 +98,7 @@ def test_a_log_and_a_picture_on_a_full_disk_are_named(tmp_path, planted_corpus):
     run = Run(tmp_path, {}, None, encoder=None)  # type: ignore[arg-type]
     run.metrics = [{"split": "train", "step": 1, "loss": 1.0}]
     for name, write in {
-        "metrics.jsonl": lambda: loop._log({"step": 1}),
+        "metrics.jsonl": lambda: loop.files.log({"step": 1}),
         "curve.png": lambda: draw_losses(run),
     }.items():
         (tmp_path / name).symlink_to(FULL)

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from itertools import product
 
 import numpy as np
@@ -82,11 +82,12 @@ def test_repetition(texts, n):
 
 # -------------------------------------------------------------------------------------------------------- bootstrap
 
-VALUES = st.lists(st.floats(-100, 100).map(lambda x: round(x, 3)), min_size=1, max_size=12)
+floats = partial(st.floats, allow_subnormal=False)  # a test before may have switched them off
+VALUES = st.lists(floats(-100, 100).map(lambda x: round(x, 3)), min_size=1, max_size=12)
 SEEDS = st.integers(0, 99)
 
 
-@holds(20, values=VALUES, seed=SEEDS, factor=st.sampled_from([0.5, 3.0, -2.0]), shift=st.floats(-9, 9))
+@holds(20, values=VALUES, seed=SEEDS, factor=st.sampled_from([0.5, 3.0, -2.0]), shift=floats(-9, 9))
 def test_intervals(values, seed, factor, shift):
     """Intervals hold the mean and lie between the least and the largest value; a seed gives the same one again; they
     move and grow with the values."""
@@ -110,7 +111,7 @@ def test_intervals_of_all_resamples(values, seed):
         assert (means < end - 1e-9).mean() <= share + 0.026 and (means <= end + 1e-9).mean() >= share - 0.026
 
 
-@holds(20, pairs=st.lists(st.tuples(st.floats(-9, 9), st.floats(-9, 9)), min_size=1, max_size=12), seed=SEEDS)
+@holds(20, pairs=st.lists(st.tuples(floats(-9, 9), floats(-9, 9)), min_size=1, max_size=12), seed=SEEDS)
 def test_paired_differences(pairs, seed):
     """The paired difference of a system with itself is 0, that of two the opposite of theirs the other way, and that
     of one which is better by as much everywhere has no spread."""

@@ -183,7 +183,7 @@ class Mem2Mem(HRED):
     def _has_kernel(self, state: MemoryAndRead, queries: Tensor, from_hidden: Tensor) -> bool:
         several_steps = queries.shape[1] > 1  # in decoding there is nothing to scan
         concat = getattr(self.read_attention, "score", None) == "concat"
-        return several_steps and concat and has_memory_kernels(self.embedding.weight)
+        return several_steps and concat and has_memory_kernels(next(self.parameters()))
 
     @fast_form(
         write_and_read,

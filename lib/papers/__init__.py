@@ -1,6 +1,6 @@
 """The papers: a folder each. To add one, write its folder and put it into the list below."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, MutableMapping
 from importlib import import_module
 from pathlib import Path
 
@@ -16,22 +16,35 @@ from lib.training.folder import load_weights, read_config
 NAMES = ("mem2mem", "windowed", "read_again", "hierarchical_transformer")
 
 
-class _Papers(Mapping[str, Paper]):
-    """The papers by name. A paper, with its models and its preprocessing, is imported when it is asked for."""
+class _Papers(MutableMapping[str, Paper]):
+    """The papers by name. A paper, with its models and its preprocessing, is imported when it is asked for.
+
+    A program may add papers of its own: `PAPERS["mine"] = paper`.
+    """
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Paper | None] = dict.fromkeys(NAMES)  # None: not imported yet
 
     def __getitem__(self, name: str) -> Paper:
-        if name not in NAMES:
-            raise KeyError(name)
-        return import_module(f"lib.papers.{name}").PAPER
+        paper = self._loaded[name]
+        if paper is None:
+            paper = self._loaded[name] = import_module(f"lib.papers.{name}").PAPER
+        return paper
+
+    def __setitem__(self, name: str, paper: Paper) -> None:
+        self._loaded[name] = paper
+
+    def __delitem__(self, name: str) -> None:
+        del self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(NAMES)
+        return iter(self._loaded)
 
     def __len__(self) -> int:
-        return len(NAMES)
+        return len(self._loaded)
 
     def __contains__(self, name: object) -> bool:
-        return name in NAMES
+        return name in self._loaded
 
 
 PAPERS = _Papers()
