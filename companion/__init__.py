@@ -3,4 +3,5 @@
 import runpy
 from pathlib import Path
 
-runpy.run_path(str(Path(__file__).parents[1] / "lib" / "system" / "__init__.py"))  # is `lib` this project's?
+# is `lib` this project's?
+runpy.run_path(str(Path(__file__).parents[1] / "lib" / "system" / "__init__.py"))

@@ -1,4 +1,5 @@
-"""Make commands of functions: their parameters are the arguments of `python -m MODULE`, positional before a "/"."""
+"""Make commands of functions: their parameters are the arguments of `python -m MODULE`, positional
+before a "/"."""
 
 import shlex
 import sys
@@ -18,7 +19,8 @@ def run_command(
     command: Callable[..., Any] | Mapping[str, Callable[..., Any]],
     arguments: Sequence[str] | None = None,
 ) -> None:
-    """Call a function, or the one of several that the first argument names, as `python -m MODULE` does.
+    """Call a function, or the one of several that the first argument names, as `python -m MODULE`
+    does.
 
     docstring: the help. A user's errors are printed as one line (`plain_errors`).
     """

@@ -1,10 +1,11 @@
 """Make the papers' tables of summaries and pictures of attention from trained runs.
 
-    python -m companion.draw_samples mem2mem_table6 --dataset pmc-sample --output T.json Mem2Mem=trained/mem2mem
-    python -m companion.draw_samples mem2mem_figure3 --dataset aclsum --output F.png Mem2Mem=trained/mem2mem
+    python -m companion.draw_samples mem2mem_table6 --dataset pmc-sample --output T.json
+    Mem2Mem=trained/mem2mem python -m companion.draw_samples mem2mem_figure3 --dataset aclsum
+    --output F.png Mem2Mem=trained/mem2mem
 
-`workflow/Snakefile` makes the runs and calls these. Of a corpus whose texts may not be published, samples
-have the number of the document instead of its title, its text and its reference.
+`workflow/Snakefile` makes the runs and calls these. Of a corpus whose texts may not be published,
+samples have the number of the document instead of its title, its text and its reference.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,14 +31,15 @@ from lib.system.files import write_json, write_whole
 
 BEGINNING = 3  # sentences of a document that are shown before its summaries
 
-# ------------------------------------------------------------------------------------------------------- samples
+# ---------------------------------------------------------------------------------
+# samples
 
 
 def samples(name: str, runs: dict[str, Run], documents: Sequence[Document], corpus: str) -> dict:
     """Make a table of summaries: what every row writes of each document.
 
-    runs: by the label of their row; rows without a run are left out. A run whose own decoding blocks n-grams writes
-    twice, with and without that rule.
+    runs: by the label of their row; rows without a run are left out. A run whose own decoding
+    blocks n-grams writes twice, with and without that rule.
     """
     table, by_row = SHOWN[name], {}
     for row in table.rows:
@@ -51,10 +53,16 @@ def samples(name: str, runs: dict[str, Run], documents: Sequence[Document], corp
                 by_row[label] = list(map(str, chosen.summarize(documents)))
     shown = []
     for number, document in enumerate(documents):
-        record = {"number": number + 1, "summaries": {label: texts[number] for label, texts in by_row.items()}}
+        record = {
+            "number": number + 1,
+            "summaries": {label: texts[number] for label, texts in by_row.items()},
+        }
         if not is_private(corpus):
             record |= {"id": document.id, "title": document.title}
-            record["text"], record["reference"] = " ".join(document.sentences[:BEGINNING]), " ".join(document.summary)
+            record["text"], record["reference"] = (
+                " ".join(document.sentences[:BEGINNING]),
+                " ".join(document.summary),
+            )
         shown.append(record)
     return {"samples": name, "title": table.title, "corpus": corpus, "documents": shown}
 
@@ -72,7 +80,8 @@ def samples_text(numbers: dict) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-# ----------------------------------------------------------------------------------------------------- attention
+# ---------------------------------------------------------------------------------
+# attention
 
 Runs = Mapping[str, Run]
 Drawing = tuple[Plot, dict[str, Any]]
@@ -93,7 +102,13 @@ def draw_memory(runs: Runs, documents: Sequence[Document], name: str, columns: s
         for number, summary in enumerate(_summaries(run, documents, name), 1):
             weights = summary.attention[name]
             title = label if len(documents) == 1 else f"{label}, paper {number}"
-            panels.append({"title": title, "weights": weights.T if name == "slots" else weights, "columns": columns})
+            panels.append(
+                {
+                    "title": title,
+                    "weights": weights.T if name == "slots" else weights,
+                    "columns": columns,
+                }
+            )
     top = max(float(panel["weights"].max()) for panel in panels)
     return attention_maps, {"panels": panels, "rows": "slot", "columns": "", "top": top}
 
@@ -105,8 +120,17 @@ def draw_largest(runs: Runs, documents: Sequence[Document]) -> Drawing:
     weights = summary.attention["words"]  # [T, N]
     config, (steps, words) = run.config["model"], weights.shape
     windows = summary.attention.get("window", np.zeros(steps, dtype=int))
-    data = {"places": weights.argmax(1), "weights": weights.max(1), "windows": windows, "words": words}
-    return maximum_attention, {**data, "window": config["window"] or words, "stride": config["stride"] or 1}
+    data = {
+        "places": weights.argmax(1),
+        "weights": weights.max(1),
+        "windows": windows,
+        "words": words,
+    }
+    return maximum_attention, {
+        **data,
+        "window": config["window"] or words,
+        "stride": config["stride"] or 1,
+    }
 
 
 def draw_importance(runs: Runs, documents: Sequence[Document]) -> Drawing:
@@ -115,7 +139,9 @@ def draw_importance(runs: Runs, documents: Sequence[Document]) -> Drawing:
     panels = []
     for summary in _summaries(run, documents, "importance"):
         words = [word.strip() for sentence in summary.source for word in sentence]
-        panels.append({"title": str(summary), "words": words, "weights": summary.attention["importance"]})
+        panels.append(
+            {"title": str(summary), "words": words, "weights": summary.attention["importance"]}
+        )
     return shaded_words, {"panels": panels, "label": "mean α"}
 
 
@@ -126,7 +152,8 @@ MAPS = {  # by `Shown.attention`: a plot and its numbers
     "importance": draw_importance,
 }
 
-# -------------------------------------------------------------------------------------------------- command line
+# ---------------------------------------------------------------------------------
+# command line
 
 
 def draw_samples(
@@ -144,7 +171,9 @@ def draw_samples(
     if shown.attention == "importance":  # its panels are the texts
         check_unpublished(output.with_suffix(".json"), dataset)
     labels = [row.label for row in shown.rows if row.is_run]
-    folders = {one_of(label, labels, f"row of {name}"): folder for label, folder in split_labels(runs)}
+    folders = {
+        one_of(label, labels, f"row of {name}"): folder for label, folder in split_labels(runs)
+    }
     opened = {label: lib.load(folder, device="cpu") for label, folder in folders.items()}
     trained_on = [run.config["corpus"] for run in opened.values()]
     count = shown.documents if documents is None else documents

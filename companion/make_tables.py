@@ -1,16 +1,18 @@
 """The papers' result tables, made of scores: intervals, comparisons, and the published rows beside.
 
-    python -m companion.make_tables table mem2mem_table2 --corpus aclsum --output T.json hred=a/scores.json ...
-    python -m companion.make_tables table mem2mem_table2 --corpus aclsum --output U.json --add-to T.scores.json.gz ...
-    python -m companion.make_tables page read_again_table4 --figure read_again_seconds.json --output T.json
-    python -m companion.make_tables support --output T.json Mem2Mem=runs/scores/mem2mem/scores.json ...
+    python -m companion.make_tables table mem2mem_table2 --corpus aclsum --output T.json
+    hred=a/scores.json ... python -m companion.make_tables table mem2mem_table2 --corpus aclsum
+    --output U.json --add-to T.scores.json.gz ... python -m companion.make_tables page
+    read_again_table4 --figure read_again_seconds.json --output T.json python -m
+    companion.make_tables support --output T.json Mem2Mem=runs/scores/mem2mem/scores.json ...
     python -m companion.make_tables keep T.json          # into figures/, and docs or a card
     python -m companion.make_tables again NAME           # a kept table from its kept scores
-    python -m companion.make_tables render               # the project's texts again, from kept tables and claims
+    python -m companion.make_tables render               # the project's texts again, from kept
+    tables and claims
 
-`workflow/Snakefile` makes the runs and the scores (`lib.evaluation.scores`) and calls these. The scores of
-a table are written beside it. Numbers: `companion.results.numbers`; as text: `companion.results.text`; in
-the project's texts: `companion.results.places`.
+`workflow/Snakefile` makes the runs and the scores (`lib.evaluation.scores`) and calls these. The
+scores of a table are written beside it. Numbers: `companion.results.numbers`; as text:
+`companion.results.text`; in the project's texts: `companion.results.places`.
 """
 
 import shlex
@@ -28,9 +30,16 @@ from lib.system.files import project_root, read_numbers, write_json, write_whole
 
 
 def table(
-    name: str, scores: tuple[str, ...], /, *, corpus: str, output: Path, preset: str = "demo",
-    add_to: Path | None = None, made_by: str = "",
-) -> None:  # fmt: skip
+    name: str,
+    scores: tuple[str, ...],
+    /,
+    *,
+    corpus: str,
+    output: Path,
+    preset: str = "demo",
+    add_to: Path | None = None,
+    made_by: str = "",
+) -> None:
     """Make a table of a paper from scores.
 
     Args:
@@ -57,7 +66,10 @@ def table(
 def _read_scores(path: Path, part: str, needed: tuple[str, ...] = ()) -> dict:
     scores = read_numbers(path, "scores", ("ids", "parts", "split", "training documents", *needed))
     if part not in scores["parts"]:
-        raise InputError(f"{path}: no scores of {part!r}, of which the row is made: score it again with lib.score")
+        raise InputError(
+            f"{path}: no scores of {part!r}, of which the row is made: score it again with "
+            "lib.score"
+        )
     return scores
 
 
@@ -79,10 +91,14 @@ def support(scores: tuple[str, ...], /, *, output: Path) -> None:
         scores: LABEL=FILE, one for each system.
         output: NAME.json; NAME.md goes beside it.
     """
-    scored = {label: _read_scores(path, "summaries", ("corpus",)) for label, path in split_labels(scores)}
+    scored = {
+        label: _read_scores(path, "summaries", ("corpus",)) for label, path in split_labels(scores)
+    }
     if REFERENCES in scored or len(scored) < len(scores):
         raise InputError(f"each system has a label of its own, which is not {REFERENCES!r}")
-    command = shlex.join(["python", "-m", "companion.make_tables", "support", "--output", str(output)])
+    command = shlex.join(
+        ["python", "-m", "companion.make_tables", "support", "--output", str(output)]
+    )
     given = " ".join(f'"{argument}"' if " " in argument else argument for argument in scores)
     corpus = next(iter(scored.values()))["corpus"]
     _write_table(output, support_table(scored, corpus, f"{command} {given}"))
@@ -113,7 +129,10 @@ def again(names: tuple[str, ...], /) -> None:
     """
     figures = project_root() / "figures"
     for name in names:
-        old, scored = stored_numbers(name), read_table_scores(figures / "scores" / f"{name}{SCORES}")
+        old, scored = (
+            stored_numbers(name),
+            read_table_scores(figures / "scores" / f"{name}{SCORES}"),
+        )
         made = make_table(old["table"], scored, old["corpus"], old["preset"], old["command"])
         write_json(figures / f"{name}.json", made)
     places.render()
@@ -124,7 +143,14 @@ def render() -> None:
     print(*places.render(), sep="\n")
 
 
-COMMANDS = {"table": table, "page": page, "support": support, "keep": keep, "again": again, "render": render}
+COMMANDS = {
+    "table": table,
+    "page": page,
+    "support": support,
+    "keep": keep,
+    "again": again,
+    "render": render,
+}
 main = partial(run_command, "companion.make_tables", __doc__, COMMANDS)
 
 if __name__ == "__main__":

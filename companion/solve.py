@@ -1,11 +1,11 @@
-"""Train small models on a synthetic task whose answer is known, with several seeds, and print what they got right.
+"""Train small models on a synthetic task whose answer is known, with several seeds, and print what
+they got right.
 
-    python -m companion.solve --list
-    python -m companion.solve memory
-    python -m companion.solve memory "memory alone, both, plain gate" --seeds 0 1 --output memory.json
+    python -m companion.solve --list python -m companion.solve memory python -m companion.solve
+    memory "memory alone, both, plain gate" --seeds 0 1 --output memory.json
 
-A row of the table is one model; a cell has the value of each seed. A task that was stopped continues: results that
---output has already are not trained again.
+A row of the table is one model; a cell has the value of each seed. A task that was stopped
+continues: results that --output has already are not trained again.
 """
 
 from functools import partial
@@ -20,9 +20,14 @@ from lib.system.errors import one_of
 
 
 def solve(
-    task: str = "", rows: tuple[str, ...] = (), /, *, seeds: tuple[int, ...] = (), output: Path | None = None,
+    task: str = "",
+    rows: tuple[str, ...] = (),
+    /,
+    *,
+    seeds: tuple[int, ...] = (),
+    output: Path | None = None,
     list: bool = False,
-) -> None:  # fmt: skip
+) -> None:
     """Print the table of a task.
 
     Args:
@@ -38,16 +43,22 @@ def solve(
             print(f"{name}: {listed.what}", *listed.rows, sep="\n    ")
         return
     chosen = known[one_of(task, known, "task")]
-    functions = {name: chosen.rows[one_of(name, chosen.rows, "row")] for name in rows or chosen.rows}
+    functions = {
+        name: chosen.rows[one_of(name, chosen.rows, "row")] for name in rows or chosen.rows
+    }
     store = open_store(output, "results of a task", {"task": task})
     table = by_row(store.results(functions, seeds or chosen.seeds, [*chosen.rows]))
     names = dict.fromkeys(name for measures in table.values() for name in measures)
-    cells = [[row, *(_cell(measures.get(name, [])) for name in names)] for row, measures in table.items()]
+    cells = [
+        [row, *(_cell(measures.get(name, [])) for name in names)] for row, measures in table.items()
+    ]
     print(markdown_table(["row", *names], cells))
 
 
 def _cell(values: list) -> str:
-    return " / ".join(f"{value:.4g}" if isinstance(value, float) else str(value) for value in values)
+    return " / ".join(
+        f"{value:.4g}" if isinstance(value, float) else str(value) for value in values
+    )
 
 
 main = partial(run_command, "companion.solve", __doc__, solve)

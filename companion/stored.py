@@ -1,4 +1,5 @@
-"""Results in a JSON file. A long command that was stopped continues: results in the file are not measured again."""
+"""Results in a JSON file. A long command that was stopped continues: results in the file are not
+measured again."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,18 +29,28 @@ class Store:
         return self.numbers[name]
 
     def results(
-        self, rows: Mapping[str, Callable[[int], Mapping]], seeds: Sequence[int], order: Sequence[str]
+        self,
+        rows: Mapping[str, Callable[[int], Mapping]],
+        seeds: Sequence[int],
+        order: Sequence[str],
     ) -> list[dict]:
-        """Return all results of the file, after each missing pair of a row and a seed was measured and written.
+        """Return all results of the file, after each missing pair of a row and a seed was measured
+        and written.
 
-        rows: functions that take a seed and return measures by name. order: of all rows in the file.
+        rows: functions that take a seed and return measures by name. order: of all rows in the
+        file.
         """
         results = self.numbers.setdefault("results", [])
         done = {(result["row"], result["seed"]) for result in results}
         for row, seed in product(rows, seeds):
             if (row, seed) not in done:
                 results.append({"row": row, "seed": seed, **rows[row](seed)})
-                results.sort(key=lambda r: (order.index(r["row"]) if r["row"] in order else len(order), r["seed"]))
+                results.sort(
+                    key=lambda r: (
+                        order.index(r["row"]) if r["row"] in order else len(order),
+                        r["seed"],
+                    )
+                )
                 self._write()
         return results
 
@@ -51,7 +62,8 @@ class Store:
 def open_store(output: Path | None, what: str, about: Mapping[str, Any]) -> Store:
     """Open the results of a setting, or begin them.
 
-    what: a name for the file's content. about: the setting. Raises InputError for a file of something else.
+    what: a name for the file's content. about: the setting. Raises InputError for a file of
+    something else.
     """
     if output is None:
         return Store(None, dict(about))
@@ -59,20 +71,31 @@ def open_store(output: Path | None, what: str, about: Mapping[str, Any]) -> Stor
     numbers = read_numbers(output, what, about) if output.exists() else dict(about)
     for name, value in about.items():
         if numbers[name] != value:
-            raise InputError(f"{output} is of {name} {numbers[name]}, not {value}: name another file")
+            raise InputError(
+                f"{output} is of {name} {numbers[name]}, not {value}: name another file"
+            )
     return Store(output, numbers)
 
 
-def effect_row(name: str, what: str, values: Any, seeds: Sequence[int] = (0,), **more: Any) -> dict[str, Any]:
-    """Make an entry of `effects`: the mean of `values` [documents] or [seeds, documents], its interval over documents
-    and seeds, and the value of each document (the mean over seeds)."""
+def effect_row(
+    name: str, what: str, values: Any, seeds: Sequence[int] = (0,), **more: Any
+) -> dict[str, Any]:
+    """Make an entry of `effects`: the mean of `values` [documents] or [seeds, documents], its
+    interval over documents and seeds, and the value of each document (the mean over seeds)."""
     values = np.atleast_2d(np.asarray(values, dtype=float))
     found = interval(values)
     return {
-        "name": name, "what": what, **more, "mean": found.mean, "low": found.low, "high": found.high,
-        "documents": values.shape[1], "seeds": [*seeds], "by seed": values.mean(1).round(5).tolist(),
+        "name": name,
+        "what": what,
+        **more,
+        "mean": found.mean,
+        "low": found.low,
+        "high": found.high,
+        "documents": values.shape[1],
+        "seeds": [*seeds],
+        "by seed": values.mean(1).round(5).tolist(),
         "values": values.mean(0).round(4).tolist(),
-    }  # fmt: skip
+    }
 
 
 def difference_row(name: str, what: str, found: Difference, values: np.ndarray) -> dict[str, Any]:

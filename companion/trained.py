@@ -1,9 +1,12 @@
-"""Trained runs that the project keeps, in `trained`: weights in 16 bits, losses, vocabulary, scores, a card.
+"""Trained runs that the project keeps, in `trained`: weights in 16 bits, losses, vocabulary,
+scores, a card.
 
-    python -m companion.trained keep runs/mem2mem              # into trained/mem2mem: all that lib.load needs
-    python -m companion.trained score mem2mem                  # into trained/mem2mem/table.json, and its card
+    python -m companion.trained keep runs/mem2mem              # into trained/mem2mem: all that
+    lib.load needs python -m companion.trained score mem2mem                  # into
+    trained/mem2mem/table.json, and its card
 
-A run is scored twice, with plain beam search and with trigram blocking, beside Lead and LexRank of as many words.
+A run is scored twice, with plain beam search and with trigram blocking, beside Lead and LexRank of
+as many words.
 """
 
 import json
@@ -33,7 +36,8 @@ from lib.training.folder import weights_of
 
 
 def keep(folder: Path, /, *, replace: bool = False) -> None:
-    """Store the files of a run that its use needs under its name, with weights in 16 bits (float16).
+    """Store the files of a run that its use needs under its name, with weights in 16 bits
+    (float16).
 
     Raises RunError for a run of a model of which none is kept.
 
@@ -45,7 +49,9 @@ def keep(folder: Path, /, *, replace: bool = False) -> None:
     names = {(kept.paper, kept.variant): name for name, kept in TRAINED.items()}
     model = run.config["paper"], run.config["variant"]
     if model not in names:
-        raise RunError(f"{folder}: a run of {', '.join(model)}; the project keeps none of this model")
+        raise RunError(
+            f"{folder}: a run of {', '.join(model)}; the project keeps none of this model"
+        )
     to = trained_folder(names[model])
     if (to / "config.json").exists() and not replace:
         raise RunError(f"{to} holds a run already: give --replace to replace it")
@@ -60,7 +66,9 @@ def keep(folder: Path, /, *, replace: bool = False) -> None:
     print(to)
 
 
-def score(name: str, /, *, dataset: str = "", documents: int | None = None, output: Path | None = None) -> None:
+def score(
+    name: str, /, *, dataset: str = "", documents: int | None = None, output: Path | None = None
+) -> None:
     """Make the table of a kept run on test documents.
 
     Args:
@@ -75,7 +83,10 @@ def score(name: str, /, *, dataset: str = "", documents: int | None = None, outp
     texts = unseen(load_corpus(corpus), "test", [run.config["corpus"]], documents or kept.documents)
     systems = _systems(kept, run, texts)
     words = kept.words if kept.cut else None
-    scored = {**about(run, corpus, texts, "test"), "parts": score_systems(systems, texts, run.options, words)}
+    scored = {
+        **about(run, corpus, texts, "test"),
+        "parts": score_systems(systems, texts, run.options, words),
+    }
     command = ["python", "-m", "companion.trained", "score", name]
     if dataset:
         command += ["--dataset", scored["corpus"]]
@@ -94,8 +105,16 @@ def table_of(kept: TrainedRun, systems: Iterable[str]) -> Table:
     plain, ruled, *others, references = systems
     rows = [Row(label, variant=kept.variant, part=label) for label in (plain, ruled)]
     rows += [Row(label, part=label) for label in (*others, references)]
-    pairs = [(other, of_model) for of_model in (plain, ruled) for other in others] + [(plain, ruled)]
-    return Table(kept.paper, f"{kept.title}, the trained run", tuple(rows), tuple(pairs), measure="repetition")
+    pairs = [(other, of_model) for of_model in (plain, ruled) for other in others] + [
+        (plain, ruled)
+    ]
+    return Table(
+        kept.paper,
+        f"{kept.title}, the trained run",
+        tuple(rows),
+        tuple(pairs),
+        measure="repetition",
+    )
 
 
 def _systems(kept: TrainedRun, run: Run, texts: list[Document]) -> dict[str, list[list[str]]]:

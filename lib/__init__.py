@@ -4,21 +4,26 @@
     run = lib.load("runs/arxiv")                       # what `python -m lib.train` wrote
     run.summarize(["A text without a reference ..."])
 
-Data flows through the package in this order: `data` (corpora, text, batches), `layers`, `models`, `decoding`,
-`training`, `papers` (a folder each), `evaluation` and the commands, which `python -m lib` lists.
+Data flows through the package in this order: `data` (corpora, text, batches), `layers`, `models`,
+`decoding`, `training`, `papers` (a folder each), `evaluation` and the commands, which
+`python -m lib` lists.
 """
 
 import os
 import sys
 from pathlib import Path
 
-# `python -m lib.train` would take a torch.py or a datasets.py in the current folder for the package of that name
-if sys.argv[:1] == ["-m"] and sys.path[:1] == [os.getcwd()] != [str(Path(__file__).resolve().parents[1])]:
+# `python -m lib.train` would take a torch.py or a datasets.py in the current folder for the package
+# of that name
+if sys.argv[:1] == ["-m"] and sys.path[:1] == [os.getcwd()] != [
+    str(Path(__file__).resolve().parents[1])
+]:
     del sys.path[0]
 
 
 def load(folder: str | Path, weights: str = "", device: str | None = None):
-    """Open a trained run: a `lib.decoding.run.Run` with `model`, `vocabulary`, `options`, `decode` and `summarize`.
+    """Open a trained run: a `lib.decoding.run.Run` with `model`, `vocabulary`, `options`, `decode`
+    and `summarize`.
 
     The folder is all that is needed.
 

@@ -1,6 +1,7 @@
 """List the corpora, or count the documents of one.
 
-python -m lib.corpora                # names, sizes, licences, splits, and how to get each: a Markdown table
+python -m lib.corpora                # names, sizes, licences, splits, and how to get each: a
+Markdown table
 python -m lib.corpora sumpubmed      # counts of data/sumpubmed by split, what was left out and why
 python -m lib.corpora FOLDER
 python -m lib.corpora NAME:FOLDER    # a corpus as its owners release it
@@ -31,7 +32,8 @@ def table() -> str:
 
 
 def contents(dataset: str) -> tuple[str, bool]:
-    """Documents, sentences and words of each split, and what was left out; and whether every split was read.
+    """Documents, sentences and words of each split, and what was left out; and whether every split
+    was read.
 
     Raises CorpusError.
     """

@@ -1,17 +1,17 @@
 """Score a trained run, or systems that need no training, on a corpus.
 
-    python -m lib.score run runs/x --dataset aclsum
-    python -m lib.score baselines mem2mem --preset demo --dataset aclsum --output runs/baselines.json
-    python -m lib.score summaries theirs.jsonl --dataset aclsum --output runs/theirs.json
+    python -m lib.score run runs/x --dataset aclsum python -m lib.score baselines mem2mem --preset
+    demo --dataset aclsum --output runs/baselines.json python -m lib.score summaries theirs.jsonl
+    --dataset aclsum --output runs/theirs.json
 
-Tables are made from the scores (`companion.make_tables`). A run's summaries are written beside them: beside
-scores-200.json in summaries-200.jsonl, beside x.json in x.summaries.jsonl. `summary` has the model's own words, which
-are scored; `readable` is for people to judge (`companion.human`). `summaries` scores such a file of any system: JSON
-lines of {id, summary}.
+Tables are made from the scores (`companion.make_tables`). A run's summaries are written beside
+them: beside scores-200.json in summaries-200.jsonl, beside x.json in x.summaries.jsonl. `summary`
+has the model's own words, which are scored; `readable` is for people to judge (`companion.human`).
+`summaries` scores such a file of any system: JSON lines of {id, summary}.
 
-Besides ROUGE, scores show what of a summary is not in its text (`lib.evaluation.support`): numbers, names, words and
-word pairs. They also show how many sentences are taken from one source sentence. The references have a row of their
-own.
+Besides ROUGE, scores show what of a summary is not in its text (`lib.evaluation.support`): numbers,
+names, words and word pairs. They also show how many sentences are taken from one source sentence.
+The references have a row of their own.
 
 Several GPUs share the documents, with the same result:
 
@@ -42,7 +42,13 @@ from lib.papers.paper import corpus_for
 from lib.system.command_line import command_parser, count, plain_errors
 from lib.system.errors import InputError
 from lib.system.fields import field_names
-from lib.system.files import check_replaces, check_writable, trained_folder, work_folder, write_whole
+from lib.system.files import (
+    check_replaces,
+    check_writable,
+    trained_folder,
+    work_folder,
+    write_whole,
+)
 from lib.training.devices import Process, processes
 
 
@@ -52,21 +58,41 @@ def main(arguments: list[str] | None = None) -> None:
     run = commands.add_parser("run", help="write summaries with a run and score them")
     run.add_argument("folder", type=Path, help="the folder of a run")
     run.add_argument(
-        "--scaled", action="append", default=[], metavar="OPTION=FACTOR", help="read more than in training"
+        "--scaled",
+        action="append",
+        default=[],
+        metavar="OPTION=FACTOR",
+        help="read more than in training",
     )
-    run.add_argument("--min-length", type=int, help="the smallest number of words of a summary; by default the run's")
+    run.add_argument(
+        "--min-length",
+        type=int,
+        help="the smallest number of words of a summary; by default the run's",
+    )
     run.add_argument("--max-length", type=count, help="the largest number of words")
     run.add_argument("--beam", type=count, help="width of the search")
-    run.add_argument("--slide", help="how a window slides: 'as a word' (the paper's search), half, median or coin")
-    cut_help = "cut each summary to the words of its reference, as the code of windowed attention does"
+    run.add_argument(
+        "--slide",
+        help="how a window slides: 'as a word' (the paper's search), half, median or coin",
+    )
+    cut_help = (
+        "cut each summary to the words of its reference, as the code of windowed attention does"
+    )
     run.add_argument("--as-long-as-references", action="store_true", help=cut_help)
-    run.add_argument("--numbers", action="store_true", help="replace # by the text's numbers (Rush et al. 2015)")
+    run.add_argument(
+        "--numbers", action="store_true", help="replace # by the text's numbers (Rush et al. 2015)"
+    )
     run.add_argument("--batch-size", type=count, default=16, help="documents in a batch")
     run.add_argument("--device", help="cpu or cuda; by default the GPU if there is one")
-    where = "the file of scores; by default scores.json beside the run, or in runs/scores/NAME for trained/NAME"
+    where = (
+        "the file of scores; by default scores.json beside the run, or in runs/scores/NAME for "
+        "trained/NAME"
+    )
     run.add_argument("--output", type=Path, help=where)
     summaries = commands.add_parser("summaries", help="score the summaries of any system")
-    summaries.add_argument("file", type=Path, help="JSON lines of id and summary (a text, or a list of sentences)")
+    summaries.add_argument(
+        "file", type=Path, help="JSON lines of id and summary (a text, or a list of sentences)"
+    )
     summaries.add_argument("--output", type=Path, required=True, help="the file of scores")
     base = commands.add_parser("baselines", help="score systems that are not trained")
     base.add_argument("paper", choices=PAPERS)
@@ -74,11 +100,17 @@ def main(arguments: list[str] | None = None) -> None:
     base.add_argument("--output", type=Path, required=True, help="the file of scores")
     for command in (run, summaries, base):
         command.add_argument("--dataset", required=True)
-        command.add_argument("--limit", type=count, help="documents of each split, at most; as in training")
-        command.add_argument("--errors", choices=("raise", "skip"), default="raise", help="at a malformed record")
+        command.add_argument(
+            "--limit", type=count, help="documents of each split, at most; as in training"
+        )
+        command.add_argument(
+            "--errors", choices=("raise", "skip"), default="raise", help="at a malformed record"
+        )
         command.add_argument("--test", default="", help="take the test documents of another corpus")
         command.add_argument("--split", choices=("val", "test"), default="test")
-        command.add_argument("--documents", type=count, help="score only the first documents, this many")
+        command.add_argument(
+            "--documents", type=count, help="score only the first documents, this many"
+        )
     args = parser.parse_args(arguments)
     with plain_errors(), processes() as process:
         output = args.output or _folder_of_scores(args.folder) / "scores.json"
@@ -94,19 +126,32 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def tables(scores: dict) -> str:
-    """Write the scores of each system: ROUGE, and what its summaries have and their texts do not."""
+    """Write the scores of each system: ROUGE, and what its summaries have and their texts do
+    not."""
     count, letters = len(scores["ids"]), scores.get("letters", "ASCII letters")
-    lines = [f"{count} {scores['split']} documents of {scores['corpus']}; {no_interval(count) or '95% intervals'}"]
-    lacking = "What the text does not have, in percent; carried: sentences that one of its sentences carries"
-    for measure, heading in {"rouge": f"ROUGE (F1) of words of {letters}", "support": lacking}.items():
+    lines = [
+        f"{count} {scores['split']} documents of {scores['corpus']}; "
+        f"{no_interval(count) or '95% intervals'}"
+    ]
+    lacking = (
+        "What the text does not have, in percent; carried: sentences that one of its sentences "
+        "carries"
+    )
+    for measure, heading in {
+        "rouge": f"ROUGE (F1) of words of {letters}",
+        "support": lacking,
+    }.items():
         columns = {name: intervals(measure, part) for name, part in scores["parts"].items()}
-        table = pd.DataFrame(columns).T.rename(columns={long: short for short, long in SUPPORT.items()})
+        table = pd.DataFrame(columns).T.rename(
+            columns={long: short for short, long in SUPPORT.items()}
+        )
         lines += [heading, table.map(lambda value: str(value).partition(" (")[0]).to_string()]
     return "\n\n".join(lines)
 
 
 def _folder_of_scores(run: Path) -> Path:
-    """Return the folder of a run's scores: its own, except for those in `trained/`, whose files are the project's."""
+    """Return the folder of a run's scores: its own, except for those in `trained/`, whose files are
+    the project's."""
     run = run.resolve()
     return work_folder() / "scores" / run.name if run == trained_folder(run.name).resolve() else run
 
@@ -117,7 +162,11 @@ def _scored(args: Namespace) -> str:
 
 
 def _run(args: Namespace, output: Path, process: Process) -> dict:
-    name = output.stem.replace("scores", "summaries") if "scores" in output.stem else f"{output.stem}.summaries"
+    name = (
+        output.stem.replace("scores", "summaries")
+        if "scores" in output.stem
+        else f"{output.stem}.summaries"
+    )
     beside = output.with_name(f"{name}.jsonl")
     corpus = Path(_scored(args))
     check_writable(beside)
@@ -128,10 +177,13 @@ def _run(args: Namespace, output: Path, process: Process) -> dict:
     if "slide" in changes and "slide" not in field_names(type(run.decode)):
         raise InputError(f"--slide: {args.folder} holds no model with windows")
     decode = replace(run.decode, **changes)
-    run = replace(run, encoder=replace(run.encoder, options=_scaled(run.options, args.scaled)), decode=decode)
+    run = replace(
+        run, encoder=replace(run.encoder, options=_scaled(run.options, args.scaled)), decode=decode
+    )
     limits = [n for n in (args.documents, args.limit) if n is not None]
     if not limits and corpus.resolve() == Path(run.config["corpus"]).resolve():
-        limits = [n for n in [run.config["documents"].get(args.split)] if n]  # as many as there were in training
+        # as many as there were in training
+        limits = [n for n in [run.config["documents"].get(args.split)] if n]
     texts = corpus_for(args.dataset, args.errors, args.test)
     documents = unseen(texts, args.split, [run.config["corpus"]], min(limits, default=None))
     how = args.batch_size, args.numbers, process, args.as_long_as_references
@@ -147,7 +199,9 @@ def _scaled(options: Options, pairs: Iterable[str]) -> Options:
     for name, _, factor in (pair.partition("=") for pair in pairs):
         value = getattr(options, name, None)
         if not isinstance(value, int) or not re.fullmatch(r"\d+(\.\d+|/[1-9]\d*)?", factor):
-            raise InputError(f"--scaled {name}={factor}: give a number of {type(options).__name__} and 2 or 5/3")
+            raise InputError(
+                f"--scaled {name}={factor}: give a number of {type(options).__name__} and 2 or 5/3"
+            )
         changes[name] = round(value * Fraction(factor))
     return replace(options, **changes)
 
@@ -158,10 +212,15 @@ def _summaries(args: Namespace, *_: Any) -> dict:
     split = corpus_for(args.dataset, args.errors, args.test).split(args.split, args.limit)
     documents = list(islice((d for d in split if d.id in by_id), args.documents))
     if args.documents is None and (unknown := by_id.keys() - {d.id for d in documents}):
-        raise InputError(f"{args.file}: {corpus.name} has no {args.split} document {min(unknown)!r}")
+        raise InputError(
+            f"{args.file}: {corpus.name} has no {args.split} document {min(unknown)!r}"
+        )
     if not documents:
         raise InputError(f"{args.file}: no summary of a {args.split} document of {corpus.name}")
-    systems = {"summaries": [by_id[d.id] for d in documents], "reference": [d.summary for d in documents]}
+    systems = {
+        "summaries": [by_id[d.id] for d in documents],
+        "reference": [d.summary for d in documents],
+    }
     return {
         "model": args.file.stem,
         **setting(corpus.name, documents, args.split),

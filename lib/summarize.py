@@ -5,23 +5,27 @@
     python -m lib.summarize runs/arxiv papers.jsonl more.csv --json > summaries.jsonl
     python -m lib.summarize runs/arxiv paper.md --html paper.html
 
-A text is plain, Markdown, an article in JATS's XML, or with the extra `files` PDF, DOCX or HTML, whatever its name. A
-heading begins a section. JSON lines (.jsonl, .json, or on standard input), .csv and .parquet hold records, with
-sections or paragraphs, as corpora do; a reference is not needed. --html writes one page that shows text and summary
-side by side. Pointing at a word of the summary shows what the model attended to, and which sentences of the text its
-sentence is taken from. Numbers, names and words that are not in the text are marked (`lib.evaluation.support`).
+A text is plain, Markdown, an article in JATS's XML, or with the extra `files` PDF, DOCX or HTML,
+whatever its name. A heading begins a section. JSON lines (.jsonl, .json, or on standard input),
+.csv and .parquet hold records, with sections or paragraphs, as corpora do; a reference is not
+needed. --html writes one page that shows text and summary side by side. Pointing at a word of the
+summary shows what the model attended to, and which sentences of the text its sentence is taken
+from. Numbers, names and words that are not in the text are marked (`lib.evaluation.support`).
 
-Summaries are made readable: words get the form that they have in the text, <dig> becomes [number], and an unfinished
-last sentence is left out. --json has these sentences ("readable") beside the model's own words ("sentences"), which
-are scored. Standard error has a line on the model's training and its errors, and one for each text: how much was
-read, and whether it is too short for the model, or of another field than its corpus.
+Summaries are made readable: words get the form that they have in the text, <dig> becomes [number],
+and an unfinished last sentence is left out. --json has these sentences ("readable") beside the
+model's own words ("sentences"), which are scored. Standard error has a line on the model's training
+and its errors, and one for each text: how much was read, and whether it is too short for the model,
+or of another field than its corpus.
 
---words and --min-words bound the length of a summary, in words and marks or in pieces of words, as the model counts.
-The summary of a text that is shorter than the shortest summary is at most as long as the text.
+--words and --min-words bound the length of a summary, in words and marks or in pieces of words, as
+the model counts. The summary of a text that is shorter than the shortest summary is at most as long
+as the text.
 
 Several GPUs share the texts, with the same result:
 
-    torchrun --standalone --nproc-per-node 4 -m lib.summarize runs/arxiv papers.jsonl --json > summaries.jsonl
+    torchrun --standalone --nproc-per-node 4 -m lib.summarize runs/arxiv papers.jsonl --json >
+    summaries.jsonl
 """
 
 import io
@@ -62,15 +66,32 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser("lib.summarize", __doc__)
     parser.add_argument("run", type=Path, help="the folder of a run, which lib.train wrote")
     parser.add_argument(
-        "files", nargs="*", type=Path,
-        help="texts (plain, Markdown, PDF, DOCX, HTML, JATS), or records in .jsonl, .json, .csv, .parquet; none: "
+        "files",
+        nargs="*",
+        type=Path,
+        help="texts (plain, Markdown, PDF, DOCX, HTML, JATS), or records in .jsonl, .json, .csv, "
+        ".parquet; none: "
         "standard input",
-    )  # fmt: skip
+    )
     parser.add_argument("--json", action="store_true", help="write a line of JSON for each text")
-    parser.add_argument("--html", type=Path, metavar="OUT", help="write a page that shows what the model attended to")
-    parser.add_argument("--words", type=int, metavar="N", help="the largest number of words (or pieces) of a summary")
-    parser.add_argument("--min-words", type=int, metavar="N", help="the smallest number; by default the run's")
-    parser.add_argument("--weights", default="", help="best, last, best-STEP or average; by default the run's own")
+    parser.add_argument(
+        "--html",
+        type=Path,
+        metavar="OUT",
+        help="write a page that shows what the model attended to",
+    )
+    parser.add_argument(
+        "--words",
+        type=int,
+        metavar="N",
+        help="the largest number of words (or pieces) of a summary",
+    )
+    parser.add_argument(
+        "--min-words", type=int, metavar="N", help="the smallest number; by default the run's"
+    )
+    parser.add_argument(
+        "--weights", default="", help="best, last, best-STEP or average; by default the run's own"
+    )
     parser.add_argument("--device", help="cpu or cuda; by default the GPU if there is one")
     args = parser.parse_args(arguments)
     with plain_errors(), processes() as process:
@@ -79,7 +100,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _summarize(args: Namespace, process: Process) -> None:
     if args.run.is_file():
-        raise InputError(f"{args.run} is a file, not a run: python -m lib.summarize trained/mem2mem {args.run}")
+        raise InputError(
+            f"{args.run} is a file, not a run: python -m lib.summarize trained/mem2mem {args.run}"
+        )
     if args.html:
         check_page("--html", args.html, args.files)
     named = list(read_texts(args.files))
@@ -88,7 +111,9 @@ def _summarize(args: Namespace, process: Process) -> None:
     run = with_length(lib.load(args.run, args.weights, args.device), args.words, args.min_words)
     names = [name for name, _ in named]
     documents = run.documents([text for _, text in named], names)
-    progress = partial(tqdm, desc="summaries", unit=" batches", delay=2, leave=False, disable=process.rank > 0)
+    progress = partial(
+        tqdm, desc="summaries", unit=" batches", delay=2, leave=False, disable=process.rank > 0
+    )
     how = {"attention": bool(args.html or args.json), "progress": progress, "process": process}
     parts = (documents[start : start + AT_ONCE] for start in range(0, len(documents), AT_ONCE))
     summaries = chain.from_iterable(run.summarize(part, **how) for part in parts)
@@ -117,21 +142,26 @@ def _summarize(args: Namespace, process: Process) -> None:
 
 
 def check_page(option: str, page: Path, texts: Sequence[Path]) -> None:
-    """Raise InputError for a page that cannot be written, or that would replace one of the texts."""
+    """Raise InputError for a page that cannot be written, or that would replace one of the
+    texts."""
     check_writable(page)
     if page.exists() and any(path.samefile(page) for path in texts):
-        raise InputError(f"{option} {page}: one of the texts, and would be replaced. Name another file.")
+        raise InputError(
+            f"{option} {page}: one of the texts, and would be replaced. Name another file."
+        )
 
 
 def model_name(run: Run) -> str:
     return f"{paper(run.config['paper']).title}, {run.config['variant']}"
 
 
-# ------------------------------------------------------------------------------------------------------------ texts
+# ---------------------------------------------------------------------------------
+# texts
 
 
 def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, str | dict]]:
-    """Yield texts of files, or of standard input, with their names. Raises CorpusError with file and line.
+    """Yield texts of files, or of standard input, with their names. Raises CorpusError with file
+    and line.
 
     Standard input that begins with a brace holds JSON lines.
     """
@@ -139,17 +169,24 @@ def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, str | dict]]:
         with reading("standard input"):
             data = sys.stdin.buffer.read()
             is_json = re.match(rb'(?:\xef\xbb\xbf)?\s*\{\s*"', data)
-            yield from _named("standard input", json_lines(io.BytesIO(data)) if is_json else texts_of(data))
+            yield from _named(
+                "standard input", json_lines(io.BytesIO(data)) if is_json else texts_of(data)
+            )
     for path in files:
         with reading(path):
             read = records_reader(path)
-            yield from _named(path.name, read(path) if read else texts_of(path.read_bytes(), str(path)))
+            yield from _named(
+                path.name, read(path) if read else texts_of(path.read_bytes(), str(path))
+            )
 
 
 def _named(name: str, texts: Iterable[tuple[int, Any]] | list[str]) -> Iterator[tuple[str, Any]]:
     """Yield records by their lines, or texts, of which several are numbered, with their names."""
     if isinstance(texts, list):
-        yield from ((f"{name}, article {n}" if len(texts) > 1 else name, text) for n, text in enumerate(texts, 1))
+        yield from (
+            (f"{name}, article {n}" if len(texts) > 1 else name, text)
+            for n, text in enumerate(texts, 1)
+        )
         return
     for number, value in texts:
         if isinstance(value, ValueError):
@@ -157,7 +194,8 @@ def _named(name: str, texts: Iterable[tuple[int, Any]] | list[str]) -> Iterator[
         yield f"{name}, line {number}", value
 
 
-# -------------------------------------------------------------------------------------------------------- summaries
+# ---------------------------------------------------------------------------------
+# summaries
 
 
 def with_length(run: Run, max_words: int | None, min_words: int | None) -> Run:
@@ -168,16 +206,20 @@ def with_length(run: Run, max_words: int | None, min_words: int | None) -> Run:
     if max_words is None and min_words is None:
         return run
     if isinstance(run.model, Extractor):
-        raise InputError(f"{run.folder}: this model chooses whole sentences: no --words and --min-words")
+        raise InputError(
+            f"{run.folder}: this model chooses whole sentences: no --words and --min-words"
+        )
     longest = run.decode.max_length if max_words is None else max_words
     shortest = min(run.decode.min_length, longest) if min_words is None else min_words
     return replace(run, decode=replace(run.decode, min_length=shortest, max_length=longest))
 
 
 def remarks(run: Run, summary: Summary, left_out: int = 0) -> list[str]:
-    """Return a line on what was read of a text, and others if it is too short or too strange for the model.
+    """Return a line on what was read of a text, and others if it is too short or too strange for
+    the model.
 
-    left_out: words of the file that are no sentences: headings, code, alternative texts of pictures.
+    left_out: words of the file that are no sentences: headings, code, alternative texts of
+    pictures.
     """
     lines = [str(summary.reading)]
     if left_out:
@@ -185,26 +227,33 @@ def remarks(run: Run, summary: Summary, left_out: int = 0) -> list[str]:
     length, shortest = sum(map(len, summary.source)), run.decode.min_length
     if length < shortest and not isinstance(run.model, Extractor):
         unit = "pieces" if run.in_pieces else "words and marks"
-        lines.append(f"{length} {unit} read are fewer than a summary has ({shortest}): this one has at most as many")
+        lines.append(
+            f"{length} {unit} read are fewer than a summary has ({shortest}): this one has at most "
+            "as many"
+        )
     if run.field and run.field.is_unlike(summary.source):
         lines.append(run.field.warning)
     elif summary.reading.unknown > STRANGE:
         lines.append(
-            f"{summary.reading.unknown:.0%} of the words read are unknown to the model: the text is unlike those of "
+            f"{summary.reading.unknown:.0%} of the words read are unknown to the model: the text "
+            "is unlike those of "
             f"{run.config['corpus']}, and its summary cannot be trusted"
         )
     return lines
 
 
 def record(name: str, summary: Summary, notes: Sequence[str] = (), left_out: int = 0) -> dict:
-    """Return a summary as JSON has it; `copied` are the words that were rather copied than generated."""
+    """Return a summary as JSON has it; `copied` are the words that were rather copied than
+    generated."""
     reading, tokens = summary.reading, chain.from_iterable(summary.tokens)
     return {
         "name": name,
         "readable": summary.readable.sentences,
         "sentences": summary.sentences,
         "score": round(summary.score, 4),
-        "copied": [token.strip() for token, was_copied in zip(tokens, summary.copied) if was_copied],
+        "copied": [
+            token.strip() for token, was_copied in zip(tokens, summary.copied) if was_copied
+        ],
         "words": {"read": reading.words, "all": reading.all_words, "left_out": left_out},
         "sections_read": reading.sections,
         "unknown": round(reading.unknown, 4),
@@ -220,12 +269,20 @@ def _shown(
     text = ShownText(summary.reading, unit, document.title)
     lacks, carriers = text.support(summary.readable.tokens, names)
     return ShownDocument(
-        document.title or name, summary.reading.rows, unit, summary.readable.tokens,
-        {key: value for key, value in summary.attention.items() if key != "importance"}, summary.copied or None,
-        unfinished=len(summary.readable.tokens) > len(summary.readable.sentences), notes=notes,
-        sections=summary.reading.row_sections, unread=summary.reading.unread, spans=text.spans, lacks=lacks,
+        document.title or name,
+        summary.reading.rows,
+        unit,
+        summary.readable.tokens,
+        {key: value for key, value in summary.attention.items() if key != "importance"},
+        summary.copied or None,
+        unfinished=len(summary.readable.tokens) > len(summary.readable.sentences),
+        notes=notes,
+        sections=summary.reading.row_sections,
+        unread=summary.reading.unread,
+        spans=text.spans,
+        lacks=lacks,
         carriers=carriers,
-    )  # fmt: skip
+    )
 
 
 if __name__ == "__main__":

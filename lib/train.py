@@ -1,13 +1,14 @@
 """Train a model of a paper, and store in a folder all that is needed to use it.
 
-    python -m lib.train mem2mem --dataset aclsum --preset demo --output runs/demo
-    python -m lib.train mem2mem --dataset arxiv --preset paper --variant +transfer --output runs/arxiv
-    python -m lib.train mem2mem --preset demo --model.hidden 128 --options.section-tokens 150 --output runs/wider
-    torchrun --standalone --nproc-per-node 4 -m lib.train mem2mem --dataset pubmed --preset paper --output runs/pubmed
+    python -m lib.train mem2mem --dataset aclsum --preset demo --output runs/demo python -m
+    lib.train mem2mem --dataset arxiv --preset paper --variant +transfer --output runs/arxiv python
+    -m lib.train mem2mem --preset demo --model.hidden 128 --options.section-tokens 150 --output
+    runs/wider torchrun --standalone --nproc-per-node 4 -m lib.train mem2mem --dataset pubmed
+    --preset paper --output runs/pubmed
     python -m lib.train ... --resume       # continue a stopped run, to the same weights
 
-`python -m lib.train PAPER` lists the presets, and `python -m lib.train PAPER --preset PRESET --help` every field of
-training, decoding, preprocessing and model with the preset's value.
+`python -m lib.train PAPER` lists the presets, and `python -m lib.train PAPER --preset PRESET
+--help` every field of training, decoding, preprocessing and model with the preset's value.
 """
 
 import sys
@@ -31,23 +32,32 @@ from lib.training.folder import read_metrics
 from lib.training.loop import check_output, train
 
 DATASET = (
-    "a corpus name, a folder of documents or a prepared corpus; by default the paper's own. A folder of text whose "
+    "a corpus name, a folder of documents or a prepared corpus; by default the paper's own. A "
+    "folder of text whose "
+    ""
     'words are separated by spaces needs a file corpus.json: {"tokenised": true}'
 )
 
 
 def parse(arguments: Sequence[str] | None = None) -> tuple[Namespace, Setup]:
-    """Read the command in two steps: names of paper, preset and variant give the defaults of all other fields."""
+    """Read the command in two steps: names of paper, preset and variant give the defaults of all
+    other fields."""
     first = command_parser("lib.train", __doc__, add_help=False)
     first.add_argument("paper", choices=PAPERS, help="the paper whose model is trained")
-    first.add_argument("--preset", help="sizes, training and decoding; without it, the presets are listed")
+    first.add_argument(
+        "--preset", help="sizes, training and decoding; without it, the presets are listed"
+    )
     first.add_argument("--variant", help="a row of the paper's tables; by default the preset's")
     first.add_argument("--output", help="the run's folder")
     first.add_argument("--dataset", help=DATASET)
-    first.add_argument("--errors", choices=("raise", "skip"), default="raise", help="at a malformed record")
+    first.add_argument(
+        "--errors", choices=("raise", "skip"), default="raise", help="at a malformed record"
+    )
     first.add_argument("--limit", type=count, help="use at most this many documents of each split")
     first.add_argument("--device", help="cpu or cuda; by default the GPU if there is one")
-    first.add_argument("--resume", action="store_true", help="continue the run in the output folder")
+    first.add_argument(
+        "--resume", action="store_true", help="continue the run in the output folder"
+    )
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if not set(arguments) - {"-h", "--help"}:
         first.print_help()
@@ -58,9 +68,12 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[Namespace, Setup]:
     setup = resolve(command.paper, command.preset or "paper", command.variant)
     command.dataset = command.dataset or setup.paper.dataset
     given = {argument.partition("=")[0] for argument in others}
-    if wrong := next((name for name in sorted(given) if name.startswith(("--train.", "--decode."))), None):
+    if wrong := next(
+        (name for name in sorted(given) if name.startswith(("--train.", "--decode."))), None
+    ):
         raise InputError(f"unknown option {wrong}, did you mean --{wrong.partition('.')[2]}?")
-    if "--epochs" in given and "--steps" not in given:  # the preset's steps would override the epochs
+    # the preset's steps would override the epochs
+    if "--epochs" in given and "--steps" not in given:
         setup = replace(setup, train=replace(setup.train, steps=None))
     model = setup.model_config()
     parts = [
@@ -70,7 +83,10 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[Namespace, Setup]:
         ("model", type(model), model),
     ]
     fields = tyro.cli(
-        make_dataclass("Fields", parts), args=others, prog="python -m lib.train", description=first.format_help()
+        make_dataclass("Fields", parts),
+        args=others,
+        prog="python -m lib.train",
+        description=first.format_help(),
     )
     if command.output is None:
         first.error("the following arguments are required: --output")
@@ -79,7 +95,9 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[Namespace, Setup]:
             option = name.replace("_", "-")
             raise InputError(f"--model.{option} follows from the corpus: give --options.{option}")
     config = asdict(fields.model)
-    return command, replace(setup, train=fields.train, decode=fields.decode, options=fields.options, config=config)
+    return command, replace(
+        setup, train=fields.train, decode=fields.decode, options=fields.options, config=config
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -99,22 +117,32 @@ def describe_presets(paper: Paper, variant: str | None) -> str:
     lines = [f"--preset chooses the sizes and the training of {paper.title}:"]
     for name, preset in (own or paper.presets).items():
         documents = f"at most {preset.documents:,}" if preset.documents else "all"
-        steps = f"{preset.train.steps:,} steps" if preset.train.steps else f"{preset.train.epochs} epoch(s)"
+        steps = (
+            f"{preset.train.steps:,} steps"
+            if preset.train.steps
+            else f"{preset.train.epochs} epoch(s)"
+        )
         lines.append(f"  {name:<14} {documents} documents, {steps}")
     hours = hours_of(read_metrics(trained_folder(paper.name)))
-    shipped = f"The shipped run, a medium one, took {hours:.1f} hours. docs/gpu.md has those of the paper's sizes.\n"
+    shipped = (
+        f"The shipped run, a medium one, took {hours:.1f} hours. docs/gpu.md has those of the "
+        "paper's sizes.\n"
+    )
     return "\n".join([*lines, shipped])
 
 
 def report(run: Run, dataset: str) -> str:
     """Say what a run has learned, where it is and which commands use it."""
     folder, losses = quote(str(run.folder)), [m["loss"] for m in run.metrics if m["split"] == "val"]
-    learned = f"; validation loss {losses[0]:.3f} at first, {losses[-1]:.3f} at the end" if losses else ""
+    learned = (
+        f"; validation loss {losses[0]:.3f} at first, {losses[-1]:.3f} at the end" if losses else ""
+    )
     # 0 hours: the log has fewer than two lines to take the time between
     pace = f", {3600 * run.hours / run.step:.3g} seconds each (median)" if run.hours else ""
     return (
         f"{run.folder}: {run.step:,} steps in {60 * run.hours:.1f} minutes{pace}{learned}. Next:\n"
-        f"  python -m lib.score run {folder} --dataset {quote(dataset)}\n  python -m lib.summarize {folder} FILE"
+        f"  python -m lib.score run {folder} --dataset {quote(dataset)}\n  python -m lib.summarize "
+        f"{folder} FILE"
     )
 
 
@@ -137,12 +165,15 @@ def draw_losses(run: Run) -> None:
 
 
 def _train(command: Namespace, setup: Setup) -> Run:
-    # before processes meet, so that no timeout runs: one process prepares, the others wait for its lock
+    # before processes meet, so that no timeout runs: one process prepares, the others wait for its
+    # lock
     corpus = setup.open_corpus(command.dataset, errors=command.errors, limit=command.limit)
     if rank_device() == 0 and command.limit is None and len(corpus["train"]) == setup.documents:
         limit = f"preset {command.preset!r} takes at most {setup.documents} documents of each split"
         print(f"{limit}; --limit takes another number", file=sys.stderr)
-    return train(setup.recipe, setup.build(corpus), corpus, setup.train, command.output, command.resume)
+    return train(
+        setup.recipe, setup.build(corpus), corpus, setup.train, command.output, command.resume
+    )
 
 
 if __name__ == "__main__":

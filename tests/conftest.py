@@ -30,11 +30,14 @@ VOCAB = 12
 
 def case_tables(name: str) -> dict:
     """Tables of texts and of what is made of them, from `tests/cases`."""
-    return tomllib.loads((Path(__file__).parent / "cases" / f"{name}.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(
+        (Path(__file__).parent / "cases" / f"{name}.toml").read_text(encoding="utf-8")
+    )
 
 
 def pytest_configure(config):
-    """Let Triton's kernels be computed by its interpreter; it is asked for when they are imported."""
+    """Let Triton's kernels be computed by its interpreter; it is asked for when they are
+    imported."""
     os.environ["TRITON_INTERPRET"] = "1"
 
 
@@ -42,13 +45,18 @@ def in_a_process(*arguments: str) -> subprocess.CompletedProcess:
     """A command in a process of its own: the pretend device changes PyTorch."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     return subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, cwd=project_root(), timeout=1800,
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=project_root(),
+        timeout=1800,
         env={**own, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"},
-    )  # fmt: skip
+    )
 
 
 def train_runs(folder: Path, runs: Mapping[str, Sequence[str]]) -> Path:
-    """Train runs below a folder, by their names and the arguments of `lib.train`; their cache is there too."""
+    """Train runs below a folder, by their names and the arguments of `lib.train`; their cache is
+    there too."""
     from lib.train import main
 
     with pytest.MonkeyPatch.context() as patch:
@@ -116,7 +124,9 @@ def document(sentences: list[list[int]], target: list[int], name: str = "d") -> 
     source = [w for s in sentences for w in s]
     unknown = [f"unknown{i}" for i in range(max([*source, *target]) - VOCAB + 1)]
     lengths = [len(s) for s in sentences]
-    return EncodedDocument(name, *(np.array(x, dtype=np.int32) for x in (source, lengths, target)), unknown, ["x ."])
+    return EncodedDocument(
+        name, *(np.array(x, dtype=np.int32) for x in (source, lengths, target)), unknown, ["x ."]
+    )
 
 
 def same_document(ours: EncodedDocument, theirs: EncodedDocument) -> None:
@@ -147,10 +157,13 @@ def leaves(value):
 
 @contextmanager
 def without_kernels(cached: int = 2**22):
-    """PyTorch's operations only, as on a GPU without Triton; steps in parts of at most `cached` numbers."""
+    """PyTorch's operations only, as on a GPU without Triton; steps in parts of at most `cached`
+    numbers."""
     with pytest.MonkeyPatch.context() as patch:
         for name in [
-            name for name, module in sys.modules.items() if name.startswith("lib.") and hasattr(module, "compiled")
+            name
+            for name, module in sys.modules.items()
+            if name.startswith("lib.") and hasattr(module, "compiled")
         ]:
             patch.setattr(f"{name}.compiled", lambda values: False)
         patch.setattr("lib.layers.attention.TANH_NUMBERS", cached)
@@ -158,8 +171,13 @@ def without_kernels(cached: int = 2**22):
 
 
 def dropped_in_a_loss(model, batch, monkeypatch) -> dict[str, int]:
-    """Count how often dropout draws in one loss, by the name of its module without numbers of layers."""
-    names, found, forward = {module: name for name, module in model.named_modules()}, Counter(), Dropout.forward
+    """Count how often dropout draws in one loss, by the name of its module without numbers of
+    layers."""
+    names, found, forward = (
+        {module: name for name, module in model.named_modules()},
+        Counter(),
+        Dropout.forward,
+    )
 
     def count(self, x):
         if self.p:
@@ -179,8 +197,12 @@ def planted_corpus() -> PreparedCorpus:
 def make_planted_corpus() -> PreparedCorpus:
     """20 training and 6 validation documents of the synthetic task."""
     splits = {
-        "train": Split.of(planted_sentences(20, seed=1, sentences=5, words=3, planted=2, vocab_size=20)),
-        "val": Split.of(planted_sentences(6, seed=2, sentences=5, words=3, planted=2, vocab_size=20)),
+        "train": Split.of(
+            planted_sentences(20, seed=1, sentences=5, words=3, planted=2, vocab_size=20)
+        ),
+        "val": Split.of(
+            planted_sentences(6, seed=2, sentences=5, words=3, planted=2, vocab_size=20)
+        ),
         "test": Split.of([]),
     }
     vocabulary = Vocabulary([f"w{i}" for i in range(20 - len(SPECIALS))])

@@ -1,11 +1,12 @@
-"""Every variant of every paper on a device that is not there (`tests.tools.pretend_device`): what a GPU would refuse
-is found without one, and losses, gradients and texts are those of the CPU's kernels.
+"""Every variant of every paper on a device that is not there (`tests.tools.pretend_device`): what a
+GPU would refuse is found without one, and losses, gradients and texts are those of the CPU's
+kernels.
 
     python -m pytest tests/on_pretend_device.py -q -k mem2mem
     TRITON_INTERPRET=1 python -m tests.on_pretend_device   # counts the synchronisations of all anew
 
-To import the device changes PyTorch, so that pytest does not collect this file by its name: `tests/test_devices.py`
-runs it in a process of its own.
+To import the device changes PyTorch, so that pytest does not collect this file by its name:
+`tests/test_devices.py` runs it in a process of its own.
 """
 
 import json
@@ -53,7 +54,8 @@ from tests.test_models import CONCERNED, Case, cases
 from tests.test_runs import RECORD, tiny
 from tests.tools.pretend_device import DEVICE, Fault, moved, on_cpu, pretend_device
 
-COUNTED = Path(__file__).parent / "cases" / "synchronisations.json"  # case -> of a training step, of a search step
+# case -> of a training step, of a search step
+COUNTED = Path(__file__).parent / "cases" / "synchronisations.json"
 CPU = torch.device("cpu")
 SEARCH = DecodeConfig(beam=2, min_length=4, max_length=4, block_ngrams=2)
 
@@ -64,7 +66,11 @@ def pytest_generate_tests(metafunc):
         kinds: set[type] = set()
         chosen = []
         for case in filter(CONCERNED[name], cases(PAPERS)):
-            chosen.append(pytest.param(case, marks=[pytest.mark.long] if case.kind in kinds else [], id=str(case)))
+            chosen.append(
+                pytest.param(
+                    case, marks=[pytest.mark.long] if case.kind in kinds else [], id=str(case)
+                )
+            )
             kinds.add(case.kind)
         metafunc.parametrize(name, chosen)
 
@@ -81,14 +87,18 @@ def loop_of(case: Case, folder: Path, device: torch.device, **changes) -> loop._
     """Training of a case on its documents, in one batch; the rate of SGD is 1."""
     vocabulary = Vocabulary([f"w{i}" for i in range(VOCAB - len(SPECIALS))])
     encoder = TextEncoder(CohanOptions(vocab_size=VOCAB), vocabulary)
-    corpus = PreparedCorpus("tiny", encoder, {"train": Split.of(case.documents), "val": Split.of([])})
+    corpus = PreparedCorpus(
+        "tiny", encoder, {"train": Split.of(case.documents), "val": Split.of([])}
+    )
     config = TrainConfig(batch_size=3, optimizer="sgd", learning_rate=1.0, max_norm=0.5)
     model = put(model_of(case, **changes), device)
     return loop._Loop(Recipe("mem2mem"), model, corpus, config, folder, device=device)
 
 
 def close(ours: Any, expected: Any, what: Any) -> None:
-    assert torch.allclose(torch.as_tensor(ours), torch.as_tensor(expected), rtol=1e-4, atol=2e-5), what
+    assert torch.allclose(torch.as_tensor(ours), torch.as_tensor(expected), rtol=1e-4, atol=2e-5), (
+        what
+    )
 
 
 def closely(ours: dict, expected: dict) -> None:
@@ -106,7 +116,8 @@ def counted(case: Case) -> list[int]:
     """The synchronisations that a case may have."""
     numbers = json.loads(COUNTED.read_text("utf-8"))
     assert str(case) in numbers, (
-        f"{case} has no line in {COUNTED.name}: TRITON_INTERPRET=1 python -m tests.on_pretend_device"
+        f"{case} has no line in {COUNTED.name}: TRITON_INTERPRET=1 python -m "
+        "tests.on_pretend_device"
     )
     return numbers[str(case)]
 
@@ -132,7 +143,8 @@ def count_search(case: Case) -> int:
         return device.synchronisations.total()
 
 
-# ------------------------------------------------------------------------------------------------------ every model
+# ---------------------------------------------------------------------------------
+# every model
 
 
 def test_a_training_step_is_the_kernels(case, tmp_path):
@@ -156,7 +168,9 @@ def test_dropout_and_adam(dropping, tmp_path):
         training = loop_of(dropping, tmp_path, DEVICE, dropout=0.5)
         training.optimizer = loop.make_optimizer(training.model, TrainConfig())
         losses = training.step(training.model, training.updates.make(0))
-        assert all(torch.isfinite(p).all() for p in [*losses.values(), *training.model.parameters()])
+        assert all(
+            torch.isfinite(p).all() for p in [*losses.values(), *training.model.parameters()]
+        )
 
 
 def search_both(case: Case, write: Callable[[Any, Batch], list[Hypothesis]]) -> None:
@@ -167,9 +181,14 @@ def search_both(case: Case, write: Callable[[Any, Batch], list[Hypothesis]]) -> 
 
 
 def test_searches_write_the_same(writer):
-    search_both(writer, lambda model, batch: [h for found in beam_search(model, batch, SEARCH) for h in found])
+    search_both(
+        writer,
+        lambda model, batch: [h for found in beam_search(model, batch, SEARCH) for h in found],
+    )
     ends = replace(SEARCH, min_length=0, block_ngrams=0)
-    search_both(writer, lambda model, batch: [h for found in beam_search(model, batch, ends) for h in found])
+    search_both(
+        writer, lambda model, batch: [h for found in beam_search(model, batch, ends) for h in found]
+    )
     search_both(writer, lambda model, batch: greedy_search(model, batch, SEARCH))
     search_both(writer, lambda model, batch: sample_search(model, batch, replace(SEARCH, sample=3)))
 
@@ -193,7 +212,9 @@ def test_interventions_are_the_same(writer):
     model, documents = model_of(writer), writer.documents[1:]  # 2 and 8 words; one of them unknown
 
     def changed() -> dict[str, torch.Tensor]:
-        return {name: log_probs(model, documents, change) for name, change in changes_of(model).items()}
+        return {
+            name: log_probs(model, documents, change) for name, change in changes_of(model).items()
+        }
 
     expected = changed()
     with pretend_device():
@@ -205,7 +226,9 @@ def test_interventions_are_the_same(writer):
 def test_the_same_sentences_are_chosen(extractor):
     expected = model_of(extractor).choose(batch_of(*extractor.documents))
     with pretend_device(), torch.no_grad():
-        assert moved(model_of(extractor)).choose(batch_of(*extractor.documents).to(DEVICE)) == expected
+        assert (
+            moved(model_of(extractor)).choose(batch_of(*extractor.documents).to(DEVICE)) == expected
+        )
 
 
 def test_a_batch_is_copied_without_a_wait():
@@ -217,7 +240,8 @@ def test_a_batch_is_copied_without_a_wait():
         assert not device.synchronisations
 
 
-# ------------------------------------------------------------------------------------------------------- whole runs
+# ---------------------------------------------------------------------------------
+# whole runs
 
 TEXT = """# Gulls
 
@@ -235,9 +259,14 @@ def first(kind: type) -> Case:
 
 
 def short_corpus() -> PreparedCorpus:
-    """8 training and 2 validation documents of six words: the interpreter takes long for each word."""
+    """8 training and 2 validation documents of six words: the interpreter takes long for each
+    word."""
     made = partial(planted_sentences, sentences=3, words=2, planted=2, vocab_size=20)
-    splits = {"train": Split.of(made(8, seed=1)), "val": Split.of(made(2, seed=2)), "test": Split.of([])}
+    splits = {
+        "train": Split.of(made(8, seed=1)),
+        "val": Split.of(made(2, seed=2)),
+        "test": Split.of([]),
+    }
     vocabulary = Vocabulary([f"w{i}" for i in range(20 - len(SPECIALS))])
     return PreparedCorpus("short", TextEncoder(CohanOptions(vocab_size=20), vocabulary), splits)
 
@@ -248,14 +277,21 @@ def test_a_run_is_trained_resumed_and_used(optimizer, tmp_path, monkeypatch):
     case, recipe = first(HRED), Recipe("mem2mem", "hred", decode=replace(SEARCH, min_length=0))
     corpus = short_corpus()
     config = TrainConfig(
-        batch_size=2, steps=4, optimizer=optimizer, learning_rate=0.01, validate_every=2, log_every=1
+        batch_size=2,
+        steps=4,
+        optimizer=optimizer,
+        learning_rate=0.01,
+        validate_every=2,
+        log_every=1,
     )
 
     def run_in(folder: str, steps: Sequence[int]) -> Any:
         for number in steps:
             torch.manual_seed(0)
             model = case.kind(replace(case.config, vocab_size=20))
-            trained = loop.train(recipe, model, corpus, replace(config, steps=number), tmp_path / folder, True, False)
+            trained = loop.train(
+                recipe, model, corpus, replace(config, steps=number), tmp_path / folder, True, False
+            )
         return trained, trained.summarize([TEXT], attention=True)
 
     _, (expected,) = run_in("cpu", [4])
@@ -263,17 +299,22 @@ def test_a_run_is_trained_resumed_and_used(optimizer, tmp_path, monkeypatch):
         monkeypatch.setattr(loop.devices, "device_named", lambda name: DEVICE)
         run, (summary,) = run_in("device", [2, 4])
         assert {p.device for p in run.model.parameters()} == {DEVICE}
-    ours, theirs = ([m["loss"] for m in read_metrics(tmp_path / name)] for name in ("device", "cpu"))
+    ours, theirs = (
+        [m["loss"] for m in read_metrics(tmp_path / name)] for name in ("device", "cpu")
+    )
     close(ours, theirs, "losses")
     same_summary(summary, expected)
 
 
 @pytest.mark.parametrize("checks", ["log_every", "validate_every", "save_every"])
 def test_a_loss_that_is_not_finite_is_found_before_it_is_used(checks, tmp_path, monkeypatch):
-    """Before the next log line, validation or checkpoint: the error is the CPU's, and nothing has been written."""
+    """Before the next log line, validation or checkpoint: the error is the CPU's, and nothing has
+    been written."""
     case, recipe, step = first(HRED), Recipe("mem2mem", "hred"), loop._Loop.step
     rare = {"log_every": 100, "validate_every": 100, "save_every": 100, checks: 3}
-    config = TrainConfig(batch_size=2, steps=9, optimizer="sgd", learning_rate=1e30, max_norm=None, **rare)
+    config = TrainConfig(
+        batch_size=2, steps=9, optimizer="sgd", learning_rate=1e30, max_norm=None, **rare
+    )
     updates = []
     monkeypatch.setattr(loop._Loop, "step", lambda *given: updates.append(given) or step(*given))
 
@@ -283,7 +324,9 @@ def test_a_loss_that_is_not_finite_is_found_before_it_is_used(checks, tmp_path, 
         model = case.kind(replace(case.config, vocab_size=20))
         with pytest.raises(loop.NonFiniteLossError) as raised:
             loop.train(recipe, model, short_corpus(), config, tmp_path / folder, False, False)
-        assert read_meta(tmp_path / folder / "last.safetensors")["step"] == 0 and not read_metrics(tmp_path / folder)
+        assert read_meta(tmp_path / folder / "last.safetensors")["step"] == 0 and not read_metrics(
+            tmp_path / folder
+        )
         return str(raised.value).replace(folder, "").partition(" at ")[2]
 
     expected = error_in("cpu")
@@ -294,7 +337,8 @@ def test_a_loss_that_is_not_finite_is_found_before_it_is_used(checks, tmp_path, 
     assert len(updates) == 3, "looked at every three updates"
 
 
-CHOOSERS = {  # of a paper and variant: the model that chooses what it reads, and the method that does
+# of a paper and variant: the model that chooses what it reads, and the method that does
+CHOOSERS = {
     ("hierarchical_transformer", "HT"): (ParagraphRanker, "logits"),
     ("mem2mem", "TLM + extracts"): (SentencePointer, "choose"),
 }
@@ -302,11 +346,15 @@ CHOOSERS = {  # of a paper and variant: the model that chooses what it reads, an
 
 @pytest.mark.parametrize("chooser", CHOOSERS, ids=str)
 def test_what_chooses_what_is_read_computes_there_too(chooser, tmp_path, monkeypatch):
-    """The ranker of paragraphs and Sent-PTR, in preparing a corpus and in encoding a text for a run."""
+    """The ranker of paragraphs and Sent-PTR, in preparing a corpus and in encoding a text for a
+    run."""
     (kind, name), seen = CHOOSERS[chooser], []
     monkeypatch.setattr(kind, name, spied(getattr(kind, name), seen))
     setup = tiny(*chooser)
-    records = [{**RECORD, "id": f"r{i}", "abstract_text": ["It ends ."], "summary": "It ends ."} for i in range(4)]
+    records = [
+        {**RECORD, "id": f"r{i}", "abstract_text": ["It ends ."], "summary": "It ends ."}
+        for i in range(4)
+    ]
     texts = Corpus.from_records(train=records, val=records[:1], test=records[:1])
 
     def prepared(device: torch.device) -> PreparedCorpus:
@@ -360,7 +408,8 @@ def test_kept_runs_summarize_as_on_a_cpu(name):
     same_summary(summary, expected)
 
 
-# ---------------------------------------------------------------------------------------------- mistakes are found
+# ---------------------------------------------------------------------------------
+# mistakes are found
 
 
 HERE = "tests/on_pretend_device.py"
@@ -379,13 +428,20 @@ def planted(mistake: Callable[[Any, Batch], Any]) -> Callable[[Any, Batch], Any]
 
 # what is found -> the mistake, and where that is
 MISTAKES = {
-    "tensors of both devices": (lambda model, batch: batch.source * torch.ones(batch.source.shape[1]), HERE),
+    "tensors of both devices": (
+        lambda model, batch: batch.source * torch.ones(batch.source.shape[1]),
+        HERE,
+    ),
     "an index on the CPU": (lambda model, batch: batch.source[torch.arange(len(batch))], HERE),
     "an array, such as the kernels": (lambda model, batch: batch.source.numpy(), HERE),
-    "gru: tensors of both": (lambda model, batch: model.decoder(torch.zeros(1, 1, 5)), "lib/layers/recurrent.py"),
+    "gru: tensors of both": (
+        lambda model, batch: model.decoder(torch.zeros(1, 1, 5)),
+        "lib/layers/recurrent.py",
+    ),
     "gru: first states that": (
         lambda model, batch: model.decoder(
-            model.embedding(batch.source), torch.zeros(1, 6, len(batch), device=DEVICE).transpose(1, 2)
+            model.embedding(batch.source),
+            torch.zeros(1, 6, len(batch), device=DEVICE).transpose(1, 2),
         ),
         "lib/layers/recurrent.py",
     ),
@@ -410,7 +466,8 @@ def test_a_further_synchronisation_is_counted(monkeypatch, tmp_path):
     assert after == before + 1
 
 
-# ------------------------------------------------------------------------------------------ what the plan counts
+# ------------------------------------------------------------------------------------------ what
+# the plan counts
 
 
 def operations_of(work: Callable, *shapes: tuple[int, ...]) -> tuple[int, int, int]:
@@ -428,7 +485,8 @@ def operations_of(work: Callable, *shapes: tuple[int, ...]) -> tuple[int, int, i
     [
         (lambda a, b: a @ b, [(2, 3), (3, 5)], (60, 4 * (6 + 15 + 10), 1)),
         (lambda a: a.T[:1], [(2, 3)], (0, 0, 0)),  # views
-        (lambda a, b: a + b.expand(2, 3), [(2, 3), (1, 3)], (0, 4 * (6 + 3 + 6), 1)),  # what is repeated is read once
+        # what is repeated is read once
+        (lambda a, b: a + b.expand(2, 3), [(2, 3), (1, 3)], (0, 4 * (6 + 3 + 6), 1)),
         (lambda a: a.add_(1), [(2, 3)], (0, 4 * (6 + 6), 1)),
         (lambda a: a.zero_(), [(2, 3)], (0, 4 * 6, 1)),  # written alone
         (lambda a, b: a.addmm_(b, b), [(3, 3), (3, 3)], (54, 4 * (9 + 9 + 9 + 9), 1)),
@@ -443,13 +501,25 @@ def test_operations_are_counted_as_by_hand(work, shapes, expected):
 
 def test_attention_and_recurrent_layers_are_counted():
     shapes = (1, 2, 3, 4), (1, 2, 5, 4)
-    flop, _, launches = operations_of(lambda q, k: scaled_dot_product_attention(q, k, k).sum(), *shapes)
+    flop, _, launches = operations_of(
+        lambda q, k: scaled_dot_product_attention(q, k, k).sum(), *shapes
+    )
     assert flop == 2 * 2 * 2 * 3 * 5 * 4 and launches == 2, "two products of 2 heads, and the sum"
     layer = torch.nn.LSTM(3, 2, batch_first=True)
 
     def read(x: torch.Tensor) -> None:
         first = [torch.zeros(1, 7, 2, device=DEVICE)] * 2
-        torch.lstm(x, first, [p.data.to(DEVICE) for p in layer.parameters()], True, 1, 0.0, True, False, True)
+        torch.lstm(
+            x,
+            first,
+            [p.data.to(DEVICE) for p in layer.parameters()],
+            True,
+            1,
+            0.0,
+            True,
+            False,
+            True,
+        )
 
     with torch.no_grad():
         assert operations_of(read, (7, 5, 3))[0] == 2 * 35 * (8 * 3 + 8 * 2)
@@ -459,7 +529,9 @@ def test_memory_is_counted_for_as_long_as_it_is_held():
     with counts.counted() as (_, found):
         a = torch.zeros(1000).to(DEVICE).requires_grad_()
         b = a.exp().exp()
-        assert found.live == found.peak == 3 * 4000, "a, and both exponentials, which their slopes need"
+        assert found.live == found.peak == 3 * 4000, (
+            "a, and both exponentials, which their slopes need"
+        )
         b.sum().backward()
         del b
         assert found.live == 2 * 4000, "a and its gradient"
@@ -471,8 +543,8 @@ def test_a_count_is_the_kept_one():
 
 
 def test_parts_of_an_update_are_counted_as_often_as_there_are(monkeypatch):
-    """Of four documents in two parts: forward and backward twice, the optimizer once. Where a preset names no parts,
-    all that fit into memory are one."""
+    """Of four documents in two parts: forward and backward twice, the optimizer once. Where a
+    preset names no parts, all that fit into memory are one."""
 
     class Small(PlanCase):
         batch, parts = 4, 1
@@ -489,10 +561,13 @@ def test_parts_of_an_update_are_counted_as_often_as_there_are(monkeypatch):
     Small.parts = 2
     two = plan.count(case, 1)
     Small.parts = None
-    monkeypatch.setattr(plan, "WORDS_AT_ONCE", 2 * case.source)  # two documents at once are counted, and four fit
+    # two documents at once are counted, and four fit
+    monkeypatch.setattr(plan, "WORDS_AT_ONCE", 2 * case.source)
     by_memory = plan.count(case, 1)
     assert two["parts"] == 2 and 1.8 * one["launches"] < two["launches"] < 2 * one["launches"]
-    assert by_memory["parts"] == 1 and by_memory["launches"] == pytest.approx(one["launches"], rel=0.02)
+    assert by_memory["parts"] == 1 and by_memory["launches"] == pytest.approx(
+        one["launches"], rel=0.02
+    )
 
 
 def main() -> None:
@@ -501,7 +576,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for case in cases(PAPERS):
             step, *_ = count_training(case, Path(folder))
-            numbers[str(case)] = [step, *([count_search(case)] if issubclass(case.kind, Summarizer) else [])]
+            numbers[str(case)] = [
+                step,
+                *([count_search(case)] if issubclass(case.kind, Summarizer) else []),
+            ]
     lines = [f"{json.dumps(name)}: {counts}" for name, counts in numbers.items()]
     COUNTED.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 

@@ -15,21 +15,25 @@ from torch import Tensor
 
 from lib.data.batch import EncodedDocument
 
-FEW = settings(derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+FEW = settings(
+    derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+)
 
 
 def holds(few: int, **examples: st.SearchStrategy) -> Callable[[Callable], Callable]:
-    """Make a test of a property: it must hold of every example; so many are tried, always the same ones."""
+    """Make a test of a property: it must hold of every example; so many are tried, always the same
+    ones."""
     return lambda check: settings(FEW, max_examples=few)(given(**examples)(check))
 
 
-# ---------------------------------------------------------------------------------------------------------- numbers
+# ---------------------------------------------------------------------------------
+# numbers
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """Tensors that a seed determines. kind: "normal"; "equal", all the same; "steps", of a few whole numbers, so that
-    many are equal; "extreme", -1e4, 0 and 1e4."""
+    """Tensors that a seed determines. kind: "normal"; "equal", all the same; "steps", of a few
+    whole numbers, so that many are equal; "extreme", -1e4, 0 and 1e4."""
 
     seed: int
     kind: str
@@ -54,13 +58,18 @@ class Numbers:
 
 def numbers(*kinds: str) -> st.SearchStrategy[Numbers]:
     """kinds: some of those of `Numbers`; all of them, where none is named."""
-    seeds, of_kind = st.integers(0, 2**16), st.sampled_from(kinds or ("normal", "equal", "steps", "extreme"))
+    seeds, of_kind = (
+        st.integers(0, 2**16),
+        st.sampled_from(kinds or ("normal", "equal", "steps", "extreme")),
+    )
     return st.builds(Numbers, seeds, of_kind, st.sampled_from([torch.float64, torch.float32]))
 
 
 def lengths(least: int = 1, most: int = 9) -> st.SearchStrategy[list[int]]:
     """Lengths of one to three texts; one of them may be longer than a vector of the kernels."""
-    return st.lists(st.one_of(st.integers(least, most), st.just(least), st.just(70)), min_size=1, max_size=3)
+    return st.lists(
+        st.one_of(st.integers(least, most), st.just(least), st.just(70)), min_size=1, max_size=3
+    )
 
 
 def mask_of(counts: list[int], padding: int = 0) -> Tensor:
@@ -69,21 +78,31 @@ def mask_of(counts: list[int], padding: int = 0) -> Tensor:
 
 
 def with_gradients(
-    function: Callable[..., Any], inputs: list[Tensor], slopes: list[Tensor], parameters: list[Tensor] | None = None
+    function: Callable[..., Any],
+    inputs: list[Tensor],
+    slopes: list[Tensor],
+    parameters: list[Tensor] | None = None,
 ) -> list[Tensor]:
-    """What a function gives, and the gradients of the sum of its results times `slopes` in each input, and in
-    `parameters`; 0 where it does not depend on one."""
+    """What a function gives, and the gradients of the sum of its results times `slopes` in each
+    input, and in `parameters`; 0 where it does not depend on one."""
     leaves = [x.clone().requires_grad_() for x in inputs]
     made, leaves = function(*leaves), leaves + (parameters or [])
     made = [made] if isinstance(made, Tensor) else list(made)
-    total = torch.stack([(x * slope.to(x.dtype)).sum() for x, slope in zip(made, slopes, strict=True)]).sum()
+    total = torch.stack(
+        [(x * slope.to(x.dtype)).sum() for x, slope in zip(made, slopes, strict=True)]
+    ).sum()
     gradients = torch.autograd.grad(total, leaves, allow_unused=True)
-    return [x.detach() for x in made] + [torch.zeros_like(x) if g is None else g for x, g in zip(leaves, gradients)]
+    return [x.detach() for x in made] + [
+        torch.zeros_like(x) if g is None else g for x, g in zip(leaves, gradients)
+    ]
 
 
 def slopes_for(*shapes: tuple[int, ...]) -> list[Tensor]:
     """Numbers from -1 to 1 of these shapes."""
-    return [torch.linspace(-1, 1, max(1, int(np.prod(shape))))[: int(np.prod(shape))].view(shape) for shape in shapes]
+    return [
+        torch.linspace(-1, 1, max(1, int(np.prod(shape))))[: int(np.prod(shape))].view(shape)
+        for shape in shapes
+    ]
 
 
 def near(ours: list[Tensor], exact: list[Tensor], scale: float = 1.0) -> None:
@@ -99,30 +118,40 @@ def near(ours: list[Tensor], exact: list[Tensor], scale: float = 1.0) -> None:
             assert far <= unit * scale * (1 + largest), (number, far, largest)
 
 
-# -------------------------------------------------------------------------------------------------------- documents
+# ---------------------------------------------------------------------------------
+# documents
 
 
 @st.composite
 def documents(draw, vocab_size: int, unknown: int = 2, most: int = 6) -> list[EncodedDocument]:
-    """One to four documents of a few sentences, with copy ids, and references of one to five words that end in
-    [EOS]."""
+    """One to four documents of a few sentences, with copy ids, and references of one to five words
+    that end in [EOS]."""
     found = []
     for number in range(draw(st.integers(1, 4))):
         words = st.integers(4, vocab_size + draw(st.integers(0, unknown)) - 1)
-        sentences = draw(st.lists(st.lists(words, min_size=1, max_size=most), min_size=1, max_size=4))
+        sentences = draw(
+            st.lists(st.lists(words, min_size=1, max_size=most), min_size=1, max_size=4)
+        )
         source, own = [], {}
-        for word in (word for sentence in sentences for word in sentence):  # copy ids in the order of the words
-            source.append(own.setdefault(word, vocab_size + len(own)) if word >= vocab_size else word)
+        # copy ids in the order of the words
+        for word in (word for sentence in sentences for word in sentence):
+            source.append(
+                own.setdefault(word, vocab_size + len(own)) if word >= vocab_size else word
+            )
         names = [f"unknown {i}" for i in range(len(own))]
         target = draw(st.lists(st.integers(4, vocab_size + len(own) - 1), max_size=4))
         counts = [len(sentence) for sentence in sentences]
-        found.append(EncodedDocument.of(f"document {number}", source, counts, [*target, 3], names, ["x ."]))
+        found.append(
+            EncodedDocument.of(f"document {number}", source, counts, [*target, 3], names, ["x ."])
+        )
     return found
 
 
-# ------------------------------------------------------------------------------------------------------------ texts
+# ---------------------------------------------------------------------------------
+# texts
 
-# words and letters of many scripts; what cannot be seen, what is drawn as one, marks, digits, brackets, line ends
+# words and letters of many scripts; what cannot be seen, what is drawn as one, marks, digits,
+# brackets, line ends
 _WORDS = """a an The cat dogs ran. U.S. e.g. Dr. Fig. 3.14 1,000 don't state-of-the-art p53 β-catenin µm x² ½ naïve
     cafe\u0301 ĳ ﬁnd ﬀ Ａｂ１ \u00adsoft zero\u200bwidth İstanbul straße кошки не любят.
     Ελλάδα שָׁלוֹם مَرْحَبًا می\u200cخواهم

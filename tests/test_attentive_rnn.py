@@ -28,7 +28,8 @@ def known(word):
     return torch.tensor(word if word < VOCAB else UNK)
 
 
-# ------------------------------------------------------------------------------------ the equations, word by word
+# ------------------------------------------------------------------------------------ the
+# equations, word by word
 
 
 def naive_ras(model, item):
@@ -62,7 +63,8 @@ def naive_ras(model, item):
 
 
 def naive_candidates(count, *items):
-    """The special symbols and the sources' words, and the most frequent others until there are `count`."""
+    """The special symbols and the sources' words, and the most frequent others until there are
+    `count`."""
     words = {0, 1, 2, 3}
     for item in items:
         words |= {int(w) for w in item.source if w < VOCAB}
@@ -78,14 +80,25 @@ def naive_lvt(model, item, candidates):
     d, e = model.config.hidden, model.config.embedding
     encoder = nn.GRU(e, d, batch_first=True, bidirectional=True).double()
     embedded = model.source_embedding(in_vocabulary(torch.tensor(item.source).long(), VOCAB))
-    words, last = torch.func.functional_call(encoder, dict(model.encoder.named_parameters()), embedded[None])
+    words, last = torch.func.functional_call(
+        encoder, dict(model.encoder.named_parameters()), embedded[None]
+    )
     words, s, a, found = words[0], torch.tanh(model.bridge(last.flatten())), model.attention, []
     for word, target in zip([BOS, *item.target[:-1]], item.target):
-        beta = torch.stack([a.v(torch.tanh(a.query(s) + a.key(h_i)))[0] for h_i in words]).softmax(0)
+        beta = torch.stack([a.v(torch.tanh(a.query(s) + a.key(h_i)))[0] for h_i in words]).softmax(
+            0
+        )
         c = beta @ words
         s = model.decoder(torch.cat([model.target_embedding(known(word)), c])[None], s[None])[0]
-        scores = [model.vocabulary.weight[w] @ torch.cat([s, c]) + model.vocabulary.bias[w] for w in candidates]
-        found.append(torch.stack(scores).log_softmax(0)[candidates.index(target if target in candidates else UNK)])
+        scores = [
+            model.vocabulary.weight[w] @ torch.cat([s, c]) + model.vocabulary.bias[w]
+            for w in candidates
+        ]
+        found.append(
+            torch.stack(scores).log_softmax(0)[
+                candidates.index(target if target in candidates else UNK)
+            ]
+        )
     return torch.stack(found)
 
 
@@ -103,7 +116,8 @@ def test_the_equations_word_by_word(model, item):
     same_gradients(model, weights @ ours, weights @ expected)
 
 
-# ------------------------------------------------------------------------------------------- the batch's vocabulary
+# ------------------------------------------------------------------------------------------- the
+# batch's vocabulary
 
 
 def ordinary_loss(model, batch):
@@ -122,7 +136,10 @@ def test_with_all_words_as_candidates_it_is_the_ordinary_softmax(training):
 
 
 def test_in_training_the_candidates_are_those_of_the_batch():
-    model, items = double(*MODELS["lvt"]).train(), [RAGGED[1], document([[11, 5, 13], [5]], [11, 4, 9, 3])]
+    model, items = (
+        double(*MODELS["lvt"]).train(),
+        [RAGGED[1], document([[11, 5, 13], [5]], [11, 4, 9, 3])],
+    )
     (candidates,) = model.encode(batch_of(*items)).candidates.tolist()
     assert candidates == naive_candidates(9, *items) == [PAD, UNK, BOS, EOS, 4, 5, 6, 7, 11]
     loss = model.loss(batch_of(*items))["loss"]
@@ -137,4 +154,14 @@ def test_elsewhere_they_are_those_of_each_document():
     model = double(*MODELS["lvt"])
     found = model.encode(batch_of()).candidates.tolist()
     assert found == [naive_candidates(9, item) for item in RAGGED]
-    assert found[1] == [PAD, UNK, BOS, EOS, 4, 5, 6, 7, 8] and found[2] == [PAD, UNK, BOS, EOS, 4, 5, 6, 7, 9]
+    assert found[1] == [PAD, UNK, BOS, EOS, 4, 5, 6, 7, 8] and found[2] == [
+        PAD,
+        UNK,
+        BOS,
+        EOS,
+        4,
+        5,
+        6,
+        7,
+        9,
+    ]

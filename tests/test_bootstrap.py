@@ -23,14 +23,18 @@ def test_intervals_over_runs_are_wider():
 
 @pytest.mark.parametrize("place", [0, 14, 29])
 def test_each_document_is_as_likely_as_any(place):
-    """One of 30 has all the points: it is drawn once on average, and more than three times in 2 of 100 resamples."""
+    """One of 30 has all the points: it is drawn once on average, and more than three times in 2 of
+    100 resamples."""
     values = np.zeros(30)
     values[place] = 30
     assert str(interval(values, resamples=20_000)) == "1.00 [0.00, 3.00]"
 
 
 def test_ends_are_compared_as_numbers():
-    assert str(Interval(10, 9, 11)) == "10.00 [9.00, 11.00]" and str(Interval(10, 10.001, 10.002)) == "10.00"
+    assert (
+        str(Interval(10, 9, 11)) == "10.00 [9.00, 11.00]"
+        and str(Interval(10, 10.001, 10.002)) == "10.00"
+    )
 
 
 def test_pooled_shares():
@@ -45,7 +49,9 @@ def test_shares_of_nothing():
     assert interval(nothing, weights=nothing) == Interval(0, 0, 0)
     against = paired_bootstrap(nothing, np.ones(4), weights=(nothing, None))
     assert against == Difference(1, 1, 1, 0)
-    assert paired_bootstrap(np.ones(4), nothing, weights=(None, nothing)) == Difference(-1, -1, -1, 0)
+    assert paired_bootstrap(np.ones(4), nothing, weights=(None, nothing)) == Difference(
+        -1, -1, -1, 0
+    )
 
 
 def test_paired_bootstrap_sees_what_intervals_hide():
@@ -55,7 +61,11 @@ def test_paired_bootstrap_sees_what_intervals_hide():
     a, b = interval(first), interval(second)
     assert a.low < b.low < a.high < b.high, "the intervals overlap"
     found = paired_bootstrap(first, second)
-    assert found.low > 0.5 and found.p < 0.01 and found.mean == pytest.approx(second.mean() - first.mean())
+    assert (
+        found.low > 0.5
+        and found.p < 0.01
+        and found.mean == pytest.approx(second.mean() - first.mean())
+    )
     same = paired_bootstrap(first, first + random.normal(0, 1, 150))
     assert same.low < 0 < same.high and same.p > 0.05
     assert paired_bootstrap(second, first).high < -0.5, "the second minus the first"
@@ -82,13 +92,16 @@ def test_p_is_two_sided_and_an_interval_holds_95_of_100():
 
 @pytest.mark.parametrize(("count", "said"), [(1, "1 document"), (9, "9 documents"), (10, "")])
 def test_few_documents_have_no_interval(count, said):
-    """Means stay, and a difference of few documents is never called real. Nor has a mean that all documents have an
-    interval."""
+    """Means stay, and a difference of few documents is never called real. Nor has a mean that all
+    documents have an interval."""
     values, better = np.full(count, 10.0), np.full(count, 12.0)
     shown, drawn = str(interval(values)), interval(values + np.arange(count)).drawn
     against = paired_bootstrap(values, better)
     if said:
-        assert shown == f"10.00 (no interval: {said})" and str(against) == f"+2.00 (no interval: {said})"
+        assert (
+            shown == f"10.00 (no interval: {said})"
+            and str(against) == f"+2.00 (no interval: {said})"
+        )
         assert drawn == [drawn[0]] * 3 and not against.is_real
     else:
         assert shown == "10.00" and str(against) == "+2.00 [+2.00, +2.00], p < 0.01"

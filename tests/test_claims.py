@@ -11,7 +11,9 @@ from lib.papers import PAPERS
 from lib.system.errors import InputError
 from lib.system.files import project_root
 
-CLAIM = Claim("c", "A beats B", "Table 1", "R-1", "x.md", published=1.0, settings=(Setting("plain", "real"),))
+CLAIM = Claim(
+    "c", "A beats B", "Table 1", "R-1", "x.md", published=1.0, settings=(Setting("plain", "real"),)
+)
 PICTURED = replace(CLAIM, published=None, counts=0.5, shows="a picture")
 TOY = replace(CLAIM, settings=(Setting("toy", "toy", synthetic=True),))
 BOTH = replace(CLAIM, settings=(*CLAIM.settings, *TOY.settings))
@@ -35,20 +37,42 @@ AS_LONG = (Setting("as long", "control", remains=True),)
         (PICTURED, (-0.2, -0.3, -0.1), 3, None, "no effect that counts"),
         (PICTURED, (0.4, 0.1, 0.7), 3, None, "cannot tell"),
         (PICTURED, (0.6, 0.1, 1.1), 3, None, "confirmed"),
-        (replace(CLAIM, controls=CHANCE), (1.2, 0.2, 2.2), 3, (0.7, 0, 1), "explained by a control: chance"),
+        (
+            replace(CLAIM, controls=CHANCE),
+            (1.2, 0.2, 2.2),
+            3,
+            (0.7, 0, 1),
+            "explained by a control: chance",
+        ),
         (replace(CLAIM, controls=CHANCE), (1.2, 0.2, 2.2), 3, (0.5, 0, 1), "confirmed"),
-        (replace(CLAIM, controls=AS_LONG), (1.2, 0.2, 2.2), 3, (0.5, 0, 1), "explained by a control: as long"),
+        (
+            replace(CLAIM, controls=AS_LONG),
+            (1.2, 0.2, 2.2),
+            3,
+            (0.5, 0, 1),
+            "explained by a control: as long",
+        ),
         (replace(CLAIM, controls=AS_LONG), (-1.2, -2.2, -0.2), 3, (-0.9, -1, 0), "opposite"),
-        (replace(CLAIM, controls=AS_LONG), (-1.2, -2.2, -0.2), 3, (-0.5, -1, 0), "explained by a control: as long"),
+        (
+            replace(CLAIM, controls=AS_LONG),
+            (-1.2, -2.2, -0.2),
+            3,
+            (-0.5, -1, 0),
+            "explained by a control: as long",
+        ),
         (TOY, (1.2, 0.2, 2.2), 3, (1, 0.5, 2), "confirmed in a synthetic task only"),
         (BOTH, (0, -1, 2), 3, (1, 0.5, 2), "cannot tell; confirmed in a synthetic task"),
         (BOTH, (0, -1, 2), 3, (1, -0.5, 2), "cannot tell"),
         (BLOCKING, (1.2, 0.2, 2), 3, None, "with trigram blocking, confirmed"),
     ],
-)  # fmt: skip
-def test_a_verdict_follows_from_intervals_and_controls(monkeypatch, claim, real, seeds, other, expected):
+)
+def test_a_verdict_follows_from_intervals_and_controls(
+    monkeypatch, claim, real, seeds, other, expected
+):
     effects = {"real": real, "toy": other, "control": other}
-    monkeypatch.setattr(records, "effect_of", lambda setting: Effect(*effects[setting.source], seeds))
+    monkeypatch.setattr(
+        records, "effect_of", lambda setting: Effect(*effects[setting.source], seeds)
+    )
     assert verdict(claim) == expected
 
 
@@ -59,8 +83,12 @@ def test_every_claim_has_a_result_and_an_effect_to_compare_it_with(paper):
     for claim in claims:
         effects = [effect_of(setting) for setting in (*claim.settings, *claim.controls)]
         assert all(found.low <= found.mean <= found.high for found in effects), claim.id
-        assert claim.published is not None or claim.counts is not None or not claim.settings, claim.id
-        assert (project_root() / "docs" / "papers" / claim.docs.partition("#")[0]).is_file(), claim.id
+        assert claim.published is not None or claim.counts is not None or not claim.settings, (
+            claim.id
+        )
+        assert (project_root() / "docs" / "papers" / claim.docs.partition("#")[0]).is_file(), (
+            claim.id
+        )
 
 
 def test_an_effect_is_read_from_a_table_a_study_and_a_task():
@@ -71,9 +99,18 @@ def test_an_effect_is_read_from_a_table_a_study_and_a_task():
     assert (turned.mean, turned.low, turned.high) == (-found.mean, -found.high, -found.low)
     change = effect_of(Setting("", "interventions_mem2mem", effect="never written", scale=-1))
     assert change.seeds == 1 and 1 < change.low < change.mean < change.high
-    task = Setting("", "task_memory", second="memory alone, both, never written", column="nll, another", minus="nll")
+    task = Setting(
+        "",
+        "task_memory",
+        second="memory alone, both, never written",
+        column="nll, another",
+        minus="nll",
+    )
     assert effect_of(task).is_range and effect_of(task).seeds == 5 and effect_of(task).low > 6
-    for wrong in (replace(table, first="CD_III"), Setting("", "interventions_mem2mem", effect="nobody")):
+    for wrong in (
+        replace(table, first="CD_III"),
+        Setting("", "interventions_mem2mem", effect="nobody"),
+    ):
         with pytest.raises(InputError, match=r"CD_III|nobody"):
             effect_of(wrong)
 
@@ -81,7 +118,9 @@ def test_an_effect_is_read_from_a_table_a_study_and_a_task():
 def test_every_claim_with_a_result_has_a_picture_as_drawn():
     """As `python -m companion.make_tables render` draws them."""
     drawn = pictures()
-    assert {f"figures/claims/{path.name}" for path in (project_root() / "figures/claims").iterdir()} == set(drawn)
+    assert {
+        f"figures/claims/{path.name}" for path in (project_root() / "figures/claims").iterdir()
+    } == set(drawn)
     for file, svg in drawn.items():
         assert (project_root() / file).read_text(encoding="utf-8") == svg, "run: make figures"
 
@@ -97,10 +136,15 @@ def test_a_page_shows_the_claims_of_its_paper(paper):
 
 def test_a_page_shows_some_claims_as_bets_and_what_became_of_them():
     chosen = ("transfer", "heads-lead")
-    bets, evidence = bets_table("mem2mem", *chosen).splitlines(), evidence_table("mem2mem", *chosen).splitlines()
+    bets, evidence = (
+        bets_table("mem2mem", *chosen).splitlines(),
+        evidence_table("mem2mem", *chosen).splitlines(),
+    )
     known = {claim.id: claim for claim in claims_of("mem2mem")}
     for number, name in enumerate(chosen, start=1):
-        assert bets[1 + number].startswith(f"| {number} | {known[name].claim} | {known[name].published:+g} R-1")
+        assert bets[1 + number].startswith(
+            f"| {number} | {known[name].claim} | {known[name].published:+g} R-1"
+        )
         assert f"../figures/claims/mem2mem-{name}.svg" in evidence[1 + number]
         assert evidence[1 + number].endswith(f"| {verdict(known[name])} |")
     with pytest.raises(InputError, match="transfers"):

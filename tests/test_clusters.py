@@ -29,7 +29,10 @@ from lib.papers.hierarchical_transformer.ranking import (
 )
 from tests.conftest import same_document
 
-SENTENCE = "the cat dog bird fish horse sat ran flew swam on under over a mat tree river hill and then again"
+SENTENCE = (
+    "the cat dog bird fish horse sat ran flew swam on under over a mat tree river hill and then "
+    "again"
+)
 WORDS = SENTENCE.split()
 
 
@@ -38,7 +41,9 @@ def text(random, count):
 
 
 def record(random, name):
-    paragraphs = [{"text": text(random, 9) + " " + text(random, 7), "source": f"s{i // 2}"} for i in range(5)]
+    paragraphs = [
+        {"text": text(random, 9) + " " + text(random, 7), "source": f"s{i // 2}"} for i in range(5)
+    ]
     return {
         "id": name,
         "title": text(random, 3),
@@ -57,16 +62,25 @@ def folder(tmp_path):
 
 
 OPTIONS = ClusterOptions(
-    paragraphs=3, paragraph_tokens=12, summary_tokens=20, vocab_size=80, ranking="order",
-    ranker_width=8, ranker_steps=4, ranker_batch=4,
-)  # fmt: skip
+    paragraphs=3,
+    paragraph_tokens=12,
+    summary_tokens=20,
+    vocab_size=80,
+    ranking="order",
+    ranker_width=8,
+    ranker_steps=4,
+    ranker_batch=4,
+)
 
 
-# -------------------------------------------------------------------------------------------------- documents
+# ---------------------------------------------------------------------------------
+# documents
 
 
 def test_long_sections_are_cut_at_sentence_ends():
-    document = to_document({"sections": [["A b c.", "D e.", "F g h i j k."], ["L."]], "abstract_text": "S."})
+    document = to_document(
+        {"sections": [["A b c.", "D e.", "F g h i j k."], ["L."]], "abstract_text": "S."}
+    )
     found = replace(OPTIONS, paragraph_words=5).example(document)
     assert found.paragraphs == ["A b c. D e.", "F g h i j k.", "L."]
 
@@ -76,10 +90,13 @@ def test_copies_of_the_summary_are_left_out():
     paragraphs = [summary, "the cat sat on the mat", "Dogs bark."]
     found = OPTIONS.example(to_document({"paragraphs": paragraphs, "summary": summary}))
     assert found.paragraphs == paragraphs[1:], "5 of 8 bigrams are not a copy"
-    assert OPTIONS.example(to_document({"paragraphs": [summary], "summary": summary})).paragraphs == [summary]
+    assert OPTIONS.example(
+        to_document({"paragraphs": [summary], "summary": summary})
+    ).paragraphs == [summary]
 
 
-# ----------------------------------------------------------------------------------------------------- pieces
+# ---------------------------------------------------------------------------------
+# pieces
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +124,8 @@ def test_what_is_no_model_is_refused(tmp_path):
         Pieces.train([], 100)
 
 
-# -------------------------------------------------------------------------------------------- encoded clusters
+# ---------------------------------------------------------------------------------
+# encoded clusters
 
 
 def test_title_paragraphs_and_summary_in_pieces(folder):
@@ -126,7 +144,10 @@ def test_title_paragraphs_and_summary_in_pieces(folder):
         if item.target[-1] == EOS:
             assert wide.vocabulary.sentences(item.target, []) == document.summary
         assert item.reference == document.summary
-        texts = (t.lower().replace(".", " .").split() for t in (" ".join(document.summary), *found.paragraphs))
+        texts = (
+            t.lower().replace(".", " .").split()
+            for t in (" ".join(document.summary), *found.paragraphs)
+        )
         wanted, *rows = texts
         recalls = [bigram_recall(row, wanted) for row in rows]
         assert item.labels == pytest.approx(recalls), "of words, of whole paragraphs"
@@ -146,7 +167,9 @@ def test_the_best_paragraphs_in_their_order(folder):
         expected = [rows[0], rows[2], rows[4], rows[3]]
         assert [r.tolist() for r in rows_of(after)] == [r.tolist() for r in expected]
     cut = choose(source_tokens=20)[0]
-    assert cut.source.tolist() == chosen[0].source[:20].tolist() and (cut.sentence_lengths > 0).all()
+    assert (
+        cut.source.tolist() == chosen[0].source[:20].tolist() and (cut.sentence_lengths > 0).all()
+    )
     flat = choose(flat=True)[0]
     rows = rows_of(wide["test"][0])
     joined = [*rows[0], *rows[2], PARAGRAPH_END, *rows[4], PARAGRAPH_END, *rows[3]]
@@ -155,12 +178,16 @@ def test_the_best_paragraphs_in_their_order(folder):
 
 def test_rankings(folder):
     wide = OPTIONS.base.prepare(load_corpus(folder))
-    (kept,) = {tuple(best_first(s)) for s in paragraph_scores(wide["test"], "order", wide.vocabulary)}
+    (kept,) = {
+        tuple(best_first(s)) for s in paragraph_scores(wide["test"], "order", wide.vocabulary)
+    }
     assert kept == (0, 1, 2, 3, 4)
     document = wide["test"][0]
     title, *paragraphs = (row.tolist() for row in rows_of(document))
     (scores, *_) = similarity_scores([document], wide.vocabulary)
-    texts = [wide.vocabulary.text(row).lower().replace(".", " .").split() for row in (title, *paragraphs)]
+    texts = [
+        wide.vocabulary.text(row).lower().replace(".", " .").split() for row in (title, *paragraphs)
+    ]
     by_hand = similarity_graph(texts, threshold=-1)[0, 1:]
     assert scores == pytest.approx(by_hand), "of words, not of pieces"
 
@@ -169,7 +196,9 @@ def test_a_learned_ranking_comes_again(folder):
     options = replace(OPTIONS, ranking="learned")
     corpus = load_corpus(folder)
     wide = options.base.prepare(corpus)
-    first, second = (learned_scores(train_ranker(wide, options, progress=False), wide["test"]) for _ in range(2))
+    first, second = (
+        learned_scores(train_ranker(wide, options, progress=False), wide["test"]) for _ in range(2)
+    )
     assert [len(s) for s in first] == [5] * 4 and all(0 < s.min() <= s.max() < 1 for s in first)
     assert all(np.array_equal(a, b) for a, b in zip(first, second))
     other = learned_scores(train_ranker(wide, options, progress=False, seed=1), wide["test"])
@@ -191,8 +220,13 @@ def test_graphs_follow_the_chosen_paragraphs(folder, kind):
             whole = discourse_graph([document.title, *found.paragraphs], [None, *found.sources])
         else:
             whole = similarity_graph(words_of_rows(wide["test"][i], wide.vocabulary))
-        places = [0, *(1 + best_first(similarity_scores([wide["test"][i]], wide.vocabulary)[0])[:3])]
-        assert chosen["test"][i].graph.reshape(4, 4) == pytest.approx(whole[np.ix_(places, places)], abs=1e-6)
+        places = [
+            0,
+            *(1 + best_first(similarity_scores([wide["test"][i]], wide.vocabulary)[0])[:3]),
+        ]
+        assert chosen["test"][i].graph.reshape(4, 4) == pytest.approx(
+            whole[np.ix_(places, places)], abs=1e-6
+        )
     batch = make_batch([chosen["test"][i] for i in range(4)], len(chosen.vocabulary))
     assert batch.graph.shape == (4, 4, 4) and batch.graph.dtype == torch.float32
 
@@ -206,12 +240,15 @@ def test_clusters_are_encoded_as_in_their_corpus(folder):
         same_document(ours, theirs)
     (alone,) = prepared.encoder.encode([replace(documents[0], summary=[])])
     nothing = np.zeros(len(alone.labels), np.float32)
-    same_document(alone, replace(prepared["train"][0], target=np.array([EOS]), reference=[], labels=nothing))
+    same_document(
+        alone, replace(prepared["train"][0], target=np.array([EOS]), reference=[], labels=nothing)
+    )
     with pytest.raises(ValueError, match="document 'empty' has no paragraph"):
         prepared.encoder.encode([replace(documents[0], id="empty", sections=[], section_names=[])])
 
 
-# --------------------------------------------------------------------------------- the rows of the paper's tables
+# --------------------------------------------------------------------------------- the rows of the
+# paper's tables
 
 
 @pytest.mark.parametrize("variant", PAPERS["hierarchical_transformer"].variants)
@@ -229,9 +266,14 @@ def test_the_presets_are_the_papers():
     model = code.build(_Sized(32_000))
     assert sum(p.numel() for p in model.parameters()) == 15_343_952
     assert paper.config == {"form": "paper", "local_layers": 5}
-    assert code.train.rate(8000) == pytest.approx(0.0021, abs=5e-5)  # facts of the published code: the peak
+    # facts of the published code: the peak
+    assert code.train.rate(8000) == pytest.approx(0.0021, abs=5e-5)
     assert paper.train.rate(8000) == pytest.approx(0.0014, abs=5e-5)
-    assert (paper.decode.beam, paper.decode.length_penalty, paper.decode.length_offset) == (5, 0.4, 5)
+    assert (paper.decode.beam, paper.decode.length_penalty, paper.decode.length_offset) == (
+        5,
+        0.4,
+        5,
+    )
     assert (paper.options.paragraphs, paper.options.vocab_size) == (24, 32_000)
 
 
@@ -243,21 +285,33 @@ class _Sized:
         self.encoder = SimpleNamespace(digest=lambda: "")
 
 
-# ------------------------------------------------------------------------------------------- shards of WikiSum
+# ------------------------------------------------------------------------------------------- shards
+# of WikiSum
 
 THEIR_SYMBOLS = ["<T>", "<P>", "<Q>"]
 
 
 @pytest.fixture
 def shards(tmp_path):
-    """As the authors pass them on: their ids, symbols and names; made here, because none can be had."""
+    """As the authors pass them on: their ids, symbols and names; made here, because none can be
+    had."""
     random = np.random.default_rng(2)
     texts = [text(random, 12) for _ in range(200)]
     sentencepiece.SentencePieceTrainer.Train(
-        sentence_iterator=iter(texts), model_prefix=str(tmp_path / "spm9998_3"), vocab_size=80, minloglevel=2,
-        hard_vocab_limit=False, pad_id=3, pad_piece="<PAD>", unk_id=0, bos_id=1, eos_id=2, bos_piece="<S>",
-        eos_piece="</S>", user_defined_symbols=THEIR_SYMBOLS,
-    )  # fmt: skip
+        sentence_iterator=iter(texts),
+        model_prefix=str(tmp_path / "spm9998_3"),
+        vocab_size=80,
+        minloglevel=2,
+        hard_vocab_limit=False,
+        pad_id=3,
+        pad_piece="<PAD>",
+        unk_id=0,
+        bos_id=1,
+        eos_id=2,
+        bos_piece="<S>",
+        eos_piece="</S>",
+        user_defined_symbols=THEIR_SYMBOLS,
+    )
     (tmp_path / "spm9998_3.vocab").unlink()
     theirs = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "spm9998_3.model"))
     end = theirs.PieceToId("<T>")
@@ -268,9 +322,22 @@ def shards(tmp_path):
                 title, *paragraphs = (text(random, 4) + " " + text(random, 5) for _ in range(5))
                 source = [[*theirs.Encode(title), end, *theirs.Encode(p)] for p in paragraphs]
                 sentences = [text(random, 5) for _ in range(2)]
-                source.insert(1, theirs.Encode(" ".join(sentences)))  # a copy of the summary, which they did not find
-                target = [1, *theirs.Encode(sentences[0]), theirs.PieceToId("<Q>"), *theirs.Encode(sentences[1]), 2]
-                records.append({"src": source, "tgt": target, "tgt_str": "<t> " + " <Q> ".join(sentences) + " </t>"})
+                # a copy of the summary, which they did not find
+                source.insert(1, theirs.Encode(" ".join(sentences)))
+                target = [
+                    1,
+                    *theirs.Encode(sentences[0]),
+                    theirs.PieceToId("<Q>"),
+                    *theirs.Encode(sentences[1]),
+                    2,
+                ]
+                records.append(
+                    {
+                        "src": source,
+                        "tgt": target,
+                        "tgt_str": "<t> " + " <Q> ".join(sentences) + " </t>",
+                    }
+                )
             torch.save(records, tmp_path / f"WIKI.{split}.{shard}.pt")
     return tmp_path
 
@@ -293,9 +360,12 @@ def test_shards_are_read_in_the_librarys_ids(shards):
 
 
 @pytest.mark.parametrize(
-    "given", [{"ranking": "order"}, {"ranking": "similarity"}, {"ranking": "learned", "graph": "discourse"}], ids=str
+    "given",
+    [{"ranking": "order"}, {"ranking": "similarity"}, {"ranking": "learned", "graph": "discourse"}],
+    ids=str,
 )
 def test_what_shards_cannot_give_is_refused(shards, given):
-    """In silence a row would be the same as that with the ranking, or join paragraphs that were no neighbours."""
+    """In silence a row would be the same as that with the ranking, or join paragraphs that were no
+    neighbours."""
     with pytest.raises(CorpusError, match="come ranked"):
         replace(OPTIONS, **given).prepare(load_corpus(f"wikisum:{shards}"))

@@ -32,11 +32,17 @@ def refused(main, arguments, part):
 
 
 def test_an_output_folder_that_cannot_be_used_stops_training_early(tmp_path, monkeypatch):
-    monkeypatch.setattr(Setup, "open_corpus", lambda *_, **__: pytest.fail("the corpus was opened first"))
+    monkeypatch.setattr(
+        Setup, "open_corpus", lambda *_, **__: pytest.fail("the corpus was opened first")
+    )
     (tmp_path / "file").write_text("mine", encoding="utf-8")
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "last.safetensors").write_text("{}", encoding="utf-8")
-    messages = {"file": "File exists", "file/below": "Not a directory", "run": "holds a run already"}
+    messages = {
+        "file": "File exists",
+        "file/below": "Not a directory",
+        "run": "holds a run already",
+    }
     for output, message in {**messages, "x" * 300: "File name too long"}.items():
         refused(train.main, [*DEMO, "--output", tmp_path / output], message)
     assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
@@ -55,14 +61,22 @@ def test_files_that_cannot_be_read_or_written(tmp_path):
     refused(score.main, [*baselines, tmp_path], f"{tmp_path}: Is a directory")
     (tmp_path / "other.json").write_text('{"a": 1}', encoding="utf-8")
     refused(score.main, [*baselines, tmp_path / "other.json"], "would replace")
-    refused(score.main, ["run", tmp_path / "none", "--dataset", "aclsum"], f"{tmp_path / 'none'} holds no run")
-    refused(summarize.main, [tmp_path / "gone", tmp_path / "a.txt"], "a.txt: No such file or directory")
+    refused(
+        score.main,
+        ["run", tmp_path / "none", "--dataset", "aclsum"],
+        f"{tmp_path / 'none'} holds no run",
+    )
+    refused(
+        summarize.main, [tmp_path / "gone", tmp_path / "a.txt"], "a.txt: No such file or directory"
+    )
     refused(summarize.main, [tmp_path / "other.json"], "python -m lib.summarize trained/mem2mem")
     refused(corpora.main, ["nowhere/at/all"], "no corpus or folder")
     with pytest.raises(SystemExit) as stopped:
         score.main([*map(str, baselines), str(tmp_path / "s.json"), "--documents", "0"])
     assert stopped.value.code == 2
-    assert {path.name for path in tmp_path.iterdir()} == {"other.json"}, "no folder for a name that was mistyped"
+    assert {path.name for path in tmp_path.iterdir()} == {"other.json"}, (
+        "no folder for a name that was mistyped"
+    )
 
 
 @pytest.mark.parametrize("kind", [InputError, RunError, NonFiniteLossError])
@@ -92,17 +106,25 @@ def test_the_commands_are_listed(capsys):
 
 def test_light_commands_import_nothing_heavy():
     code = (
-        "import sys, lib.__main__, lib.corpora; sys.exit({'torch', 'numba', 'pandas'} & sys.modules.keys() or None)"
+        "import sys, lib.__main__, lib.corpora; sys.exit({'torch', 'numba', 'pandas'} & "
+        "sys.modules.keys() or "
+        "None)"
     )
     subprocess.run([sys.executable, "-c", code], cwd=project_root(), check=True)
 
 
-@pytest.mark.parametrize("command", ["lib", "lib.corpora", "lib.train mem2mem --preset demo --help"])
+@pytest.mark.parametrize(
+    "command", ["lib", "lib.corpora", "lib.train mem2mem --preset demo --help"]
+)
 def test_a_closed_pipe_ends_in_silence(command):
     read, write = os.pipe()
     os.close(read)
     ended = subprocess.run(
-        [sys.executable, "-m", *command.split()], stdout=write, stderr=subprocess.PIPE, cwd=project_root(), text=True
+        [sys.executable, "-m", *command.split()],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        cwd=project_root(),
+        text=True,
     )
     os.close(write)
     assert (ended.returncode, ended.stderr) == (1, "")
@@ -116,7 +138,10 @@ def test_without_a_preset_the_presets_are_listed(name, capsys, monkeypatch):
     lines = capsys.readouterr().err.splitlines()
     assert stopped.value.code == 2
     assert [line[2:16].strip() for line in lines[1:-1]] == list(PAPERS[name].presets)
-    assert any(line.startswith("  demo ") and ("100 documents" in line or "500 steps" in line) for line in lines)
+    assert any(
+        line.startswith("  demo ") and ("100 documents" in line or "500 steps" in line)
+        for line in lines
+    )
 
 
 def test_ctrl_c_leaves_a_run_that_is_resumed(tmp_path):
@@ -128,10 +153,14 @@ def test_ctrl_c_leaves_a_run_that_is_resumed(tmp_path):
 
     with subprocess.Popen(
         [sys.executable, "-m", "lib.train", *command, "--steps", "100000"],
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=project_root(),
-        # as in a terminal: whoever runs the tests in the background ignores the signal, and its children do
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=project_root(),
+        # as in a terminal: whoever runs the tests in the background ignores the signal, and its
+        # children do
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    ) as process:  # fmt: skip
+    ) as process:
         until = time.monotonic() + 200
         while step() < 5 and process.poll() is None and time.monotonic() < until:
             time.sleep(0.05)

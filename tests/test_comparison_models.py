@@ -24,7 +24,8 @@ def model(request):
     return double(*MODELS[request.param], 0.4)
 
 
-# ------------------------------------------------------------------------------------ the equations, word by word
+# ------------------------------------------------------------------------------------ the
+# equations, word by word
 
 
 def mixture(model, features, z, weights, source, target):
@@ -54,20 +55,29 @@ def naive_seq2seq(model, item):
             z = model.pointer.switch(torch.cat([context, state, x])).sigmoid()[0]
             found.append(mixture(model, features, z, alpha, item.source, target))
         else:
-            found.append(model.pointer.vocabulary(features).log_softmax(-1)[target if target < VOCAB else UNK])
+            found.append(
+                model.pointer.vocabulary(features).log_softmax(-1)[
+                    target if target < VOCAB else UNK
+                ]
+            )
     return torch.stack(found)
 
 
 def naive_discourse_aware(model, item):
-    """Equations 1 to 7 of docs/papers/mem2mem.md; a direction of the word encoder begins where it ended before."""
+    """Equations 1 to 7 of docs/papers/mem2mem.md; a direction of the word encoder begins where it
+    ended before."""
     sections = torch.tensor(item.source).long().split(item.sentence_lengths.tolist())
     carried, states, vectors = None, [], []
     for words in sections:
         h, carried = model.word_encoder(model.embedding(in_vocabulary(words, VOCAB))[None], carried)
         states.append(h[0])
-        vectors.append(torch.relu(model.reduce_section(torch.cat([h[0, -1, :3], h[0, 0, 3:]]))))  # (1), (2)
+        # (1), (2)
+        vectors.append(torch.relu(model.reduce_section(torch.cat([h[0, -1, :3], h[0, 0, 3:]]))))
     h_s, (hidden, cell) = model.section_encoder(torch.stack(vectors)[None])  # (3)
-    s, c = (torch.relu(f(x.flatten())) for f, x in ((model.bridge_hidden, hidden), (model.bridge_cell, cell)))
+    s, c = (
+        torch.relu(f(x.flatten()))
+        for f, x in ((model.bridge_hidden, hidden), (model.bridge_cell, cell))
+    )
     h, owner = torch.cat(states), [j for j, words in enumerate(sections) for _ in words]
     context, coverage, found = torch.zeros(6).double(), torch.zeros(len(h)).double(), []
     for word, target in zip([2, *item.target[:-1]], item.target.tolist()):
@@ -75,11 +85,18 @@ def naive_discourse_aware(model, item):
         x = model.input(torch.cat([embedded, context]))
         s, c = (state[0] for state in model.cell(x[None], (s[None], c[None])))
         query = torch.cat([c, s])
-        beta = [model.section_v(torch.tanh(model.section_key(g) + model.section_query(query))) for g in h_s[0]]
+        beta = [
+            model.section_v(torch.tanh(model.section_key(g) + model.section_query(query)))
+            for g in h_s[0]
+        ]
         beta = torch.cat(beta).softmax(0)  # (4)
         scores = []
         for h_i, seen in zip(h, coverage):
-            inside = model.word_key(h_i) + model.word_query(query) + model.word_coverage.weight[:, 0] * seen
+            inside = (
+                model.word_key(h_i)
+                + model.word_query(query)
+                + model.word_coverage.weight[:, 0] * seen
+            )
             scores.append(model.word_v(torch.tanh(inside))[0])  # (5)
         alpha = torch.stack([beta[j] * e for j, e in zip(owner, scores)]).softmax(0)  # (6)
         context, coverage = alpha @ h, coverage + alpha
@@ -97,12 +114,15 @@ def test_the_equations_word_by_word(model, item):
     same_gradients(model, ours.sum(), expected.sum())
 
 
-# ------------------------------------------------------------------------------------------------ as presets
+# ---------------------------------------------------------------------------------
+# as presets
 
 
 def test_sections_are_units():
     paper = next(load_corpus("aclsum").split("val", 1))
     options = (CohanOptions(section_tokens=30, unit=unit) for unit in ("sentence", "section"))
     by_sentence, by_section = (o.example(paper) for o in options)
-    assert [w for s in by_section.sentences for w in s] == [w for s in by_sentence.sentences for w in s]
+    assert [w for s in by_section.sentences for w in s] == [
+        w for s in by_sentence.sentences for w in s
+    ]
     assert len(by_section.sentences) == 4 < len(by_sentence.sentences)

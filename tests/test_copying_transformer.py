@@ -26,10 +26,14 @@ def model():
 
 def naive_probabilities(model, features, words, ids):
     """(K1), (K2) and the mixture, for one position."""
-    scores = [features @ (model.copy_attention.key.weight @ h) / math.sqrt(len(features)) for h in words]
+    scores = [
+        features @ (model.copy_attention.key.weight @ h) / math.sqrt(len(features)) for h in words
+    ]
     gamma = torch.stack(scores).softmax(0)
     context = sum(g * h for g, h in zip(gamma, words))
-    z = torch.sigmoid(model.switch.weight[0] @ torch.cat([features, context]) + model.switch.bias[0])
+    z = torch.sigmoid(
+        model.switch.weight[0] @ torch.cat([features, context]) + model.switch.bias[0]
+    )
     p = z * (model.embedding.weight @ features + model.bias).softmax(0)
     for g, word in zip(gamma, ids):
         p = p.index_add(0, torch.tensor([word]), ((1 - z) * g)[None])
@@ -50,7 +54,9 @@ def test_word_by_word(model):
     assert torch.allclose(model.distribution(output, state, 0)[0], rows[0], rtol=0, atol=1e-12)
     seen = model.attention_weights(batch.target_input, state)
     assert torch.equal(seen["words"], model.decode(batch.target_input, state)[0].copy)
-    assert torch.allclose(seen["units"].sum(-1), seen["words"].sum(-1)) and seen["units"].shape[2] > 1
+    assert (
+        torch.allclose(seen["units"].sum(-1), seen["words"].sum(-1)) and seen["units"].shape[2] > 1
+    )
     assert seen["generate"].shape == (1, len(target))
 
 

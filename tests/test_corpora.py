@@ -28,29 +28,43 @@ def write(folder, split, *lines):
     return folder
 
 
-# ------------------------------------------------------------------------------------------------- one record
+# ---------------------------------------------------------------------------------
+# one record
 
 
 def test_a_record_of_cohan():
     document = to_document({**GOOD, "more_summaries": ["a b.", ["c", "d"]]})
-    assert document.sections == [["A b.", "C d."], ["E f."]] and document.section_names == ["Intro", "End"]
-    assert document.summary == ["A summary.", "Two."] and document.more_summaries == [["a b."], ["c", "d"]]
+    assert document.sections == [["A b.", "C d."], ["E f."]] and document.section_names == [
+        "Intro",
+        "End",
+    ]
+    assert document.summary == ["A summary.", "Two."] and document.more_summaries == [
+        ["a b."],
+        ["c", "d"],
+    ]
     assert to_document({**GOOD, "sections": [[""], ["E f."]]}).section_names == ["End"]
-    clusters = {"paragraphs": ["One. Two.", {"text": "Three.", "source": "web"}, " "], "summary": "S."}
+    clusters = {
+        "paragraphs": ["One. Two.", {"text": "Three.", "source": "web"}, " "],
+        "summary": "S.",
+    }
     assert to_document(clusters).sections == [["One.", "Two."], ["Three."]]
     assert to_document(clusters).section_names == ["", "web"]
 
 
 def test_documents_without_a_reference():
     without = {key: value for key, value in GOOD.items() if key != "abstract_text"}
-    for record in (without, *({**without, "abstract_text": nothing} for nothing in (None, float("nan"), []))):
+    for record in (
+        without,
+        *({**without, "abstract_text": nothing} for nothing in (None, float("nan"), [])),
+    ):
         assert to_document(record, reference=False) == replace(to_document(GOOD), summary=[])
     assert to_document(GOOD, reference=False) == to_document(GOOD)
     with pytest.raises(ValueError, match=r"no source and summary"):
         to_document({"body": "x"}, reference=False)
 
 
-# ---------------------------------------------------------------------------------------------------- folders
+# ---------------------------------------------------------------------------------
+# folders
 
 
 @pytest.mark.parametrize(
@@ -71,7 +85,11 @@ def test_documents_without_a_reference():
     ],
 )
 def test_a_bad_line_is_named_or_left_out(tmp_path, line, reason):
-    encoded = line if isinstance(line, bytes) else (line if isinstance(line, str) else json.dumps(line)).encode()
+    encoded = (
+        line
+        if isinstance(line, bytes)
+        else (line if isinstance(line, str) else json.dumps(line)).encode()
+    )
     good = json.dumps(GOOD).encode()
     (tmp_path / "train.jsonl").write_bytes(b"\n".join([good, b"", encoded, good]))
     with pytest.raises(CorpusError, match=rf"train\.jsonl, line 3: .*{reason}.*--errors skip"):
@@ -79,7 +97,10 @@ def test_a_bad_line_is_named_or_left_out(tmp_path, line, reason):
     corpus = load_corpus(tmp_path, errors="skip")
     for _ in range(2):  # a second pass does not count twice
         assert len(list(corpus.split("train"))) == 2
-        assert corpus.report().startswith("left out because they cannot be used: 1 (") and "line 3" in corpus.report()
+        assert (
+            corpus.report().startswith("left out because they cannot be used: 1 (")
+            and "line 3" in corpus.report()
+        )
 
 
 @pytest.mark.parametrize(
@@ -100,10 +121,14 @@ def test_a_bad_file_is_named(tmp_path, files, reason):
 
 def test_formats(tmp_path):
     hub = {"article": "One. Two.", "abstract": "Short."}
-    (tmp_path / "train.json").write_text(f"\ufeff{json.dumps([hub, hub], indent=1)}", encoding="utf-8")
+    (tmp_path / "train.json").write_text(
+        f"\ufeff{json.dumps([hub, hub], indent=1)}", encoding="utf-8"
+    )
     for part, count in ((0, 1), (1, 2)):
         pd.DataFrame([hub] * count).to_parquet(tmp_path / f"validation-0000{part}-of-00002.parquet")
-    (tmp_path / "test.csv").write_text('\ufeffdocument;summary\n"One.\nTwo.";Short.\nx;y;z\n', encoding="utf-8")
+    (tmp_path / "test.csv").write_text(
+        '\ufeffdocument;summary\n"One.\nTwo.";Short.\nx;y;z\n', encoding="utf-8"
+    )
     corpus = load_corpus(tmp_path, errors="skip")
     assert [len(list(corpus.split(s))) for s in SPLITS] == [2, 3, 1]
     (row,) = corpus.split("test")
@@ -125,11 +150,15 @@ def test_texts_with_summaries(tmp_path):
     for n in range(20):
         text = f"# Note {n}\n\n## Start\n\nThe text of note {n} is short. It ends.\n"
         (tmp_path / f"note{n}.md").write_text(text, encoding="utf-8")
-        (tmp_path / f"note{n}.summary.txt").write_text(f"Note {n} in one sentence.\n", encoding="utf-8")
+        (tmp_path / f"note{n}.summary.txt").write_text(
+            f"Note {n} in one sentence.\n", encoding="utf-8"
+        )
     corpus = load_corpus(tmp_path)
     found = {s: [d.id for d in corpus.split(s)] for s in SPLITS}
     assert [len(found[s]) for s in SPLITS] == [16, 2, 2]
-    assert sorted(i for names in found.values() for i in names) == sorted(f"note{n}" for n in range(20))
+    assert sorted(i for names in found.values() for i in names) == sorted(
+        f"note{n}" for n in range(20)
+    )
     document = next(corpus.split("val"))
     assert document.section_names == ["Start"] and document.summary[0].endswith("in one sentence.")
     for split_name in SPLITS:
@@ -138,7 +167,9 @@ def test_texts_with_summaries(tmp_path):
         (folder / "a.txt").write_text(f"A text for {split_name}.", encoding="utf-8")
         (folder / "a.summary.md").write_text("Short.", encoding="utf-8")
     apart = load_corpus(tmp_path / "apart")
-    assert [next(apart.split(s)).sentences for s in SPLITS] == [[f"A text for {s}."] for s in SPLITS]
+    assert [next(apart.split(s)).sentences for s in SPLITS] == [
+        [f"A text for {s}."] for s in SPLITS
+    ]
 
 
 def test_the_identity_of_a_folder(tmp_path):
@@ -156,7 +187,11 @@ def test_the_identity_of_a_folder(tmp_path):
 def test_records_in_memory():
     document = Document("d", "T", [""], [["One."]], ["S."])
     corpus = Corpus.from_records(train=[GOOD, document], test=iter([GOOD]))
-    assert list(corpus.split("train")) == list(corpus.split("train")) == [to_document(GOOD, 1), document]
+    assert (
+        list(corpus.split("train"))
+        == list(corpus.split("train"))
+        == [to_document(GOOD, 1), document]
+    )
     other = {**GOOD, "abstract_text": ["Another."]}
     given = (("train", GOOD), ("train", GOOD), ("val", GOOD), ("train", other))
     identities = [Corpus.from_records(**{name: [record]}).identity for name, record in given]
@@ -181,7 +216,8 @@ def test_a_corpus_can_be_tested_on_another(tmp_path):
         first.tested_on(load_corpus(write(tmp_path / "c", "train", GOOD)))
 
 
-# ------------------------------------------------------------------------------------------------------ names
+# ---------------------------------------------------------------------------------
+# names
 
 
 def test_aclsum():
@@ -191,8 +227,14 @@ def test_aclsum():
     assert all(len(d.sections) == len(d.section_names) > 3 for d in documents["train"])
     for d in documents["test"]:
         abstract = " ".join(d.summary)
-        assert not [s for s in d.sentences if len(s) > 60 and s in abstract], "the body holds its abstract"
-    assert [anthology_year(i) for i in ("P19-1234", "W97-0101", "2021.eacl-main.84")] == [2019, 1997, 2021]
+        assert not [s for s in d.sentences if len(s) > 60 and s in abstract], (
+            "the body holds its abstract"
+        )
+    assert [anthology_year(i) for i in ("P19-1234", "W97-0101", "2021.eacl-main.84")] == [
+        2019,
+        1997,
+        2021,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -200,7 +242,10 @@ def test_aclsum():
     [
         ("aclsun", "did you mean 'aclsum'"),
         ("nowhere/folder", "no corpus or folder"),
-        ("sumpubmed", "must be fetched by hand: clone github.com/vgupta123/sumpubmed, .*Licence: MIT"),
+        (
+            "sumpubmed",
+            "must be fetched by hand: clone github.com/vgupta123/sumpubmed, .*Licence: MIT",
+        ),
         ("reuters:nowhere", "must be fetched by hand"),
         (".", "no train, val or test files .*such as reuters:"),
     ],
@@ -232,7 +277,9 @@ def test_hub_rows_are_read(monkeypatch):
             "multi_news": {"document": ["One. ||||| Two."], "summary": ["Short."]}}  # fmt: skip
     monkeypatch.setattr(corpora, "_hub_answers", lambda: True)
     for name, columns in rows.items():
-        data = datasets.DatasetDict({s: datasets.Dataset.from_dict(columns) for s in ("train", "validation", "test")})
+        data = datasets.DatasetDict(
+            {s: datasets.Dataset.from_dict(columns) for s in ("train", "validation", "test")}
+        )
         monkeypatch.setattr(datasets, "load_dataset", lambda *a, d=data, **k: d)
         corpus = load_corpus(name)
         for split in SPLITS:
@@ -267,7 +314,10 @@ def test_a_corpus_by_its_repository(given, name):
 
 def test_ids_that_occur_twice_are_told_apart():
     same = Corpus.from_records(train=[GOOD, GOOD])
-    assert [d.id for d in same.split("train")] == ["1", "1#2"] and "ids that occur twice (1)" in same.remarks()
+    assert [d.id for d in same.split("train")] == [
+        "1",
+        "1#2",
+    ] and "ids that occur twice (1)" in same.remarks()
 
 
 def test_the_command(tmp_path, capsys):
@@ -285,11 +335,18 @@ def test_a_text_lists_every_corpus():
     assert table() in (project_root() / "docs" / "run.md").read_text(encoding="utf-8")
 
 
-# ----------------------------------------------------------------------------------------------- tokenised corpora
+# ---------------------------------------------------------------------------------
+# tokenised corpora
 
-TEXT = "the drought-hit u.s. state lost 12% of its maize , officials of the ministry said late on friday ."
+TEXT = (
+    "the drought-hit u.s. state lost 12% of its maize , officials of the ministry said late on "
+    "friday ."
+)
 TITLE = "drought-hit state lost its maize"
-APART = {"article_text": [TEXT], "abstract_text": [f"<S> {TITLE} . </S>", "<S> rain is far-off . </S>"]}
+APART = {
+    "article_text": [TEXT],
+    "abstract_text": [f"<S> {TITLE} . </S>", "<S> rain is far-off . </S>"],
+}
 
 
 @pytest.fixture
@@ -306,12 +363,18 @@ def test_a_folder_or_a_record_says_that_it_is_tokenised(apart):
     (apart / "corpus.json").write_text('{"tokenised": true}', encoding="utf-8")
     corpus = load_corpus(apart)
     assert all(d.tokenised for d in corpus.split("test")) and corpus.identity != raw.identity
-    mixed = Corpus.from_records(train=[{**APART, "tokenised": True}], test=[{**APART, "tokenised": "false"}])
+    mixed = Corpus.from_records(
+        train=[{**APART, "tokenised": True}], test=[{**APART, "tokenised": "false"}]
+    )
     assert [next(mixed.split(name)).tokenised for name in ("train", "test")] == [True, False]
 
 
 def test_a_named_corpus_says_it_and_its_folder_comes_first(tmp_path, monkeypatch):
-    assert {name for name, spec in CORPORA.items() if spec.tokenised} == {"arxiv", "pubmed", "gigaword"}
+    assert {name for name, spec in CORPORA.items() if spec.tokenised} == {
+        "arxiv",
+        "pubmed",
+        "gigaword",
+    }
     data = tmp_path / "data" / "gigaword"
     data.mkdir(parents=True)
     (data / "train.article.txt").write_text(f"{TEXT}\n", encoding="utf-8")
@@ -326,4 +389,7 @@ def test_a_named_corpus_says_it_and_its_folder_comes_first(tmp_path, monkeypatch
 @pytest.mark.parametrize("options", [CohanOptions(), ArticleOptions()])
 def test_words_are_those_between_spaces(options):
     example = options.example(to_document({**APART, "tokenised": True}))
-    assert example.words == TEXT.split() and example.summary == [*TITLE.split(), *[".", "rain", "is", "far-off", "."]]
+    assert example.words == TEXT.split() and example.summary == [
+        *TITLE.split(),
+        *[".", "rain", "is", "far-off", "."],
+    ]

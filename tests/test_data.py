@@ -46,8 +46,13 @@ def test_sections(names, count, kept):
 
 
 def test_cohan_cuts_and_lowers():
-    d = Document("d", "", ["Intro", "M", "N", "Conclusion"], [["A B c.", "D e."], ["F."], ["G."], ["H i."]],
-                 ["One two three.", "Four five six."])  # fmt: skip
+    d = Document(
+        "d",
+        "",
+        ["Intro", "M", "N", "Conclusion"],
+        [["A B c.", "D e."], ["F."], ["G."], ["H i."]],
+        ["One two three.", "Four five six."],
+    )
     example = OPTIONS.example(d)
     assert example.sentences == [["a", "b", "c", "."], ["f", "."], ["h", "i", "."]]
     assert example.summary == ["one", "two", "three", ".", "four"]
@@ -64,13 +69,20 @@ def test_a_cut_summary_has_no_end():
 
 @pytest.fixture
 def folder(tmp_path):
-    for split, words in (("train", "the cat sat on the mat"), ("val", "the dog sat"), ("test", "the okapi")):
+    for split, words in (
+        ("train", "the cat sat on the mat"),
+        ("val", "the dog sat"),
+        ("test", "the okapi"),
+    ):
         line = {"article": f"{words}. {words.upper()}!", "abstract": words}
-        (tmp_path / f"{split}.jsonl").write_text("\n".join([json.dumps(line)] * 3), encoding="utf-8")
+        (tmp_path / f"{split}.jsonl").write_text(
+            "\n".join([json.dumps(line)] * 3), encoding="utf-8"
+        )
     return tmp_path
 
 
-# ---------------------------------------------------------------------------------------------- prepared corpora
+# ---------------------------------------------------------------------------------
+# prepared corpora
 
 
 def test_a_prepared_corpus_comes_back_from_the_cache(folder, monkeypatch):
@@ -79,13 +91,17 @@ def test_a_prepared_corpus_comes_back_from_the_cache(folder, monkeypatch):
     again = OPTIONS.prepare(load_corpus(folder), progress=False)
     assert again.fingerprint == first.fingerprint
     assert [len(again[s]) for s in ("train", "val", "test")] == [3, 3, 3]
-    assert again["test"][0].unknown == ["okapi", "!"] and again["test"][0].reference == ["the okapi"]
+    assert again["test"][0].unknown == ["okapi", "!"] and again["test"][0].reference == [
+        "the okapi"
+    ]
     assert set(again.vocabulary.words[4:]) == {"the", "cat", "sat", "on", "mat", "."}
 
 
 def test_the_fingerprint_is_that_of_stored_runs():
     """Runs store it: with other bytes none of them could be resumed."""
-    corpus = PreparedCorpus("x", TextEncoder(OPTIONS, Vocabulary(["a", "b"])), {"train": Split.of(RAGGED)})
+    corpus = PreparedCorpus(
+        "x", TextEncoder(OPTIONS, Vocabulary(["a", "b"])), {"train": Split.of(RAGGED)}
+    )
     assert (corpus.fingerprint, corpus.encoder.digest()) == ("f8e6604ee7d2", "e75e65efe0db")
 
 
@@ -105,7 +121,9 @@ def test_preparing_is_encoding_each_document(workers, tmp_path, monkeypatch):
             same_document(ours, theirs)
 
 
-@pytest.mark.parametrize("options", [CohanOptions(section_tokens=60, vocab_size=400), ArticleOptions(vocab_size=400)])
+@pytest.mark.parametrize(
+    "options", [CohanOptions(section_tokens=60, vocab_size=400), ArticleOptions(vocab_size=400)]
+)
 def test_a_text_without_a_summary_ends_at_once(options):
     prepared = options.prepare(load_corpus("aclsum"), limit=5, progress=False)
     (document,) = load_corpus("aclsum").split("test", 1)
@@ -130,7 +148,10 @@ def test_an_encoder_comes_back_from_disk(tmp_path):
         (tmp_path / str(number)).mkdir()
         encoder.save(tmp_path / str(number))
         again = TextEncoder.load(tmp_path / str(number), OPTIONS)
-        assert again.digest() == encoder.digest() and again.vocabulary.words == encoder.vocabulary.words
+        assert (
+            again.digest() == encoder.digest()
+            and again.vocabulary.words == encoder.vocabulary.words
+        )
     assert len({encoder.digest() for encoder in made}) == 4
     assert len({PreparedCorpus("x", e, {"train": Split.of(RAGGED)}).fingerprint for e in made}) == 4
 
@@ -139,7 +160,9 @@ def test_the_cache_is_made_anew_for_other_options_and_files(folder):
     OPTIONS.prepare(load_corpus(folder), progress=False)
     smaller = CohanOptions(vocab_size=6).prepare(load_corpus(folder), progress=False)
     assert len(smaller.vocabulary) == 6
-    (folder / "test.jsonl").write_text(json.dumps({"article": "new text", "abstract": "new"}), encoding="utf-8")
+    (folder / "test.jsonl").write_text(
+        json.dumps({"article": "new text", "abstract": "new"}), encoding="utf-8"
+    )
     assert len(OPTIONS.prepare(load_corpus(folder), progress=False)["test"]) == 1
 
 
@@ -148,7 +171,8 @@ def test_the_cache_is_made_anew_for_other_code(folder, monkeypatch, module):
     """That of the options, and that of the readers."""
     OPTIONS.prepare(load_corpus(folder), progress=False)
     monkeypatch.setattr(
-        "lib.data.prepared.code_digest", lambda *names: module if module in names else code_digest(*names)
+        "lib.data.prepared.code_digest",
+        lambda *names: module if module in names else code_digest(*names),
     )
     monkeypatch.setattr(CohanOptions, "example", lambda *_: pytest.fail("it is made again"))
     with pytest.raises(pytest.fail.Exception, match="made again"):
@@ -164,7 +188,9 @@ def test_damage_and_a_full_disk_are_one_line(folder, tmp_path, monkeypatch):
         PreparedCorpus.load(place, CohanOptions)
     (tmp_path / "file").touch()
     monkeypatch.setenv("COMPANION_CACHE", str(tmp_path / "file"))
-    with pytest.raises(CorpusError, match=r"cannot be prepared \(.*\). COMPANION_CACHE names another place"):
+    with pytest.raises(
+        CorpusError, match=r"cannot be prepared \(.*\). COMPANION_CACHE names another place"
+    ):
         OPTIONS.prepare(load_corpus(folder), progress=False)
 
 
@@ -179,15 +205,22 @@ def test_ids_are_compact_and_hugging_face_opens_them(folder, tmp_path):
 
 def test_a_text_of_more_unknown_words_than_two_bytes_count(folder, tmp_path):
     words = " ".join(f"w{number}" for number in range(2**16))
-    (folder / "test.jsonl").write_text(json.dumps({"article": words, "abstract": "w1"}), encoding="utf-8")
+    (folder / "test.jsonl").write_text(
+        json.dumps({"article": words, "abstract": "w1"}), encoding="utf-8"
+    )
     options = replace(OPTIONS, section_tokens=2**16)
     (text,) = options.prepare(load_corpus(folder), progress=False)["test"]
     assert (np.diff(text.source) == 1).all() and len(text.unknown) == len(text.source) == 2**16
 
 
 def test_a_split_that_is_missing_is_found_first(folder, monkeypatch):
-    monkeypatch.setattr(CohanOptions, "example", lambda *_: pytest.fail("a document was preprocessed"))
-    for damage in (lambda path: path.write_text("{broken", encoding="utf-8"), lambda path: path.unlink()):
+    monkeypatch.setattr(
+        CohanOptions, "example", lambda *_: pytest.fail("a document was preprocessed")
+    )
+    for damage in (
+        lambda path: path.write_text("{broken", encoding="utf-8"),
+        lambda path: path.unlink(),
+    ):
         damage(folder / "test.jsonl")
         with pytest.raises(CorpusError, match="test"):
             OPTIONS.prepare(load_corpus(folder), progress=False)
@@ -196,7 +229,8 @@ def test_a_split_that_is_missing_is_found_first(folder, monkeypatch):
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there are no workers")
 def test_workers_end_with_their_parent(tmp_path):
     code = (
-        "import os, sys, time\nfrom pathlib import Path\nfrom lib.system.processes import in_processes\n"
+        "import os, sys, time\nfrom pathlib import Path\nfrom lib.system.processes import "
+        "in_processes\n"
         "def work(n):\n    Path(sys.argv[1], str(os.getpid())).touch()\n    time.sleep(0.1)\n"
         "for _ in in_processes(work, iter(range(10_000)), 2): pass\n"
     )
@@ -220,10 +254,13 @@ def _wait_until(done, seconds: float = 30.0):
 def _lives(process: int) -> bool:
     """Whether it runs: a process that has ended, and that nobody has asked about, does not."""
     status = Path("/proc", str(process), "stat")
-    return status.exists() and status.read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    return (
+        status.exists() and status.read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    )
 
 
-# ---------------------------------------------------------------------------------------------------- batches
+# ---------------------------------------------------------------------------------
+# batches
 
 
 def test_buckets():
@@ -236,7 +273,9 @@ def test_buckets():
     assert any((a != b).any() for a, b in zip(epoch, sampler.epoch(1)))
     shuffled = BucketSampler(lengths, 4, 3, resolve("read_again", "paper").train.pool).epoch(0)
     assert len(set(np.concatenate(shuffled).tolist())) == 100
-    spread, random = (np.mean([np.ptp(lengths[batch]) for batch in batches]) for batches in (epoch, shuffled))
+    spread, random = (
+        np.mean([np.ptp(lengths[batch]) for batch in batches]) for batches in (epoch, shuffled)
+    )
     by_chance = np.mean([np.ptp(lengths[i : i + 4]) for i in range(0, 100, 4)])
     assert spread < 0.5 * by_chance and random == pytest.approx(by_chance, rel=0.15)
 
@@ -245,7 +284,10 @@ def test_no_document_is_left_out_for_its_length():
     """Of 632 in batches of 16 eight are left out of an epoch, and not the longest of each."""
     sampler = BucketSampler(np.arange(632), 16, 0)
     assert len(sampler.epoch(0)) == 39
-    assert len(set(np.concatenate([np.concatenate(sampler.epoch(e)) for e in range(40)]).tolist())) == 632
+    assert (
+        len(set(np.concatenate([np.concatenate(sampler.epoch(e)) for e in range(40)]).tolist()))
+        == 632
+    )
 
 
 def test_processes_share_the_batches_of_one():

@@ -1,4 +1,5 @@
-"""Models on another device than the CPU, without one: the tests of `on_pretend_device.py`, in their own process."""
+"""Models on another device than the CPU, without one: the tests of `on_pretend_device.py`, in their
+own process."""
 
 import pytest
 
@@ -6,7 +7,9 @@ from tests.conftest import in_a_process
 
 
 def on_pretend_device(*arguments: str) -> None:
-    done = in_a_process("-m", "pytest", "tests/on_pretend_device.py", "-q", "-p", "no:cacheprovider", *arguments)
+    done = in_a_process(
+        "-m", "pytest", "tests/on_pretend_device.py", "-q", "-p", "no:cacheprovider", *arguments
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -11,7 +11,10 @@ from lib.papers import PAPERS
 from lib.system.files import project_root
 
 SVG = "{http://www.w3.org/2000/svg}"
-PAGES = {path.stem: path.read_text(encoding="utf-8") for path in (project_root() / "notebooks").glob("*.py")}
+PAGES = {
+    path.stem: path.read_text(encoding="utf-8")
+    for path in (project_root() / "notebooks").glob("*.py")
+}
 KINDS = {"text", "states", "memory", "attention", "output"}
 
 
@@ -24,7 +27,8 @@ def counted(text):
 
 
 def numbered(page):
-    """The equations of a page's source, in headings like "## (8) to (10) Writing" or tagged; not those in folds."""
+    """The equations of a page's source, in headings like "## (8) to (10) Writing" or tagged; not
+    those in folds."""
     page = re.sub(r"<details>.*?</details>", "", page, flags=re.DOTALL)
     headings = re.findall(r"^#+ ((?:\(\d+\)(?:, | and | to )?)+)", page, re.MULTILINE)
     return set().union(*map(counted, headings), map(int, re.findall(r"\\tag\{(\d+)\}", page)))
@@ -34,7 +38,10 @@ def parts_of(name):
     """(equations, title) of each part of a picture; an arrow has no title."""
     tree = ElementTree.fromstring(show_model(name).image)
     groups = [group for group in tree.iter(f"{SVG}g") if "data-equations" in group.attrib]
-    return [({*map(int, g.get("data-equations").split())}, g.findtext(f"{SVG}title", "")) for g in groups]
+    return [
+        ({*map(int, g.get("data-equations").split())}, g.findtext(f"{SVG}title", ""))
+        for g in groups
+    ]
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -49,7 +56,9 @@ def test_a_picture_is_whole(name):
     classes = {part for element in tree.iter() for part in element.get("class", "").split()}
     styles = (FOLDER / "models.css").read_text(encoding="utf-8")
     assert classes - {"shape", "label", "legend"} <= set(re.findall(r"\.([a-z]+)", styles))
-    assert (classes >= KINDS and "href" not in image) if name == "mem2mem" else ">memory<" not in image
+    assert (
+        (classes >= KINDS and "href" not in image) if name == "mem2mem" else ">memory<" not in image
+    )
 
 
 @pytest.mark.parametrize("name", [*PAPERS, "start_here"])
@@ -57,7 +66,9 @@ def test_every_equation_of_the_page_is_in_its_picture(name):
     lit = set().union(*(equations for equations, _ in parts_of(name)))
     page = numbered(PAGES[name])
     assert len(lit) > 8 and (page <= lit or (name == "start_here" and lit <= page))
-    assert counted(show_model(name).alt) <= lit, "the picture in words has the equations of the picture"
+    assert counted(show_model(name).alt) <= lit, (
+        "the picture in words has the equations of the picture"
+    )
 
 
 def test_a_picture_is_shown_without_a_file():

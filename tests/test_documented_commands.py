@@ -1,5 +1,5 @@
-"""The commands that a text or a docstring tells its reader to type: programs and options exist, and those of the
-README run to their end."""
+"""The commands that a text or a docstring tells its reader to type: programs and options exist, and
+those of the README run to their end."""
 
 import argparse
 import ast
@@ -93,13 +93,22 @@ def test_a_module_of_a_command_knows_its_options(command, monkeypatch):
         if arguments[:1] and arguments[0] in PAPERS and "--help" not in arguments:
             train.parse(arguments)
         return
-    if name.startswith("tests.") or name == "lib.corpora" or not arguments or re.search(r" \.\.\.|\[", command):
+    if (
+        name.startswith("tests.")
+        or name == "lib.corpora"
+        or not arguments
+        or re.search(r" \.\.\.|\[", command)
+    ):
         return  # no options, or arguments that are left out
     monkeypatch.setattr(sys, "argv", [name, *arguments])
     main = module.main
     if isinstance(main, partial):  # of `run_command`
         *about, called = main.args
-        called = {name: unrun(f) for name, f in called.items()} if isinstance(called, dict) else unrun(called)
+        called = (
+            {name: unrun(f) for name, f in called.items()}
+            if isinstance(called, dict)
+            else unrun(called)
+        )
         main = partial(main.func, *about, called)
     with pytest.raises((Parsed, SystemExit)) as stopped:
         main(arguments)
@@ -108,11 +117,15 @@ def test_a_module_of_a_command_knows_its_options(command, monkeypatch):
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith("make ")])
 def test_a_target_of_make_exists(command):
-    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    targets = re.findall(
+        r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert {word for word in command.split()[1:] if "=" not in word} <= set(targets)
 
 
-@pytest.mark.parametrize("command", [c for c in COMMANDS if "papermill notebooks/" in c and "PAGE" not in c])
+@pytest.mark.parametrize(
+    "command", [c for c in COMMANDS if "papermill notebooks/" in c and "PAGE" not in c]
+)
 def test_a_page_has_the_parameters_of_a_command(command):
     page = re.search(r"notebooks/(\w+)\.ipynb", command)[1]
     words = shlex.split(command)
@@ -124,7 +137,12 @@ def test_a_page_has_the_parameters_of_a_command(command):
         resolve(page, given.get("preset", "demo"), given.get("variant"))
 
 
-PYTHON = [(p.name, b) for p in TEXTS for kind, b in FENCED.findall(p.read_text("utf-8")) if kind == "python"]
+PYTHON = [
+    (p.name, b)
+    for p in TEXTS
+    for kind, b in FENCED.findall(p.read_text("utf-8"))
+    if kind == "python"
+]
 
 
 @pytest.mark.parametrize("block", [pytest.param(block, id=name) for name, block in PYTHON])
@@ -143,7 +161,8 @@ def test_python_of_a_text_imports_what_exists(block):
     [
         "python -m lib.train mem2mem --preset demo --output runs/demo",
         "python -m lib.summarize trained/mem2mem paper.md --html paper.html",
-        "python -m lib.score run trained/windowed --dataset pmc-sample --documents 1 --output runs/scores.json",
+        "python -m lib.score run trained/windowed --dataset pmc-sample --documents 1 --output "
+        "runs/scores.json",
         "python -m lib.intervene trained/read_again --dataset pmc-sample --documents 2",
         "python -m companion.live trained/mem2mem live.html",
         "python -m companion.solve read_twice --seeds 0 --output runs/task.json",
@@ -154,12 +173,17 @@ def test_a_command_runs_to_its_end(command, tmp_path):
     (tmp_path / "trained").symlink_to(ROOT / "trained")
     shutil.copy(ROOT / "README.md", tmp_path / "paper.md")
     text = command.replace("python", str(BIN / "python"), 1)
-    done = subprocess.run(shlex.split(text), cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(
+        shlex.split(text), cwd=tmp_path, capture_output=True, text=True, timeout=600
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     if output := re.search(r"(?:--output|--html) (\S+)|(live\.html)", command):
         assert (tmp_path / (output[1] or output[2])).exists()
 
 
 def test_commands_are_found_in_a_text():
-    text = "Run `make  x`:\n\n```sh\n# a remark\nA=1 papermill a.ipynb \\\n  -p x 'y # z'  # why\n```\n"
+    text = (
+        "Run `make  x`:\n\n```sh\n# a remark\nA=1 papermill a.ipynb \\\n  -p x 'y # z'  # "
+        "why\n```\n"
+    )
     assert list(commands_of(text)) == ["A=1 papermill a.ipynb -p x 'y # z'", "make x"]

@@ -23,7 +23,9 @@ def runs(tmp_path_factory):
         "windows": ["windowed", "--preset", "demo CD_II"],
         "gru": ["read_again", "--preset", "demo papers", "--variant", "read-again gru + copy"],
     }
-    return train_runs(tmp_path_factory.mktemp("runs"), {name: [*given, *data] for name, given in wanted.items()})
+    return train_runs(
+        tmp_path_factory.mktemp("runs"), {name: [*given, *data] for name, given in wanted.items()}
+    )
 
 
 def shown(*arguments, output):
@@ -34,19 +36,33 @@ def shown(*arguments, output):
 def test_samples(runs, tmp_path, capsys):
     given = ["mem2mem_table6", f"HRED={runs / 'hred'}", f"Mem2Mem={runs / 'read'}"]
     found = shown(*given, output=tmp_path / "t.json")
-    assert (found["samples"], found["corpus"], len(found["documents"])) == ("mem2mem_table6", "aclsum", 2)
+    assert (found["samples"], found["corpus"], len(found["documents"])) == (
+        "mem2mem_table6",
+        "aclsum",
+        2,
+    )
     texts = list(load_corpus("aclsum").split("test", 2))
-    labels = [f"{row}, {how}" for row in ("HRED", "Mem2Mem") for how in ("plain beam search", "trigram blocking")]
+    labels = [
+        f"{row}, {how}"
+        for row in ("HRED", "Mem2Mem")
+        for how in ("plain beam search", "trigram blocking")
+    ]
     for number, (document, text) in enumerate(zip(found["documents"], texts), 1):
         assert document["reference"] == " ".join(text.summary) and document["number"] == number
         assert document["title"] == text.title and document["text"] == " ".join(text.sentences[:3])
         assert list(document["summaries"]) == labels and all(document["summaries"].values())
     first = found["documents"][0]["summaries"]
     run = draw_samples.lib.load(runs / "read", device="cpu")
-    assert first["Mem2Mem, trigram blocking"] == str(run.summarize(texts[:1])[0]), "the preset's own rule"
+    assert first["Mem2Mem, trigram blocking"] == str(run.summarize(texts[:1])[0]), (
+        "the preset's own rule"
+    )
     assert first["Mem2Mem, plain beam search"] != first["Mem2Mem, trigram blocking"]
     told = (tmp_path / "t.md").read_text(encoding="utf-8")
-    assert told == samples_text(found) and f"`{texts[0].id}`" in told and "*HRED, trigram blocking*: " in told
+    assert (
+        told == samples_text(found)
+        and f"`{texts[0].id}`" in told
+        and "*HRED, trigram blocking*: " in told
+    )
     assert told.strip() == capsys.readouterr().out.strip()
 
 
@@ -59,15 +75,27 @@ def test_texts_that_may_not_be_published(runs):
         assert set(made["documents"][0]) == {"number", "summaries"}
         assert texts[0].title not in samples_text(made) and "**Document 1**" in samples_text(made)
     assert not is_private("aclsum") and not is_private("scisummnet")
-    assert [name for name, found in CORPORA.items() if "ublish none" in found.licence and not found.private] == []
+    assert [
+        name
+        for name, found in CORPORA.items()
+        if "ublish none" in found.licence and not found.private
+    ] == []
 
 
-@pytest.mark.parametrize(("name", "kind"), [("mem2mem_figure3", "heads"), ("mem2mem_figure4", "slots")])
+@pytest.mark.parametrize(
+    ("name", "kind"), [("mem2mem_figure3", "heads"), ("mem2mem_figure4", "slots")]
+)
 def test_the_memory_of_runs(runs, tmp_path, name, kind):
     other = ["no L(read)=" + str(runs / "comp")] if kind == "slots" else []
-    found = shown(name, f"Mem2Mem={runs / 'read'}", *other, "--documents", 2, output=tmp_path / "f.png")
+    found = shown(
+        name, f"Mem2Mem={runs / 'read'}", *other, "--documents", 2, output=tmp_path / "f.png"
+    )
     assert (tmp_path / "f.png").stat().st_size > 1000 and found["plot"] == "attention_maps"
-    titles = [f"{label}, paper {n}" for label in ("Mem2Mem", *(["no L(read)"] if other else [])) for n in (1, 2)]
+    titles = [
+        f"{label}, paper {n}"
+        for label in ("Mem2Mem", *(["no L(read)"] if other else []))
+        for n in (1, 2)
+    ]
     assert [panel["title"] for panel in found["panels"]] == titles
     run = draw_samples.lib.load(runs / "read", device="cpu")
     texts = list(load_corpus("aclsum").split("test", 2))
@@ -79,7 +107,9 @@ def test_the_memory_of_runs(runs, tmp_path, name, kind):
     )
 
 
-@pytest.mark.parametrize(("name", "label"), [("windowed_figure1", "standard"), ("windowed_figure2", "windows")])
+@pytest.mark.parametrize(
+    ("name", "label"), [("windowed_figure1", "standard"), ("windowed_figure2", "windows")]
+)
 def test_the_largest_weights(runs, tmp_path, name, label):
     found = shown(name, f"{label}={runs / label}", output=tmp_path / "f.png")
     run = draw_samples.lib.load(runs / label, device="cpu")
@@ -109,7 +139,10 @@ def test_what_cannot_be_shown(runs, tmp_path):
     where = ["--dataset", "aclsum", "--output", str(tmp_path / "x.png")]
     cases = {
         ("mem2mem_figure9", "a=b"): "unknown table 'mem2mem_figure9', did you mean 'mem2mem_figure",
-        ("mem2mem_figure3", "Mem2Mum=b"): "unknown row of mem2mem_figure3 'Mem2Mum', did you mean 'Mem2Mem'",
+        (
+            "mem2mem_figure3",
+            "Mem2Mum=b",
+        ): "unknown row of mem2mem_figure3 'Mem2Mum', did you mean 'Mem2Mem'",
         ("mem2mem_figure3", f"Mem2Mem={runs / 'hred'}"): "hred.*has no heads to draw",
         ("mem2mem_figure3", f"Mem2Mem={tmp_path}"): "holds no run",
     }

@@ -1,4 +1,5 @@
-"""Exercises: what a check says of a reader's function, and what solutions and wrong answers earn."""
+"""Exercises: what a check says of a reader's function, and what solutions and wrong answers
+earn."""
 
 import re
 import sys
@@ -13,7 +14,8 @@ from companion.exercises.exercise import Case, Exercises
 from companion.site.class_pages import answers_of, exercises_of
 from tests.test_project import PAGES, notebook
 
-NAMES = [page.stem for page in PAGES if page.stem not in ("baselines", "compare")]  # which have none
+# which have none
+NAMES = [page.stem for page in PAGES if page.stem not in ("baselines", "compare")]
 
 
 def page_of(*cases, points=3, shown=1):
@@ -56,10 +58,17 @@ def warns(x):
     ],
 )
 def test_a_check_says_what_is_wrong_and_not_what_is_right(attempt, points, message, capsys):
-    one, two = Case("one number", (2.0,), 4.0), Case("two numbers", (torch.tensor([1.0, 3.0]),), [2.0, 6.0])
+    one, two = (
+        Case("one number", (2.0,), 4.0),
+        Case("two numbers", (torch.tensor([1.0, 3.0]),), [2.0, 6.0]),
+    )
     assert page_of(one, two).grade(1, attempt) == points
     written = capsys.readouterr()
-    assert written.out.startswith(f"exercise 1: {message}") and written.out.count("\n") == 1 and not written.err
+    assert (
+        written.out.startswith(f"exercise 1: {message}")
+        and written.out.count("\n") == 1
+        and not written.err
+    )
 
 
 ANSWERS = [  # result, expected, whether they are equal
@@ -90,7 +99,8 @@ def test_a_class_sees_the_first_cases_and_progress_is_that_of_the_last_check(cap
 
 @pytest.fixture(scope="module", params=NAMES)
 def of_page(request):
-    """The exercises of a page: those of its module, its cells, the answers in them, and the readers' names."""
+    """The exercises of a page: those of its module, its cells, the answers in them, and the
+    readers' names."""
     cells = exercises_of(notebook(next(page for page in PAGES if page.stem == request.param)))
     return import_module(f"companion.exercises.{request.param}").PAGE, cells, answers_of(cells)
 
@@ -102,14 +112,18 @@ def source(cell):
 def names_of(cells):
     """What the page's exercises import: they need nothing of the page before them."""
     names = {}
-    (imports,) = (source(c) for c in cells if c["cell_type"] == "code" and "import check" in source(c))
+    (imports,) = (
+        source(c) for c in cells if c["cell_type"] == "code" and "import check" in source(c)
+    )
     exec(imports, names)
     return names
 
 
 def test_solutions_earn_every_point_and_stubs_none(of_page, capsys):
     page, cells, answers = of_page
-    assert {answer.number: answer.function for answer in answers} == {n: e.name for n, e in page.known.items()}
+    assert {answer.number: answer.function for answer in answers} == {
+        n: e.name for n, e in page.known.items()
+    }
     names = names_of(cells)
     for answer in answers:
         exec(answer.stub, names)
@@ -123,7 +137,9 @@ def test_solutions_earn_every_point_and_stubs_none(of_page, capsys):
 
 def test_a_readers_functions_make_a_model_once_all_are_right(of_page, capsys):
     page, cells, answers = of_page
-    called = [source(cell).rstrip(") \n") for cell in cells if source(cell).startswith("own_model(")]
+    called = [
+        source(cell).rstrip(") \n") for cell in cells if source(cell).startswith("own_model(")
+    ]
     if not called:
         pytest.skip("this page has no model of the reader's")
     names = names_of(cells)
@@ -153,14 +169,20 @@ def another(value):
 
 
 def test_wrong_answers_earn_less_than_every_point(of_page, capsys):
-    """Constants, the answer of the first case to every question, and the solution's with other numbers."""
+    """Constants, the answer of the first case to every question, and the solution's with other
+    numbers."""
     page, cells, answers = of_page
     names = names_of(cells)
     for answer in answers:
         exec(answer.solution, names)
         solution, exercise = names[answer.function], page.known[answer.number]
         first = solution(*next(iter(exercise.cases())).arguments)
-        wrong = [lambda *_: 0, lambda *_: True, lambda *_: [], lambda *of, s=solution: another(s(*of))]
+        wrong = [
+            lambda *_: 0,
+            lambda *_: True,
+            lambda *_: [],
+            lambda *of, s=solution: another(s(*of)),
+        ]
         if any(case.arguments for case in exercise.cases()):
             wrong.append(lambda *_, first=first: first)
         for function in wrong:
@@ -187,5 +209,7 @@ def test_a_readers_read_again_writes_what_the_librarys_does(capsys):
     for number, function in enumerate(functions, 1):
         page.check(number, function)
     page.own_model(*functions, steps=60)
-    yours, librarys = (line.partition(": ")[2] for line in capsys.readouterr().out.splitlines()[-2:])
+    yours, librarys = (
+        line.partition(": ")[2] for line in capsys.readouterr().out.splitlines()[-2:]
+    )
     assert yours == librarys > "1"

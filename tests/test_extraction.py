@@ -1,4 +1,5 @@
-"""Corpora for extractors and TLM: what their pieces are learned from, what they are kept by, and their Sent-PTR."""
+"""Corpora for extractors and TLM: what their pieces are learned from, what they are kept by, and
+their Sent-PTR."""
 
 from dataclasses import replace
 
@@ -16,16 +17,29 @@ from lib.papers.mem2mem.extracts import ExtractOptions, SequenceOptions, train_p
 from lib.system.files import cache_dir
 from lib.training.folder import load_weights, read_metrics
 
-TEXT = ["Ten Cats were shown fish .", "Most Cats ate it .", "Dogs were not shown any .", "Why is not known ."]
-LONG, SHORT = ["Cats ate fish .", "Dogs did not .", "Zxz .", "Why ?"], ["Cats ate fish ."]  # z and x are in no text
+TEXT = [
+    "Ten Cats were shown fish .",
+    "Most Cats ate it .",
+    "Dogs were not shown any .",
+    "Why is not known .",
+]
+# z and x are in no text
+LONG, SHORT = ["Cats ate fish .", "Dogs did not .", "Zxz .", "Why ?"], ["Cats ate fish ."]
 TRAINING = [
     Document(f"p{n}", "", ["Introduction", "Method"], [TEXT[:2], TEXT[2:]], summary)
     for n, summary in enumerate((LONG, LONG, LONG, SHORT, SHORT))
 ]
 OPTIONS = SequenceOptions(
-    vocab_size=60, summary_tokens=30, window=100, extract_tokens=20, pointer_steps=2, pointer_batch=2,
-    pointer_embedding=8, pointer_hidden=8, pointer_layers=1,
-)  # fmt: skip
+    vocab_size=60,
+    summary_tokens=30,
+    window=100,
+    extract_tokens=20,
+    pointer_steps=2,
+    pointer_batch=2,
+    pointer_embedding=8,
+    pointer_hidden=8,
+    pointer_layers=1,
+)
 EXTRACTS = ExtractOptions(vocab_size=60, summary_tokens=30)
 
 
@@ -47,8 +61,12 @@ def test_pieces_are_learned_in_the_case_in_which_they_are_read(lower):
 
 
 def test_the_pointers_best_weights_are_kept():
-    """Other sentences are right in the validation document, so that the loss of it rises while the pointer learns."""
-    options, other = replace(OPTIONS, pointer_steps=30, pointer_rate=0.1), replace(TRAINING[0], summary=TEXT[2:3])
+    """Other sentences are right in the validation document, so that the loss of it rises while the
+    pointer learns."""
+    options, other = (
+        replace(OPTIONS, pointer_steps=30, pointer_rate=0.1),
+        replace(TRAINING[0], summary=TEXT[2:3]),
+    )
     texts = Corpus.from_records(train=TRAINING[3:], val=[other], test=TRAINING[:1])
     found = replace(EXTRACTS, matches=1).prepare(texts, progress=False)
     pointer = train_pointer(found, options, progress=False)
@@ -56,9 +74,13 @@ def test_the_pointers_best_weights_are_kept():
     losses = [m["loss"] for m in read_metrics(folder) if m["split"] == "val"]
     assert min(losses) < losses[-1]
     best, last = (
-        load_weights(SentencePointer(pointer.config), folder, kind).state_dict() for kind in ("best", "last")
+        load_weights(SentencePointer(pointer.config), folder, kind).state_dict()
+        for kind in ("best", "last")
     )
-    assert all(torch.equal(w, best[name]) for name, w in pointer.state_dict().items()) and not pointer.training
+    assert (
+        all(torch.equal(w, best[name]) for name, w in pointer.state_dict().items())
+        and not pointer.training
+    )
     assert not all(torch.equal(w, last[name]) for name, w in best.items())
 
 
@@ -67,14 +89,20 @@ def test_summaries_sentences_are_counted():
     made = EXTRACTS.prepare(corpus(), progress=False)
     rounded = Corpus.from_records(train=TRAINING, val=TRAINING[:1], test=TRAINING[:1])
     row = resolve("mem2mem", "demo", "Sent-CLF")
-    assert row.build(EXTRACTS.prepare(rounded, progress=False)).config.summary_sentences == 3, "of 2.8"
-    assert row.build(made).config.summary_sentences == 3
-    assert replace(row, config={**row.config, "summary_sentences": 5}).build(made).config.summary_sentences == 5, (
-        "as it is given"
+    assert row.build(EXTRACTS.prepare(rounded, progress=False)).config.summary_sentences == 3, (
+        "of 2.8"
     )
+    assert row.build(made).config.summary_sentences == 3
+    assert (
+        replace(row, config={**row.config, "summary_sentences": 5})
+        .build(made)
+        .config.summary_sentences
+        == 5
+    ), "as it is given"
 
 
-# ------------------------------------------------------------------------------------------------------ as presets
+# ---------------------------------------------------------------------------------
+# as presets
 
 
 @pytest.fixture(scope="module", params=["Sent-CLF", "Sent-PTR"])
@@ -96,6 +124,10 @@ def test_they_are_scored_and_summarize(run, tmp_path, capsys):
     )
     summarize.main([str(run), str(tmp_path / "a.txt")])
     lines = capsys.readouterr().out.splitlines()
-    assert lines and set(lines) <= {"A text about reading.", "It has three sentences.", "This is the last one."}
+    assert lines and set(lines) <= {
+        "A text about reading.",
+        "It has three sentences.",
+        "This is the last one.",
+    }
     with pytest.raises(SystemExit, match="chooses whole sentences: no --words"):
         summarize.main([str(run), str(tmp_path / "a.txt"), "--words", "5"])

@@ -49,7 +49,8 @@ def test_lexrank_chooses_the_centre_and_keeps_order():
 
 
 def long_text(count: int) -> list[str]:
-    """Sentences of rare words and of words that nearly all have; one without words, one repeated."""
+    """Sentences of rare words and of words that nearly all have; one without words, one
+    repeated."""
     random = np.random.default_rng(0)
     words = [f"w{i}" for i in random.zipf(1.5, (count, 9)).clip(max=400).flat]
     text = [" ".join(words[i : i + 9]) for i in range(0, 9 * count, 9)]
@@ -132,21 +133,43 @@ def test_a_bar_appears_when_lexrank_takes_long(monkeypatch, capsys):
 
 
 def test_oracle_finds_the_summary():
-    assert oracle(TEXT, ["Dogs eat fish and meat.", "The weather is fine today"]) == [TEXT[1], TEXT[3]]
+    assert oracle(TEXT, ["Dogs eat fish and meat.", "The weather is fine today"]) == [
+        TEXT[1],
+        TEXT[3],
+    ]
 
 
 def test_baselines_count_the_corpus_words():
-    """A document in other letters than the corpus's references are in is compared as the scores will be."""
-    russian = ["Погода сегодня хорошая.", "Кошки едят рыбу.", "Собаки, кошки едят рыбу и мясо.", "Собаки едят мясо."]
-    english = ["Nothing here.", "GRU and LSTM models read texts.", "Models read.", "LSTM models read long texts."]
+    """A document in other letters than the corpus's references are in is compared as the scores
+    will be."""
+    russian = [
+        "Погода сегодня хорошая.",
+        "Кошки едят рыбу.",
+        "Собаки, кошки едят рыбу и мясо.",
+        "Собаки едят мясо.",
+    ]
+    english = [
+        "Nothing here.",
+        "GRU and LSTM models read texts.",
+        "Models read.",
+        "LSTM models read long texts.",
+    ]
     by_majority = {"ru": (russian, ["Кошки едят рыбу."]), "en": (english, ["LSTM models read."])}
-    documents = {name: Document(name, "", [""], [text], summary) for name, (text, summary) in by_majority.items()}
+    documents = {
+        name: Document(name, "", [""], [text], summary)
+        for name, (text, summary) in by_majority.items()
+    }
     for name, others in (("ru", []), ("ru", ["en"]), ("en", [])):
-        found = baselines([documents[name], *(documents[other] for other in others)], [["one two three four five"]])
+        found = baselines(
+            [documents[name], *(documents[other] for other in others)],
+            [["one two three four five"]],
+        )
         assert found["oracle"][0] == oracle(*by_majority[name], all_letters=name == "ru") != []
         assert found["lexrank"][0] == lexrank(by_majority[name][0], 5, all_letters=name == "ru")
     torn = documents["ru"], *[documents["en"]] * 30
-    assert baselines(torn, [["a b"]])["oracle"][0] == [], "among thirty in English it is scored 0, by ASCII"
+    assert baselines(torn, [["a b"]])["oracle"][0] == [], (
+        "among thirty in English it is scored 0, by ASCII"
+    )
     assert baselines(torn, [["a b c d e"]])["lexrank"][0] == lexrank(russian, 5, all_letters=False)
 
 

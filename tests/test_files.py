@@ -1,4 +1,5 @@
-"""Texts in files of several formats: what is read of them, and the errors of those that are not read."""
+"""Texts in files of several formats: what is read of them, and the errors of those that are not
+read."""
 
 import gzip
 import importlib.util
@@ -19,7 +20,9 @@ CASES = Path(__file__).parent / "cases"
 
 def needs(*modules):
     missing = [module for module in modules if importlib.util.find_spec(module) is None]
-    return pytest.mark.skipif(bool(missing), reason=f"needs the extra `files`: {', '.join(missing)}")
+    return pytest.mark.skipif(
+        bool(missing), reason=f"needs the extra `files`: {', '.join(missing)}"
+    )
 
 
 def read(data, name="text.bin"):
@@ -28,7 +31,8 @@ def read(data, name="text.bin"):
     return parse_text(text)
 
 
-# -------------------------------------------------------------------------------------------------------------- HTML
+# ---------------------------------------------------------------------------------
+# HTML
 
 PAGE = (CASES / "gulls.html").read_text(encoding="utf-8")
 
@@ -50,16 +54,25 @@ def test_the_main_part_of_a_page():
     head = "<html><title>T</title><body><div>Menu of all</div>"
     for tag in ("main", "article"):
         text = (
-            f"{head}<{tag}><header><h2>By Ines</h2></header><p>It rains.</p></{tag}><p>Buy a boat.</p></body></html>"
+            f"{head}<{tag}><header><h2>By Ines</h2></header><p>It rains.</p></{tag}><p>Buy a "
+            "boat.</p></body></html>"
         )
         document = read(text)
-        assert (document.title, document.section_names, document.sentences) == ("T", ["By Ines"], ["It rains."])
+        assert (document.title, document.section_names, document.sentences) == (
+            "T",
+            ["By Ines"],
+            ["It rains."],
+        )
         assert left_out_words(*texts_of(text.encode())) == 2 + 1 + 3 + 3
     assert read("<p>One part.<p>Another.", "x.html").sentences == ["One part.", "Another."]
-    assert read("<html><body><pre>Plain\ntext.\n\nOf old.</pre></body>").sentences == ["Plain text.", "Of old."]
+    assert read("<html><body><pre>Plain\ntext.\n\nOf old.</pre></body>").sentences == [
+        "Plain text.",
+        "Of old.",
+    ]
 
 
-# -------------------------------------------------------------------------------------------------------------- DOCX
+# ---------------------------------------------------------------------------------
+# DOCX
 
 
 def docx_bytes(write):
@@ -114,7 +127,8 @@ def test_changes_and_text_boxes_of_a_docx():
     assert read(docx_bytes(write)).sentences == ["The new text stays.", "In a box."]
 
 
-# --------------------------------------------------------------------------------------------------------------- PDF
+# ---------------------------------------------------------------------------------
+# PDF
 
 
 def pdf_bytes(*pages, size=10):
@@ -151,7 +165,8 @@ RIGHT = [
 
 @needs("pdfminer", "matplotlib")
 def test_columns_of_a_pdf():
-    """Column by column, whatever the order in which lines were drawn; a sentence goes on in the next one."""
+    """Column by column, whatever the order in which lines were drawn; a sentence goes on in the
+    next one."""
     lines = sorted([*column(0.1, *LEFT), *column(0.55, *RIGHT)], key=lambda line: -line[1])
     title, number = (0.1, 0.95, "A title across both columns", 16), (0.5, 0.02, "17")
     data = pdf_bytes([title, *lines, number])
@@ -160,7 +175,8 @@ def test_columns_of_a_pdf():
     assert document.sections[0] == [
         "A title across both columns",
         "The harbour office kept a log of ships that came in during the winter of 1931.",
-        "A second paragraph begins here and runs on to the end of the first column, where it breaks off in mid "
+        "A second paragraph begins here and runs on to the end of the first column, where it "
+        "breaks off in mid "
         "sentence and goes on at the top of the other one.",
     ]
     assert document.sections[1] == ["The price of salt fell by 12.5% (p > 0.05)."]
@@ -171,7 +187,9 @@ def test_columns_of_a_pdf():
 def test_running_heads_and_exponents_of_a_pdf():
     pages = [
         [(0.1, 0.97, "Harbour News"), *column(0.1, text, "and on."), (0.4, 0.02, f"Page {n} of 3")]
-        for n, text in enumerate(("There were $10^{5}$ gulls", "There were nine boats", "It rained"), 1)
+        for n, text in enumerate(
+            ("There were $10^{5}$ gulls", "There were nine boats", "It rained"), 1
+        )
     ]
     document = read(pdf_bytes(*pages, size=12))
     assert document.sentences == [
@@ -184,7 +202,8 @@ def test_running_heads_and_exponents_of_a_pdf():
 LOCKED = (CASES / "locked.pdf").read_bytes()
 
 
-# --------------------------------------------------------------------------------------------------------------- XML
+# ---------------------------------------------------------------------------------
+# XML
 
 ARTICLE = (CASES / "gulls.xml").read_text(encoding="utf-8")
 
@@ -201,15 +220,23 @@ def test_an_article_in_jats(pack):
 
 def test_several_articles_and_standard_input(tmp_path, monkeypatch):
     article = ARTICLE.partition("?>")[2]
-    (tmp_path / "a.xml").write_text(f"<pmc-articleset>{article}{article}</pmc-articleset>", encoding="utf-8")
+    (tmp_path / "a.xml").write_text(
+        f"<pmc-articleset>{article}{article}</pmc-articleset>", encoding="utf-8"
+    )
     named = list(read_texts([tmp_path / "a.xml"]))
-    assert [name for name, _ in named] == ["a.xml, article 1", "a.xml, article 2"] and "It begins." in named[1][1]
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(ARTICLE.encode()), encoding="utf-8"))
+    assert [name for name, _ in named] == [
+        "a.xml, article 1",
+        "a.xml, article 2",
+    ] and "It begins." in named[1][1]
+    monkeypatch.setattr(
+        "sys.stdin", io.TextIOWrapper(io.BytesIO(ARTICLE.encode()), encoding="utf-8")
+    )
     ((name, text),) = read_texts([])
     assert name == "standard input" and isinstance(text, str) and parse_text(text).title == "Gulls"
 
 
-# ------------------------------------------------------------------------------------------- encodings and refusals
+# ---------------------------------------------------------------------------------
+# encodings and refusals
 
 
 @pytest.mark.parametrize(
@@ -221,7 +248,10 @@ def test_several_articles_and_standard_input(tmp_path, monkeypatch):
         (b"\\section{Aim}\nWe \\emph{look}.\n", "LaTeX: convert it: pandoc -f latex"),
         (b"\x89PNG\r\n\x1a\n" + bytes(20), "not UTF-8 .* PDF, DOCX, HTML and JATS's XML are read"),
         (b"a text" + bytes(20), "no text; plain text, Markdown, PDF"),
-        ("Кафе закрыто.".encode("koi8-r"), "not UTF-8 .* iconv -f WINDOWS-1252 -t UTF-8 'my text' >"),
+        (
+            "Кафе закрыто.".encode("koi8-r"),
+            "not UTF-8 .* iconv -f WINDOWS-1252 -t UTF-8 'my text' >",
+        ),
         (b"PK\x03\x04 damaged", "DOCX that cannot be opened"),
         (b"%PDF-1.7\nnothing", "PDF that cannot be read"),
         (LOCKED, "PDF that a password locks. Unlock it: qpdf"),
@@ -240,7 +270,9 @@ def test_what_cannot_be_read_is_refused_with_what_to_do(data, message, tmp_path)
 
 def test_what_is_not_installed_is_named(monkeypatch):
     monkeypatch.setattr("lib.data.files.find_spec", lambda module: None)
-    with pytest.raises(InputError, match=r"HTML: to read it, install the extra `files`: pip install"):
+    with pytest.raises(
+        InputError, match=r"HTML: to read it, install the extra `files`: pip install"
+    ):
         read(PAGE)
     assert read("Plain text needs nothing.").sentences == ["Plain text needs nothing."]
 
@@ -257,5 +289,7 @@ def test_a_corpus_of_files(tmp_path):
         (tmp_path / split / name).write_bytes(data)
         (tmp_path / split / f"{name[0]}.summary.txt").write_text("Short.", encoding="utf-8")
     corpus = load_corpus(tmp_path)
-    titles = [document.title for split in ("train", "val", "test") for document in corpus.split(split)]
+    titles = [
+        document.title for split in ("train", "val", "test") for document in corpus.split(split)
+    ]
     assert titles == ["Gulls of the north pier", "A report", ""]

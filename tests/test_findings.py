@@ -18,7 +18,8 @@ from lib.system.files import project_root
 
 ROOT = project_root()
 MEM2MEM, WINDOWED, HIERARCHICAL, READ_AGAIN = (
-    f"docs/papers/{name}.md" for name in ("mem2mem", "windowed", "hierarchical_transformer", "read_again")
+    f"docs/papers/{name}.md"
+    for name in ("mem2mem", "windowed", "hierarchical_transformer", "read_again")
 )
 
 
@@ -37,7 +38,8 @@ def numbers(name):
 
 
 def losses(name):
-    """{change: (mean, low, high)} of the log-probability that references lose in a changed model."""
+    """{change: (mean, low, high)} of the log-probability that references lose in a changed
+    model."""
     rows = numbers(f"interventions_{name}")["changes"]
     return {row["change"]: (-row["difference"], -row["high"], -row["low"]) for row in rows}
 
@@ -61,39 +63,58 @@ def line(*cells):
     return f"| {' | '.join(map(str, cells))} |"
 
 
-# -------------------------------------------------------------------------------------- what the numbers of texts are
+# -------------------------------------------------------------------------------------- what the
+# numbers of texts are
 
 
 def mem2mem_lines():
     lever = effects("mem2mem_lever")
     for memory in ("another text's", "one for all", "erased", "random"):
         yield line(
-            memory, *(lever[f"papers: {memory}{words}"](3) for words in ("", ", first 10 words", ", later words"))
+            memory,
+            *(
+                lever[f"papers: {memory}{words}"](3)
+                for words in ("", ", first 10 words", ", later words")
+            ),
         )
     cosines = "a slot and the same slot for the next text", "two slots of a text"
     toys = {"all ways": "toy", "memory alone, gate +3": "memory only, gate that starts by keeping",
             "memory alone, never written": "memory only, never overwritten"}  # fmt: skip
     for row, model in toys.items():
         costs = [
-            lever[f"{model}: {cell}"](2) for cell in ("own", "another text's", "one for all", "erased", "random")
+            lever[f"{model}: {cell}"](2)
+            for cell in ("own", "another text's", "one for all", "erased", "random")
         ]
         yield line(row, *costs, *(lever[f"{model}: {cosine}"](3) for cosine in cosines))
     grid = grid_of_memory()
     for comp in COMP_WEIGHTS:
-        yield line(f"{comp:g}", *(f"{np.mean(grid[comp, read]['recall']):.2f}" for read in READ_WEIGHTS))
+        yield line(
+            f"{comp:g}", *(f"{np.mean(grid[comp, read]['recall']):.2f}" for read in READ_WEIGHTS)
+        )
 
 
 def windowed_lines():
     table = task_results("windows")
-    for name in (slides.PAPERS, slides.MEDIAN, slides.DRAWN, f"{slides.PAPERS}, greedy", f"{slides.MEDIAN}, greedy"):
-        plain, blocked = (numbers("windowed_slides_pmc")[f"{name}, {decoding}"] for decoding in DECODINGS)
+    for name in (
+        slides.PAPERS,
+        slides.MEDIAN,
+        slides.DRAWN,
+        f"{slides.PAPERS}, greedy",
+        f"{slides.MEDIAN}, greedy",
+    ):
+        plain, blocked = (
+            numbers("windowed_slides_pmc")[f"{name}, {decoding}"] for decoding in DECODINGS
+        )
         words = np.array(plain["by window"], dtype=float).T
         shares = (of_documents(100 * part, weights=words.sum(0)) for part in words)
         yield line(name, *map(str, shares), plain["R-1"], blocked["R-1"])
     for name, row in numbers("windowed_links")["shares"].items():
         yield line(*name.split(", "), row["right"], row["last"])
     for windows, size in {2: "36), 50", 6: "100), 50", 12: "196), 50", 300: "4,804), 5"}.items():
-        shares = (over_seeds(table[mode][f"facts of {windows}"]) for mode in ("standard", "windows", "streamed"))
+        shares = (
+            over_seeds(table[mode][f"facts of {windows}"])
+            for mode in ("standard", "windows", "streamed")
+        )
         yield line(f"{windows} ({size}", *shares)
 
 
@@ -105,27 +126,36 @@ def hierarchical_lines():
 
 def read_again_lines():
     tables = stored_numbers("trained_read_again"), stored_numbers("read_again_table2_reuters")
-    eight, bytes75 = (row["scores"]["R-1"] for t in tables for row in t["rows"] if row["label"].startswith("Lead"))
+    eight, bytes75 = (
+        row["scores"]["R-1"] for t in tables for row in t["rows"] if row["label"].startswith("Lead")
+    )
     yield f"already have {eight['mean']:.2f} R-1, and the first 75 bytes a recall of {bytes75['mean']:.1f},"
 
 
 def mem2mem_page():
     reads = np.array(numbers("mem2mem_real_memory")["panels"][1]["weights"])[[0, 2, 6]].sum(0)
     yield f"get {reads[0]:.0%} of the reads, and at the last word {reads[-1]:.0%}"
-    written, plain = (memory(f"all ways, both, {gate}")["nll"].mean() for gate in ("never written", "plain gate"))
+    written, plain = (
+        memory(f"all ways, both, {gate}")["nll"].mean() for gate in ("never written", "plain gate")
+    )
     most = max(row["another memory"][0] for row in numbers("mem2mem_gates")["rows"])
     yield f"six such models lose at most {most:.2f} nats a word"
     yield f"({written:.2f} nats a word instead of {plain:.2f}, means of five seeds)"
 
 
 def papers_lines():
-    rows = {row["label"]: row.get("by seed") for row in numbers("hierarchical_table_clusters_scisummnet_mds")["rows"]}
+    rows = {
+        row["label"]: row.get("by seed")
+        for row in numbers("hierarchical_table_clusters_scisummnet_mds")["rows"]
+    }
     both = (rows[f"HT{part}, plain beam search"]["R-1"] for part in ("", " without global layers"))
     yield "{:+.1f}, {:+.1f} and {:+.1f} points of R-1".format(*np.subtract(*both))
 
 
 def read_again_page():
-    changes = {row["change"]: row["mean"] for row in numbers("copying_read_again_reuters")["changes"]}
+    changes = {
+        row["change"]: row["mean"] for row in numbers("copying_read_again_reuters")["changes"]
+    }
     yield f"lose {changes['text not told']:.2f} nats a word"
     yield f"lose only {losses('read_again_reuters')['[UNK] fed back'][0]:.3f} nats a word"
     rows = {row["label"]: row for row in numbers("read_again_table2_reuters")["rows"]}
@@ -136,9 +166,14 @@ def read_again_page():
 
 
 def teaching_lines():
-    changes = {row["change"]: row["mean"] for row in numbers("copying_read_again_reuters")["changes"]}
+    changes = {
+        row["change"]: row["mean"] for row in numbers("copying_read_again_reuters")["changes"]
+    }
     yield f"{changes['copying equal']:.2f} nats a word, and {changes['attention equal']:.2f} for attention"
-    costs = [effects("mem2mem_lever")[f"papers: {memory}"].values[0] for memory in ("another text's", "erased")]
+    costs = [
+        effects("mem2mem_lever")[f"papers: {memory}"].values[0]
+        for memory in ("another text's", "erased")
+    ]
     yield "another memory costs {:.3f} nats a word, and zeros cost {:.2f}".format(*costs)
     yield f"erasing the memory costs {effects('mem2mem_lever')['toy: erased'].values[0]:.1f} nats"
 
@@ -160,7 +195,8 @@ def test_a_text_has_the_numbers_of_its_json(file, lines):
     assert [found for found in lines() if re.sub(r"\s+", " ", found) not in text(file)] == []
 
 
-# ------------------------------------------------------------------------------------------ what texts claim of them
+# ------------------------------------------------------------------------------------------ what
+# texts claim of them
 
 
 def grid_of_memory():
@@ -169,7 +205,10 @@ def grid_of_memory():
     rows = {weights: table[f"all ways, {name}, plain gate"] for name, weights in GRID.items()}
     seeds = set.intersection(*(set(row["seed"]) for row in rows.values()))
     return {
-        weights: {m: [v for v, seed in zip(values, row["seed"]) if seed in seeds] for m, values in row.items()}
+        weights: {
+            m: [v for v, seed in zip(values, row["seed"]) if seed in seeds]
+            for m, values in row.items()
+        }
         for weights, row in rows.items()
     }
 
@@ -196,7 +235,9 @@ def test_only_four_pairs_find_all_marked_sentences():
 
 
 def test_with_both_terms_the_heads_find_all_marked_sentences():
-    assert open_paths("both")["recall"].min() == 1 and open_paths("neither")["on marked"].max() < 0.005
+    assert (
+        open_paths("both")["recall"].min() == 1 and open_paths("neither")["on marked"].max() < 0.005
+    )
 
 
 def test_with_all_paths_open_another_memory_costs_nothing():
@@ -213,35 +254,53 @@ def test_with_the_papers_gate_nothing_is_learned_alone():
 
 
 def test_windows_slide_without_a_fault_at_any_length():
-    assert all(set(task_results("windows")["windows"][f"facts of {n}"]) == {1.0} for n in (2, 6, 12, 300))
+    assert all(
+        set(task_results("windows")["windows"][f"facts of {n}"]) == {1.0} for n in (2, 6, 12, 300)
+    )
 
 
 def test_global_layers_make_towns_learnable_soon_and_not_only_they():
     solved = task_results("towns")
     apart = [solved[f"{row}, trained longer"] for row in ("without global layers", "flat")]
-    early = [share for row in apart for n in (500, 1000, 1500, 2000, 2500) for share in row[f"right after {n}"]]
+    early = [
+        share
+        for row in apart
+        for n in (500, 1000, 1500, 2000, 2500)
+        for share in row[f"right after {n}"]
+    ]
     assert min(solved["HT"]["right"]) > 0.98 and max(early) < 0.54
     assert (
-        sorted(share > 0.98 for share in apart[0]["right"]) == [False, True, True] and max(apart[1]["right"]) < 0.55
+        sorted(share > 0.98 for share in apart[0]["right"]) == [False, True, True]
+        and max(apart[1]["right"]) < 0.55
     )
 
 
 def test_two_hops_take_two_layers_and_the_graph():
     solved = task_results("hops")
     others = ("no global layer", "1, learned", "1, given", "2, learned", "3, learned")
-    assert min(solved["2, given"]["right"]) == 1 and max(max(solved[row]["right"]) for row in others) < 0.35
+    assert (
+        min(solved["2, given"]["right"]) == 1
+        and max(max(solved[row]["right"]) for row in others) < 0.35
+    )
 
 
 def test_without_copying_no_headline_is_right():
     assert set(task_results("short_news")["twice, GRU, without copying"]["right"]) == {0}
 
 
-# ------------------------------------------------------------------------------------------------------- the exam
+# ---------------------------------------------------------------------------------
+# the exam
 
 
 def test_each_lesson_has_three_exam_questions_of_four_points():
-    lessons, exam = ((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("teaching.md", "exam.md"))
-    assert re.findall(r"^## \d.*", lessons, re.MULTILINE) == re.findall(r"^## .*", exam, re.MULTILINE)
+    lessons, exam = (
+        (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("teaching.md", "exam.md")
+    )
+    assert re.findall(r"^## \d.*", lessons, re.MULTILINE) == re.findall(
+        r"^## .*", exam, re.MULTILINE
+    )
     for lesson in exam.split("\n## ")[1:]:
         markings = re.findall(r"^\| (?!question|---).* \| (.*) \|$", lesson, re.MULTILINE)
-        assert [sum(map(float, re.findall(r"\((\d|0\.5)\)", m.replace("½", "0.5")))) for m in markings] == [4, 4, 4]
+        assert [
+            sum(map(float, re.findall(r"\((\d|0\.5)\)", m.replace("½", "0.5")))) for m in markings
+        ] == [4, 4, 4]

@@ -9,7 +9,14 @@ import torch
 
 from lib.data.batch import in_vocabulary
 from lib.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
-from lib.decoding.search import DecodeConfig, beam_search, greedy_search, repeating, sample_search, summarize
+from lib.decoding.search import (
+    DecodeConfig,
+    beam_search,
+    greedy_search,
+    repeating,
+    sample_search,
+    summarize,
+)
 from lib.system.errors import InputError
 from tests.conftest import RAGGED, VOCAB, batch_of, document, tiny_model
 
@@ -27,7 +34,8 @@ def model_score(model, item, ids):
 
 @pytest.mark.parametrize("variant", [{}, {"write": False}])
 def test_exhaustive_search_agrees(variant):
-    """Every summary of at most two words, scored by the model: a beam that is wide enough finds the best ones."""
+    """Every summary of at most two words, scored by the model: a beam that is wide enough finds the
+    best ones."""
     model = tiny_model(**variant)
     config = DecodeConfig(beam=200, max_length=2, **PLAIN)  # as many as there are
     for item, found in zip(RAGGED, beam_search(model, batch_of(), config)):
@@ -35,13 +43,17 @@ def test_exhaustive_search_agrees(variant):
         everything = [(), *((a,) for a in words), *product(words, words)]
         scored = sorted(((model_score(model, item, ids), ids) for ids in everything), reverse=True)
         assert [tuple(h.ids) for h in found] == [ids for _, ids in scored][: len(found)]
-        assert [h.log_prob for h in found[:20]] == pytest.approx([s for s, _ in scored[:20]], abs=1e-9)
+        assert [h.log_prob for h in found[:20]] == pytest.approx(
+            [s for s, _ in scored[:20]], abs=1e-9
+        )
         assert len(found) > 20
 
 
 def naive_repeating(tokens, n):
     context = tokens[len(tokens) - n + 1 :]
-    return [tokens[i + n - 1] for i in range(len(tokens) - n + 1) if tokens[i : i + n - 1] == context]
+    return [
+        tokens[i + n - 1] for i in range(len(tokens) - n + 1) if tokens[i : i + n - 1] == context
+    ]
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
@@ -56,7 +68,9 @@ def test_words_that_would_repeat_an_ngram(n, control):
         assert found.shape == (200, max(0, length - n + 1))
         for row, ids in zip(rows.tolist(), found.tolist()):
             words = [i for i in row if i not in control]
-            assert [i for i in ids if i >= 0] == (naive_repeating(words, n) if len(words) >= n else [])
+            assert [i for i in ids if i >= 0] == (
+                naive_repeating(words, n) if len(words) >= n else []
+            )
 
 
 def test_unknown_words_come_out_as_the_sources_own():
@@ -66,17 +80,25 @@ def test_unknown_words_come_out_as_the_sources_own():
     item = document([[12, 13, 12]], [12, 3])
     item.unknown[:] = ["zebra", "Okapi"]
     vocabulary = Vocabulary([f"w{i}" for i in range(VOCAB - 4)])
-    (summary,) = summarize(model, [item], vocabulary, DecodeConfig(beam=2, min_length=3, max_length=3))
+    (summary,) = summarize(
+        model, [item], vocabulary, DecodeConfig(beam=2, min_length=3, max_length=3)
+    )
     assert set(" ".join(summary).split()) <= {"zebra", "Okapi"}
 
 
 @pytest.mark.parametrize(
     "bad",
     [
-        {"beam": 0}, {"max_length": 0}, {"min_length": 9, "max_length": 8}, {"length_offset": -1},
-        {"block_ngrams": -1}, {"temperature": 0.0}, {"temperature": math.nan}, {"forbidden": (PAD, -1)},
+        {"beam": 0},
+        {"max_length": 0},
+        {"min_length": 9, "max_length": 8},
+        {"length_offset": -1},
+        {"block_ngrams": -1},
+        {"temperature": 0.0},
+        {"temperature": math.nan},
+        {"forbidden": (PAD, -1)},
     ],
-)  # fmt: skip
+)
 def test_numbers_that_no_search_can_use(bad):
     with pytest.raises(InputError, match=next(iter(bad))):
         DecodeConfig(**bad)
@@ -92,12 +114,17 @@ def test_an_end_of_no_probability_is_still_an_end():
         assert all(len(h.ids) == 3 for h in found)
 
 
-# -------------------------------------------------------------------------------------------------------- sampling
+# ---------------------------------------------------------------------------------
+# sampling
 
 
 def test_words_are_drawn_from_the_most_probable_ones():
-    """The first word of many documents that differ in their names alone: as often as P^(1 / temperature) says."""
-    model, config = tiny_model(), DecodeConfig(min_length=1, max_length=3, sample=3, temperature=0.2)
+    """The first word of many documents that differ in their names alone: as often as P^(1 /
+    temperature) says."""
+    model, config = (
+        tiny_model(),
+        DecodeConfig(min_length=1, max_length=3, sample=3, temperature=0.2),
+    )
     same = [replace(RAGGED[0], id=f"document {i}") for i in range(2_000)]
     found = sample_search(model, batch_of(*same), config)
     state = model.encode(batch_of(same[0]))
@@ -114,14 +141,22 @@ def test_words_are_drawn_from_the_most_probable_ones():
 def test_draws_follow_from_the_documents_name():
     model, config = tiny_model(), DecodeConfig(min_length=2, max_length=7, sample=5)
     drawn, others = (
-        [h.ids for h in sample_search(model, batch_of(*[replace(d, id=d.id + more) for d in RAGGED]), config)]
+        [
+            h.ids
+            for h in sample_search(
+                model, batch_of(*[replace(d, id=d.id + more) for d in RAGGED]), config
+            )
+        ]
         for more in ("", " else")
     )
     assert drawn != others
 
 
 def test_cold_samples_are_greedy():
-    model, config = tiny_model(), DecodeConfig(min_length=1, max_length=8, sample=4, temperature=1e-4)
+    model, config = (
+        tiny_model(),
+        DecodeConfig(min_length=1, max_length=8, sample=4, temperature=1e-4),
+    )
     assert [h.ids for h in sample_search(model, batch_of(), config)] == [
         h.ids for h in greedy_search(model, batch_of(), config)
     ]
@@ -133,19 +168,26 @@ def test_summaries_are_sampled_where_that_is_asked_for():
     drawn = sample_search(model, batch_of(), config)
     expected = [vocabulary.sentences(h.ids, d.unknown) for h, d in zip(drawn, RAGGED)]
     assert summarize(model, RAGGED, vocabulary, config) == expected
-    assert summarize(model, RAGGED, vocabulary, DecodeConfig(min_length=2, max_length=7)) != expected
+    assert (
+        summarize(model, RAGGED, vocabulary, DecodeConfig(min_length=2, max_length=7)) != expected
+    )
     assert DecodeConfig().sample == 0, "a beam"
 
 
-# ------------------------------------------------------------------------------------------------------- dead ends
+# ---------------------------------------------------------------------------------
+# dead ends
 
-DEAD_END = DecodeConfig(beam=2, min_length=6, max_length=6, forbidden=(PAD, UNK, BOS, *range(6, 40)), block_ngrams=1)
+DEAD_END = DecodeConfig(
+    beam=2, min_length=6, max_length=6, forbidden=(PAD, UNK, BOS, *range(6, 40)), block_ngrams=1
+)
 
 
 @pytest.mark.parametrize("search", [beam_search, sample_search])
 def test_where_every_word_is_barred_one_line_says_so(search):
     """Two words, none of which may come again, in a summary of at least six."""
-    with pytest.raises(InputError, match=r"document 'a' has no summary: every word is forbidden, .* min_length"):
+    with pytest.raises(
+        InputError, match=r"document 'a' has no summary: every word is forbidden, .* min_length"
+    ):
         search(tiny_model(), batch_of(*RAGGED), replace(DEAD_END, sample=3))
 
 
@@ -165,4 +207,6 @@ def test_a_sample_that_has_ended_takes_no_part():
     found = sample_search(model, batch_of(*many), config)
     assert len({len(h.ids) for h in found}) > 1
     for item, h in zip(many, found):
-        assert sample_search(model, batch_of(item), config)[0].ids == h.ids and len(set(h.ids)) == len(h.ids)
+        assert sample_search(model, batch_of(item), config)[0].ids == h.ids and len(
+            set(h.ids)
+        ) == len(h.ids)

@@ -1,4 +1,5 @@
-"""The plan for GPUs, and the checks that `make gpu` makes on one (`tests.gpu`), tried where there is none."""
+"""The plan for GPUs, and the checks that `make gpu` makes on one (`tests.gpu`), tried where there
+is none."""
 
 import json
 from itertools import count
@@ -25,11 +26,13 @@ def kept_plan() -> dict:
     return json.loads(PLAN.read_text(encoding="utf-8"))
 
 
-# ---------------------------------------------------------------------------------------------------------- plan
+# ---------------------------------------------------------------------------------
+# plan
 
 
 def test_the_kept_tables_are_the_plans():
-    """Made again from `plan.json` and from the losses of the shipped runs: `python -m tests.gpu plan --keep`."""
+    """Made again from `plan.json` and from the losses of the shipped runs:
+    `python -m tests.gpu plan --keep`."""
     readme = README.read_text(encoding="utf-8")
     for name, table in tables.of_plan(kept_plan()).items():
         assert markdown(table) in readme if name in readme else stored_numbers(name) == table, name
@@ -44,15 +47,22 @@ def test_the_kept_measurements_are_a_gpus():
 
 def test_the_plan_was_made_with_the_peaks_of_today():
     kept = kept_plan()["machines"]
-    assert {name: kept[name]["flop"] for name in GPUS} == {name: gpu.flop for name, gpu in GPUS.items()}
+    assert {name: kept[name]["flop"] for name in GPUS} == {
+        name: gpu.flop for name, gpu in GPUS.items()
+    }
     assert {kept[name]["launch"] for name in GPUS} == {LAUNCH}
 
 
 def test_a_step_is_its_operations_its_launches_and_an_exchange():
     a100 = GPUS["A100"]
-    operations = [[39e12, 2.039e12, 1, 1], [0, 4.078e12, 1, 2]]  # bound by products, and twice by memory
-    assert plan.roofline(operations, a100.flop["float32"], a100.bandwidth) == pytest.approx(2 + 2 * 2)
-    assert plan.exchange(a100, 75_000_000_000, 4) == pytest.approx(1.5), "1.5 times 300 GB by 300 GB/s"
+    # bound by products, and twice by memory
+    operations = [[39e12, 2.039e12, 1, 1], [0, 4.078e12, 1, 2]]
+    assert plan.roofline(operations, a100.flop["float32"], a100.bandwidth) == pytest.approx(
+        2 + 2 * 2
+    )
+    assert plan.exchange(a100, 75_000_000_000, 4) == pytest.approx(1.5), (
+        "1.5 times 300 GB by 300 GB/s"
+    )
     assert plan.exchange(a100, 10**9, 1) == 0
     counted = {"work": {"A100": {"float32": 6.0}}, "launches": 100_000, "exchange": {"A100": 0.5}}
     assert plan.step_seconds(counted, "A100") == pytest.approx(6 + 100_000 * LAUNCH + 0.5)
@@ -60,14 +70,25 @@ def test_a_step_is_its_operations_its_launches_and_an_exchange():
 
 def test_cases_have_the_sizes_of_their_presets():
     sizes = {str(case): (case.source, case.target, case.batch) for case in CASES}
-    assert sizes["mem2mem paper arxiv"] == (2_000, 200, 16) and sizes["mem2mem paper newsroom"] == (751, 60, 16)
-    assert sizes["windowed CD_II cnn_dailymail"] == (781, 100, 12), "781 is the mean: less than 1,160"
+    assert sizes["mem2mem paper arxiv"] == (2_000, 200, 16) and sizes["mem2mem paper newsroom"] == (
+        751,
+        60,
+        16,
+    )
+    assert sizes["windowed CD_II cnn_dailymail"] == (781, 100, 12), (
+        "781 is the mean: less than 1,160"
+    )
     assert sizes["read_again paper gigaword"] == (31, 17, 64)
-    assert CASES[0].updates("arxiv") == 15 * (203_037 // 16) and CASES[-2].updates("wikisum") == 500_000
+    assert (
+        CASES[0].updates("arxiv") == 15 * (203_037 // 16)
+        and CASES[-2].updates("wikisum") == 500_000
+    )
     assert list(PAPER_CASES) and all(str(PAPER_CASES[case.paper]) in sizes for case in CASES)
     assert {name for case in CASES for name in case.corpora} == set(CORPORA)
     for case in CASES:
-        assert max(len(d.source) for d in case.documents(3)) * case.batch <= (case.setup.train.batch_tokens or 10**9)
+        assert max(len(d.source) for d in case.documents(3)) * case.batch <= (
+            case.setup.train.batch_tokens or 10**9
+        )
 
 
 def same_as_the_kept_count(made: dict) -> None:
@@ -87,7 +108,8 @@ def test_the_command_makes_the_plan(tmp_path):
     same_as_the_kept_count(finished(tmp_path / "plan", name) or {})
 
 
-# --------------------------------------------------------------------------------------------------------- pieces
+# ---------------------------------------------------------------------------------
+# pieces
 
 
 @pytest.mark.parametrize(
@@ -114,11 +136,14 @@ def test_a_finished_piece_is_not_done_again(tmp_path):
     do_here(["step/x"], {"step/x": work}, "cpu", tmp_path)
     made = finished(tmp_path, "step/x")
     assert made is not None and made["device given"] == "cpu" and made["ok"]
-    path_of(tmp_path, "step/x").write_text(json.dumps({**made, "code": "another"}), encoding="utf-8")
+    path_of(tmp_path, "step/x").write_text(
+        json.dumps({**made, "code": "another"}), encoding="utf-8"
+    )
     assert finished(tmp_path, "step/x") is None, "other code has made it"
 
 
-# --------------------------------------------------------------------------------------------------------- checks
+# ---------------------------------------------------------------------------------
+# checks
 
 
 def test_a_model_that_computes_something_else_is_found(monkeypatch):
@@ -126,7 +151,9 @@ def test_a_model_that_computes_something_else_is_found(monkeypatch):
     variant = next(v for v in checks.cases(checks.PAPERS) if str(v) == "read_again, abs bag")
     assert checks.equality(variant, "cpu")["ok"]
     calls = count()
-    monkeypatch.setattr(checks, "put", lambda model, place: _scaled(model, 1 + 0.001 * (next(calls) % 2)))
+    monkeypatch.setattr(
+        checks, "put", lambda model, place: _scaled(model, 1 + 0.001 * (next(calls) % 2))
+    )
     found = checks.equality(variant, "cpu")
     assert not found["ok"] and found["difference"]["float64"] > 1e-6
 
@@ -139,7 +166,8 @@ def _scaled(model, factor: float):
 
 
 def on_the_pretend_device(folder, *pieces: str) -> tuple[dict, str]:
-    """Results and texts of pieces that ran to their end, and once more: then nothing is left to do."""
+    """Results and texts of pieces that ran to their end, and once more: then nothing is left to
+    do."""
     command = ("-m", "tests.gpu", "run", *pieces, "--device", "pretend", "--folder", str(folder))
     done = in_a_process(*command)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,7 +1,9 @@
-"""Triton's kernels for a GPU, without one: computed by Triton's interpreter, and compiled for two GPUs.
+"""Triton's kernels for a GPU, without one: computed by Triton's interpreter, and compiled for two
+GPUs.
 
-`tests/test_properties_layers.py` compares their values and gradients with the equations in float64, for small and
-extreme numbers, texts of every length and several hypotheses; `tests/on_pretend_device.py` compares whole models.
+`tests/test_properties_layers.py` compares their values and gradients with the equations in float64,
+for small and extreme numbers, texts of every length and several hypotheses;
+`tests/on_pretend_device.py` compares whole models.
 """
 
 import json
@@ -23,7 +25,8 @@ pytest.importorskip("triton", reason="Triton is for Linux on x86-64 (the extra d
 
 
 def with_gradients(function, inputs):
-    """Results of a function of float64 or float32 tensors, and the gradients of a sum that weighs each number."""
+    """Results of a function of float64 or float32 tensors, and the gradients of a sum that weighs
+    each number."""
     leaves = [x.clone().requires_grad_() for x in inputs]
     results = function(*leaves)
     results = results if isinstance(results, tuple) else (results,)
@@ -37,7 +40,8 @@ def assert_close(ours, exact):
 
 
 def test_coverage_of_several_blocks(monkeypatch):
-    """Blocks of 4 and 8 words, and documents that end inside a block, at its first word, and at once."""
+    """Blocks of 4 and 8 words, and documents that end inside a block, at its first word, and at
+    once."""
     from lib.layers import gpu_kernels
 
     monkeypatch.setattr(gpu_kernels, "TILE", 4 * 32)
@@ -49,17 +53,22 @@ def test_coverage_of_several_blocks(monkeypatch):
     inputs = [torch.randn(shape, dtype=torch.float64) for shape in shapes]
     inputs[4] = inputs[4].abs() * mask[:, None]
     exact = with_gradients(lambda *x: _CompiledCoverage.apply(*x, mask), inputs)
-    ours = with_gradients(lambda *x: gpu_kernels.CoverageScan.apply(*x, mask), [x.float() for x in inputs])
+    ours = with_gradients(
+        lambda *x: gpu_kernels.CoverageScan.apply(*x, mask), [x.float() for x in inputs]
+    )
     assert_close(ours, exact)
     assert not ours[0][2].any()
 
 
 @pytest.mark.parametrize("slots, width, attended", [(3, 70, 66), (17, 16, 20)])
 def test_a_memory_of_several_blocks(slots, width, attended, monkeypatch):
-    """Weights of more than one block of 64 that do not fill their last one, and more slots than 16."""
+    """Weights of more than one block of 64 that do not fill their last one, and more slots than
+    16."""
     torch.manual_seed(0)
     shapes = (2, slots, width), (2, 4, attended), (2, 4, 2 * width), (attended,), (attended, width)
-    weights = [torch.randn(shape, dtype=torch.float64) for shape in (*shapes, *[(2 * width, width)] * 2)]
+    weights = [
+        torch.randn(shape, dtype=torch.float64) for shape in (*shapes, *[(2 * width, width)] * 2)
+    ]
     inputs = [*weights[:4], *(x / width**0.5 for x in weights[4:])]
     exact = with_gradients(memory_scan, inputs)
     monkeypatch.setattr("lib.layers.cpu_kernels.triton_runs", lambda values: True)
@@ -99,15 +108,19 @@ def test_tensors_need_not_be_contiguous(monkeypatch):
 
 
 def test_a_kernel_takes_no_tensor_with_gaps():
-    """A kernel would read other numbers of an argument that somebody adds, and nobody would know."""
+    """A kernel would read other numbers of an argument that somebody adds, and nobody would
+    know."""
     from lib.layers import gpu_kernels
 
     tensors = torch.ones(3), with_gaps(torch.ones(3))
-    with pytest.raises(ValueError, match="argument 1 of the kernel coverage_weights is not contiguous"):
+    with pytest.raises(
+        ValueError, match="argument 1 of the kernel coverage_weights is not contiguous"
+    ):
         gpu_kernels.launch(gpu_kernels.coverage_weights, (1,), *tensors)
 
 
-# ------------------------------------------------------------------------------------------------------ compiling
+# ---------------------------------------------------------------------------------
+# compiling
 
 COMPILING = """
 import json, pathlib, re, subprocess, sys, tempfile
@@ -150,13 +163,15 @@ print(json.dumps(found))
 
 @pytest.mark.parametrize("capability", [80, 90])
 def test_kernels_are_compiled_without_local_memory(capability, tmp_path):
-    """For A100 and H100, at the paper's width; numbers that fit into no register would be kept in local memory, which
-    is slow."""
+    """For A100 and H100, at the paper's width; numbers that fit into no register would be kept in
+    local memory, which is slow."""
     done = subprocess.run(
         [sys.executable, "-c", COMPILING, str(capability)],
-        capture_output=True, text=True, cwd=project_root(),
+        capture_output=True,
+        text=True,
+        cwd=project_root(),
         env={**os.environ, "TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": str(tmp_path)},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert len(found) == 6
@@ -164,7 +179,8 @@ def test_kernels_are_compiled_without_local_memory(capability, tmp_path):
         assert used["STACK"] == used["LOCAL"] == 0 and used["REG"] <= 255, (name, used)
 
 
-# ----------------------------------------------------------------------------------------------- where they run
+# ---------------------------------------------------------------------------------
+# where they run
 
 
 @pytest.fixture
@@ -219,5 +235,9 @@ def test_any_compiler_that_triton_finds_will_do(machine, compilers, cc):
 
 
 def test_what_is_no_gpus_single_precision_takes_another_way():
-    for values in (torch.zeros(1), torch.zeros(1, device="meta"), torch.zeros(1, dtype=torch.float64)):
+    for values in (
+        torch.zeros(1),
+        torch.zeros(1, device="meta"),
+        torch.zeros(1, dtype=torch.float64),
+    ):
         assert not cpu_kernels.triton_runs(values)

@@ -1,8 +1,8 @@
 """The work of an update, and of a search, grows in proportion to the words.
 
 Work is the number of bytes that PyTorch's operations write, at N and at 2 N words. It does not
-include what the CPU kernels write, which numba compiles, nor what an operation keeps to itself, such
-as the weights of fused attention.
+include what the CPU kernels write, which numba compiles, nor what an operation keeps to itself,
+such as the weights of fused attention.
 
 Why it is counted: a slice at each step looks cheap, but its backward pass fills a tensor of all
 steps. PyTorch's LSTM and GRU do that on a CPU, where rows have different lengths.
@@ -50,8 +50,8 @@ BY_UNIT = (
 # T^2 numbers for a summary of T words.
 STORES_SQUARES = (TLM, TDMCA)
 
-# In a search, transformers keep the keys and values of all earlier words, and copy them to add those
-# of the next word: T^2 numbers, too.
+# In a search, transformers keep the keys and values of all earlier words, and copy them to add
+# those of the next word: T^2 numbers, too.
 CACHES_KEYS = (*STORES_SQUARES, HierarchicalTransformer, CopyingTransformer)
 
 

@@ -1,4 +1,5 @@
-"""Embeddings from context beside the words' own, where the answer is known; and the saved numbers."""
+"""Embeddings from context beside the words' own, where the answer is known; and the saved
+numbers."""
 
 import json
 from dataclasses import replace

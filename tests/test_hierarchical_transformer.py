@@ -8,15 +8,27 @@ from torch import nn
 
 from lib.data.vocabulary import BOS, EOS
 from lib.layers.dropout import Dropout
-from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
+from lib.models.hierarchical_transformer import (
+    HierarchicalTransformer,
+    HierarchicalTransformerConfig,
+)
 from tests.conftest import RAGGED, VOCAB, batch_of, document, double, leaves
 
-SIZES = {"width": 8, "heads": 2, "inner": 12, "local_layers": 2, "global_layers": 2, "decoder_layers": 2}
+SIZES = {
+    "width": 8,
+    "heads": 2,
+    "inner": 12,
+    "local_layers": 2,
+    "global_layers": 2,
+    "decoder_layers": 2,
+}
 READINGS = ("code", "paper")
 
 
 def tiny(**changes) -> HierarchicalTransformer:
-    return double(HierarchicalTransformer, HierarchicalTransformerConfig(VOCAB, **{**SIZES, **changes}), 0.4)
+    return double(
+        HierarchicalTransformer, HierarchicalTransformerConfig(VOCAB, **{**SIZES, **changes}), 0.4
+    )
 
 
 @pytest.fixture(params=READINGS)
@@ -24,7 +36,8 @@ def model(request):
     return tiny(form=request.param)
 
 
-# ------------------------------------------------------------------------------------ word by word, with loops
+# ------------------------------------------------------------------------------------ word by word,
+# with loops
 
 
 def heads_of(vector, heads):
@@ -71,7 +84,11 @@ def naive_global(layer, paragraphs, form, graph=None):
             x = [layer.norms[0](w) if code else w for w in words]
             weights = torch.stack([layer.score(w)[z] for w in x]).softmax(0)
             pooled = sum(a * heads_of(layer.value(w), layer.heads)[z] for a, w in zip(weights, x))
-            heads.append(layer.pool_norm(pooled) if code else layer.pool_norms[z](layer.pool_output[z] @ pooled))
+            heads.append(
+                layer.pool_norm(pooled)
+                if code
+                else layer.pool_norms[z](layer.pool_output[z] @ pooled)
+            )
         if code:
             q, k, v = ([linear(h) for h in heads] for linear in layer.between)
         else:
@@ -106,7 +123,9 @@ def naive_encoder(model, paragraphs, graph=None):
         for j, word in enumerate(ids):
             halves = [naive_position(i, half), naive_position(j, half)]
             position = torch.cat(halves[::-1] if code else halves)
-            words.append(model.embedding.weight[word] * (math.sqrt(c.width) if code else 1) + position)
+            words.append(
+                model.embedding.weight[word] * (math.sqrt(c.width) if code else 1) + position
+            )
         made.append(words)
     for layer in model.local_layers:
         made = [naive_local(layer, words, c.form) for words in made]
@@ -119,16 +138,24 @@ def naive_decoder(model, ids, source):
     c = model.config
     code = c.form == "code"
     scale = math.sqrt(c.width) if code else 1
-    x = [model.embedding.weight[word] * scale + naive_position(t, c.width) for t, word in enumerate(ids)]
+    x = [
+        model.embedding.weight[word] * scale + naive_position(t, c.width)
+        for t, word in enumerate(ids)
+    ]
     for layer in model.decoder_layers:
         one, two, three = layer.norms
         if code:
             y = [one(w) for w in x]
-            x = [w + naive_attention(layer.self_attention, y[t], y[: t + 1]) for t, w in enumerate(x)]
+            x = [
+                w + naive_attention(layer.self_attention, y[t], y[: t + 1]) for t, w in enumerate(x)
+            ]
             x = [w + naive_attention(layer.source_attention, two(w), source) for w in x]
             x = [w + layer.feed_forward(three(w)) for w in x]
         else:
-            x = [one(w + naive_attention(layer.self_attention, w, x[: t + 1])) for t, w in enumerate(x)]
+            x = [
+                one(w + naive_attention(layer.self_attention, w, x[: t + 1]))
+                for t, w in enumerate(x)
+            ]
             x = [two(w + naive_attention(layer.source_attention, w, source)) for w in x]
             x = [three(w + layer.feed_forward(w)) for w in x]
     if code:
@@ -137,19 +164,30 @@ def naive_decoder(model, ids, source):
 
 
 def test_the_paper_drops_before_all_linear_layers_and_nowhere_else(monkeypatch):
-    """Dropout that doubles in place of dropping, in training, is a model whose linear maps are twice as large."""
-    monkeypatch.setattr(Dropout, "forward", lambda self, x: 2 * x if self.training and self.p else x)
+    """Dropout that doubles in place of dropping, in training, is a model whose linear maps are
+    twice as large."""
+    monkeypatch.setattr(
+        Dropout, "forward", lambda self, x: 2 * x if self.training and self.p else x
+    )
     dropped, doubled = (tiny(form="paper", dropout=0.5) for _ in range(2))
     maps = [m.weight for m in doubled.modules() if isinstance(m, nn.Linear)]
-    maps += [weight for layer in doubled.global_layers for weight in (layer.pool_output, layer.between_weights)]
+    maps += [
+        weight
+        for layer in doubled.global_layers
+        for weight in (layer.pool_output, layer.between_weights)
+    ]
     assert len(maps) == 2 * (4 + 2) + 2 * (3 + 2 + 2) + 2 * (4 + 4 + 2)
     with torch.no_grad():
         for weight in maps:
             weight *= 2
     batch = batch_of()
     dropped.train()
-    (ours, _), (expected, _) = (m.decode(batch.target_input, m.encode(batch)) for m in (dropped, doubled))
-    assert torch.allclose(ours.features, 2 * expected.features, rtol=0, atol=1e-12), "before the scores, too"
+    (ours, _), (expected, _) = (
+        m.decode(batch.target_input, m.encode(batch)) for m in (dropped, doubled)
+    )
+    assert torch.allclose(ours.features, 2 * expected.features, rtol=0, atol=1e-12), (
+        "before the scores, too"
+    )
 
 
 PARAGRAPHS = [[4, 5, 9, 6], [7, 8], [9, 4, 10]]
@@ -158,20 +196,27 @@ PARAGRAPHS = [[4, 5, 9, 6], [7, 8], [9, 4, 10]]
 @pytest.mark.parametrize("with_graph", [False, True])
 def test_both_readings_word_by_word(model, with_graph):
     item = document(PARAGRAPHS, [5, 4, 9, EOS])
-    graph = torch.tensor([[1.0, 0.5, 0], [0.5, 1, 0.3], [0, 0.3, 1]]).double() if with_graph else None
+    graph = (
+        torch.tensor([[1.0, 0.5, 0], [0.5, 1, 0.3], [0, 0.3, 1]]).double() if with_graph else None
+    )
     source = naive_encoder(model, PARAGRAPHS, graph)
     expected = naive_decoder(model, [BOS, 5, 4, 9], source)
     batch = batch_of(item)
-    output, _ = model.decode(batch.target_input, model.encode(batch, graph[None] if with_graph else None))
+    output, _ = model.decode(
+        batch.target_input, model.encode(batch, graph[None] if with_graph else None)
+    )
     ours = nn.functional.linear(output.features[0], *model.output_layer()).log_softmax(-1)
     assert torch.allclose(ours, expected, rtol=0, atol=1e-12)
     parameters = [p for p in model.parameters() if p.dim() == 2]
     weights = torch.randn_like(ours)
-    for a, b in zip(*(torch.autograd.grad((weights * x).sum(), parameters) for x in (ours, expected))):
+    for a, b in zip(
+        *(torch.autograd.grad((weights * x).sum(), parameters) for x in (ours, expected))
+    ):
         assert torch.allclose(a, b, rtol=0, atol=1e-10)
 
 
-# ------------------------------------------------------------------------------------------- limiting cases
+# ---------------------------------------------------------------------------------
+# limiting cases
 
 
 def test_a_graph_of_ones_is_uniform_attention(model):
@@ -194,7 +239,10 @@ def test_a_graph_of_ones_is_uniform_attention(model):
 def test_without_paragraph_positions_their_order_does_not_matter():
     for positions in (True, False):
         model = tiny(paragraph_positions=positions)
-        losses = [model.loss(batch_of(document(p, [5, EOS])))["loss"] for p in (PARAGRAPHS, PARAGRAPHS[::-1])]
+        losses = [
+            model.loss(batch_of(document(p, [5, EOS])))["loss"]
+            for p in (PARAGRAPHS, PARAGRAPHS[::-1])
+        ]
         assert torch.allclose(*losses, rtol=0, atol=1e-12) == (not positions)
 
 

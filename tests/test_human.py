@@ -34,7 +34,8 @@ SYSTEMS = tuple(POINTS)
 
 def write(path, summaries, references, ids=IDS, title="", source=()):
     documents = [
-        Document(i, title, [""] * len(source), [[part] for part in source], r) for i, r in zip(ids, references)
+        Document(i, title, [""] * len(source), [[part] for part in source], r)
+        for i, r in zip(ids, references)
     ]
     write_summaries(path, documents, summaries, "a corpus")
 
@@ -43,7 +44,13 @@ def files(folder, systems=SYSTEMS, text="", source=()):
     """A file of summaries for each system, as arguments of the command."""
     for system in systems:
         summaries = [[f"{system} summary of {i}.{text}", "It ends."] for i in IDS]
-        write(folder / f"{system}.jsonl", summaries, [[f"The reference.{text}"]] * 6, title=text, source=source)
+        write(
+            folder / f"{system}.jsonl",
+            summaries,
+            [[f"The reference.{text}"]] * 6,
+            title=text,
+            source=source,
+        )
     return [f"{system}={folder / system}.jsonl" for system in systems]
 
 
@@ -65,7 +72,9 @@ def save_form(folder, rater, rows):
 
 def all_ratings(folder, points=POINTS):
     rows = key(folder)["ratings"].items()
-    return [("ratings", item, name, points[system]) for item, (_, system) in rows for name in CRITERIA]
+    return [
+        ("ratings", item, name, points[system]) for item, (_, system) in rows for name in CRITERIA
+    ]
 
 
 def all_choices(folder):
@@ -78,22 +87,32 @@ def test_a_form_is_blinded_and_complete(tmp_path):
     arguments = files(tmp_path, source=["First paragraph.", "Another."])
     main(["sheet", str(tmp_path / "r"), "--documents", "4", *arguments])
     form = data_of(tmp_path / "r" / "form.html")
-    assert len(form["ratings"]) == 4 * 4 and len(form["best_worst"]) == 4 * 4, "every three of four summaries"
+    assert len(form["ratings"]) == 4 * 4 and len(form["best_worst"]) == 4 * 4, (
+        "every three of four summaries"
+    )
     assert not [s for s in SYSTEMS if f'"{s}"' in json.dumps(form)], "no system is named"
-    orders = {tuple(row["summary"].split()[0] for row in form["ratings"][i : i + 4]) for i in range(0, 16, 4)}
+    orders = {
+        tuple(row["summary"].split()[0] for row in form["ratings"][i : i + 4])
+        for i in range(0, 16, 4)
+    }
     assert len(orders) > 1, "in random order, document by document"
     shown = {row["item"]: (row["document"], row["summary"]) for row in form["ratings"]}
     for item, (document, system) in key(tmp_path / "r")["ratings"].items():
         assert shown[item] == (document, f"{system} summary of {document}. It ends.")
-    assert set(form["texts"].values()) == {"First paragraph.\nAnother."} and set(form["criteria"]) == set(CRITERIA)
+    assert set(form["texts"].values()) == {"First paragraph.\nAnother."} and set(
+        form["criteria"]
+    ) == set(CRITERIA)
     page = (tmp_path / "r" / "form.html").read_text(encoding="utf-8")
-    assert not re.search(r"""(src|href)\s*=\s*["']|https?:|@import|url\(""", page), "it loads nothing"
+    assert not re.search(r"""(src|href)\s*=\s*["']|https?:|@import|url\(""", page), (
+        "it loads nothing"
+    )
     main(["sheet", str(tmp_path / "s"), "--documents", "4", "--seed", "1", *arguments])
     assert data_of(tmp_path / "s" / "form.html")["digest"] != form["digest"]
 
 
 def test_people_read_text_and_scores_are_of_the_models_words(tmp_path):
-    """`lib.score run` writes both; a line of `lib.summarize --json` has only the readable text and `sentences`."""
+    """`lib.score run` writes both; a line of `lib.summarize --json` has only the readable text and
+    `sentences`."""
     own, shown = ["l . in <dig> cities .", "it ends ."], ["L. in [number] cities.", "It ends."]
     both = {"id": "a", "summary": own, "readable": shown}
     for line, scored in ((both, own), ({"name": "a", "readable": shown, "sentences": own}, shown)):
@@ -112,7 +131,9 @@ def test_two_people_who_agree(folder, capsys):
         {"good": 4.5, "fair": 3.5, "poor": 2.5, "bad": 1.5}
     )
     values = by_system(ratings, BEST_WORST)
-    assert {s: len(v) for s, v in values.items()} == dict.fromkeys(SYSTEMS, 4 * 3), "a mean of both for each"
+    assert {s: len(v) for s, v in values.items()} == dict.fromkeys(SYSTEMS, 4 * 3), (
+        "a mean of both for each"
+    )
     assert {s: np.mean(v) for s, v in values.items()} == pytest.approx(
         {"good": 1, "fair": 1 / 3, "poor": -1 / 3, "bad": -1}
     )
@@ -124,14 +145,18 @@ def test_two_people_who_agree(folder, capsys):
 
 def frame(values_by_rater):
     rows = [
-        (rater, str(i), "s", "c", float(v)) for rater, values in values_by_rater.items() for i, v in enumerate(values)
+        (rater, str(i), "s", "c", float(v))
+        for rater, values in values_by_rater.items()
+        for i, v in enumerate(values)
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def test_agreement_by_hand():
     """Krippendorff (2011), the worked example of two observers with binary data: alpha = 0.095."""
-    assert agreement(frame({"a": "0100000000", "b": "1110010100"}), "c") == pytest.approx(0.095, abs=5e-4)
+    assert agreement(frame({"a": "0100000000", "b": "1110010100"}), "c") == pytest.approx(
+        0.095, abs=5e-4
+    )
     assert agreement(frame({"a": "0100"}), "c") is None, "one rater"
     assert agreement(frame({"a": "3", "b": "3"}), "c") is None, "one value"
 
@@ -141,7 +166,9 @@ def test_statistics_by_hand():
     means, pairs, p = compare_systems({"a": [0.0, 1, 2], "b": [1.0, 2, 3], "c": [5.0, 6, 7]})
     assert p == pytest.approx(0.00195, abs=1e-5)
     assert pairs.loc["a - c", "difference"] == -5 and pairs.loc["a - c", "p"] < 0.01
-    assert pairs.loc["a - b", "p"] > 0.4 and pairs.loc["a - b", "low"] < 0 < pairs.loc["a - b", "high"]
+    assert (
+        pairs.loc["a - b", "p"] > 0.4 and pairs.loc["a - b", "low"] < 0 < pairs.loc["a - b", "high"]
+    )
     assert means.loc["b", "ratings"] == 3
     with pytest.raises(InputError, match="two systems"):
         compare_systems({"a": [1.0, 2.0]})
@@ -174,7 +201,12 @@ def test_what_cannot_be_used(tmp_path, folder):
         "is not LABEL=FILE": ["sheet", new, systems[0], str(nothing)],
         "a label of its own": ["sheet", new, systems[0], systems[0]],
         "holds a form already": ["sheet", str(folder), *systems, "--documents", "1"],
-        "no such file; python -m lib.score run": ["sheet", new, f"a={tmp_path / 'gone.jsonl'}", systems[0]],
+        "no such file; python -m lib.score run": [
+            "sheet",
+            new,
+            f"a={tmp_path / 'gone.jsonl'}",
+            systems[0],
+        ],
         "bad.csv, line 1: ": ["sheet", new, f"a={bad}", systems[0]],
         "begin with": ["scores", new],
     }
@@ -189,7 +221,8 @@ def test_what_cannot_be_used(tmp_path, folder):
         main(["scores", str(folder)])
 
 
-# ------------------------------------------------------------------------------------------------- in a browser
+# ---------------------------------------------------------------------------------
+# in a browser
 
 FILL_IN = (Path(__file__).parent / "cases" / "fill_in.html").read_text(encoding="utf-8")
 
@@ -197,9 +230,23 @@ FILL_IN = (Path(__file__).parent / "cases" / "fill_in.html").read_text(encoding=
 def filled_in_by_chromium(form):
     """What the form saves after a script has clicked through it instead of a person."""
     page = form.with_name("filled.html")
-    page.write_text(form.read_text(encoding="utf-8").replace("</html>", FILL_IN + "</html>"), encoding="utf-8")
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
-    command = ["chromium", *flags, f"--user-data-dir={form.parent / 'profile'}", "--dump-dom", page.as_uri()]
+    page.write_text(
+        form.read_text(encoding="utf-8").replace("</html>", FILL_IN + "</html>"), encoding="utf-8"
+    )
+    flags = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-background-networking",
+        "--disable-sync",
+    ]
+    command = [
+        "chromium",
+        *flags,
+        f"--user-data-dir={form.parent / 'profile'}",
+        "--dump-dom",
+        page.as_uri(),
+    ]
     shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
     saved = re.search(r'<pre id="saved">(.*?)</pre>', shown, re.DOTALL)[1].replace("&amp;", "&")
     (form.parent / "form-anna.csv").write_text(saved, newline="", encoding="utf-8")

@@ -27,7 +27,8 @@ DOCUMENT = RAGGED[0]  # 11 words in 3 sentences
 
 @pytest.mark.parametrize("name", ALL)
 def test_the_gradient_is_the_slope_by_a_words_size(name):
-    """The log-probability when the embedding of one word is a little longer, by central differences."""
+    """The log-probability when the embedding of one word is a little longer, by central
+    differences."""
     model = ALL[name]().eval()
     batch = make_batch([DOCUMENT], VOCAB)
     embedding = source_embedding(model)
@@ -40,7 +41,9 @@ def test_the_gradient_is_the_slope_by_a_words_size(name):
         def change(module, inputs, output):
             return output * scale[places.pop(0)][..., None]
 
-        record = embedding.register_forward_pre_hook(lambda module, inputs: places.append(inputs[0].clone()))
+        record = embedding.register_forward_pre_hook(
+            lambda module, inputs: places.append(inputs[0].clone())
+        )
         model.encode(replace(batch, source=torch.arange(11)[None]))
         record.remove()
         hook = embedding.register_forward_hook(change)
@@ -58,7 +61,9 @@ def test_the_gradient_is_the_slope_by_a_words_size(name):
 def test_erasure_is_what_is_lost():
     model = tiny_model()
     lost = by_erasure(model, DOCUMENT)
-    without = replace(DOCUMENT, source=np.where(np.isin(np.arange(11), [4, 5]), UNK, DOCUMENT.source))
+    without = replace(
+        DOCUMENT, source=np.where(np.isin(np.arange(11), [4, 5]), UNK, DOCUMENT.source)
+    )
     whole, erased = log_probs(model, [DOCUMENT, without], only_known=True)
     assert lost[1] == pytest.approx(whole - erased, abs=1e-12)
     assert lost.shape == (3,)

@@ -32,11 +32,15 @@ SIZES = {"width": 8, "heads": 2, "inner": 8, "local_layers": 1, "global_layers":
 def transformer(copying: bool = False, **changes):
     if copying:
         return double(CopyingTransformer, CopyingTransformerConfig(VOCAB, **SIZES, **changes), 0.3)
-    return double(HierarchicalTransformer, HierarchicalTransformerConfig(VOCAB, **SIZES, **changes), 0.3)
+    return double(
+        HierarchicalTransformer, HierarchicalTransformerConfig(VOCAB, **SIZES, **changes), 0.3
+    )
 
 
 def read_again(**changes):
-    config = ReadAgainConfig(source_vocab_size=VOCAB, vocab_size=VOCAB, embedding=5, hidden=6, dropout=0.0, **changes)
+    config = ReadAgainConfig(
+        source_vocab_size=VOCAB, vocab_size=VOCAB, embedding=5, hidden=6, dropout=0.0, **changes
+    )
     return double(ReadAgain, config)
 
 
@@ -52,7 +56,9 @@ def test_log_probs_are_those_of_the_loss(name):
     expected = [-model.eval().loss(make_batch([d], VOCAB))["nll"].item() for d in FOUR]
     for size in (1, 3, 16):
         for change in ({}, {"change": changes_of(model)["nothing"]}):
-            assert np.allclose(log_probs(model, FOUR, batch_size=size, **change), expected, rtol=0, atol=1e-12)
+            assert np.allclose(
+                log_probs(model, FOUR, batch_size=size, **change), expected, rtol=0, atol=1e-12
+            )
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -85,9 +91,13 @@ def test_one_memory_and_random_memories_change_the_words():
     for name in ("random memory", "one memory for all"):
         assert abs(log_probs(model, FOUR, changes_of(model)[name]) - own).min() > 1e-4, name
     change = changes_of(model)["one memory for all"]
-    assert np.allclose(log_probs(model, all_alike, change), own[0], rtol=0, atol=1e-12), "the mean of equal memories"
+    assert np.allclose(log_probs(model, all_alike, change), own[0], rtol=0, atol=1e-12), (
+        "the mean of equal memories"
+    )
     of_the_next = log_probs(model, FOUR[:2], one_memory(model, FOUR[1:2]))
-    assert of_the_next[0] == pytest.approx(log_probs(model, FOUR[:2], MEMORY["another memory"])[0], abs=1e-12)
+    assert of_the_next[0] == pytest.approx(
+        log_probs(model, FOUR[:2], MEMORY["another memory"])[0], abs=1e-12
+    )
 
 
 def test_random_slots_keep_their_norms():
@@ -95,7 +105,9 @@ def test_random_slots_keep_their_norms():
     state = model.encode(batch)
     memory = MEMORY["random memory"].state(state, None).memory
     assert torch.allclose(memory.norm(dim=-1), state.memory.norm(dim=-1), rtol=0, atol=1e-12)
-    assert torch.nn.functional.cosine_similarity(memory, state.memory, dim=-1).abs().max() < 1 - 1e-3
+    assert (
+        torch.nn.functional.cosine_similarity(memory, state.memory, dim=-1).abs().max() < 1 - 1e-3
+    )
 
 
 WRITTEN = "written beside another text", "written with other words"
@@ -108,7 +120,10 @@ def test_a_document_that_reads_the_memory_that_it_writes_is_as_it_was(name):
         twice = [FOUR[0], replace(FOUR[0], id="again")]
         own, changed = log_probs(model, twice), log_probs(model, twice, changes_of(model)[name])
         assert np.allclose(changed, own, rtol=0, atol=1e-12)
-        assert abs(log_probs(model, FOUR, changes_of(model)[name]) - log_probs(model, FOUR)).max() > 1e-2
+        assert (
+            abs(log_probs(model, FOUR, changes_of(model)[name]) - log_probs(model, FOUR)).max()
+            > 1e-2
+        )
 
 
 def test_what_is_written_counts_for_nothing_where_the_memory_keeps_everything():
@@ -116,7 +131,8 @@ def test_what_is_written_counts_for_nothing_where_the_memory_keeps_everything():
     model.write_hidden.bias.data[: model.config.hidden] = 60
     for size in (1, 3, 16):
         of_text, of_words, handed_over, own = (
-            log_probs(model, FOUR, changes_of(model)[name], size) for name in (*WRITTEN, "another memory", "nothing")
+            log_probs(model, FOUR, changes_of(model)[name], size)
+            for name in (*WRITTEN, "another memory", "nothing")
         )
         assert np.allclose(of_text, handed_over, rtol=0, atol=1e-12)
         assert np.allclose(of_words, own, rtol=0, atol=1e-12)
@@ -126,11 +142,17 @@ def test_what_is_written_counts_for_nothing_where_the_memory_keeps_everything():
 def test_no_copying_is_the_softmax_of_the_vocabulary(name):
     model, batch = MODELS[name](), make_batch(FOUR[:1], VOCAB)
     output, _ = model.decode(batch.target_input, model.encode(batch))
-    scores = model.pointer.vocabulary.to("cpu")(output.features) if name == "mem2mem" else (
-        output.features @ model.embedding.weight.T + model.bias
-    )  # fmt: skip
+    scores = (
+        model.pointer.vocabulary.to("cpu")(output.features)
+        if name == "mem2mem"
+        else (output.features @ model.embedding.weight.T + model.bias)
+    )
     known = batch.target < VOCAB
-    expected = scores.log_softmax(-1).gather(-1, batch.target.where(known, UNK)[..., None])[..., 0][known].mean()
+    expected = (
+        scores.log_softmax(-1)
+        .gather(-1, batch.target.where(known, UNK)[..., None])[..., 0][known]
+        .mean()
+    )
     change = changes_of(model)["no copying"]
     assert log_probs(model, FOUR[:1], change)[0] == pytest.approx(expected.item(), abs=1e-10)
 
@@ -142,7 +164,9 @@ def test_unknown_fed_back_is_unknown_in_the_input():
     expected = model.log_prob(model.decode(fed, state)[0], batch.target, state).mean().item()
     change = changes_of(model)["[UNK] fed back"]
     assert log_probs(model, FOUR[:1], change)[0] == pytest.approx(expected, abs=1e-12)
-    assert expected != pytest.approx(log_probs(model, FOUR[:1])[0], abs=1e-4), "a copied word is fed back"
+    assert expected != pytest.approx(log_probs(model, FOUR[:1])[0], abs=1e-4), (
+        "a copied word is fed back"
+    )
 
 
 UNHEARD = [  # a change, a model of which a part hears it, and the weights of that part
@@ -179,7 +203,8 @@ def test_cut_layers_let_nothing_pass_between_paragraphs(name, words, passes):
     others = [i for i in range(11) if i not in range(11)[words]]
     with changes_of(model)[name].model(model):
         before, after = (
-            model.encode(make_batch([d], VOCAB)).words[0, others] for d in (FOUR[0], replace(FOUR[0], source=source))
+            model.encode(make_batch([d], VOCAB)).words[0, others]
+            for d in (FOUR[0], replace(FOUR[0], source=source))
         )
     assert torch.allclose(before, after, rtol=0, atol=1e-12) == (not passes)
 
@@ -206,15 +231,26 @@ def test_paragraphs_backwards_are_the_same_paragraphs_after_the_title():
     assert turned.source_ids.tolist() == turned.source.tolist()
     assert turned.graph.tolist() == [0, 2, 1, 6, 8, 7, 3, 5, 4]
     model, without = transformer(), transformer(paragraph_positions=False)
-    assert not np.allclose(log_probs(model, FOUR), log_probs(model, FOUR, change)), "positions know the order"
-    assert np.allclose(log_probs(without, FOUR), log_probs(without, FOUR, change), rtol=0, atol=1e-12)
+    assert not np.allclose(log_probs(model, FOUR), log_probs(model, FOUR, change)), (
+        "positions know the order"
+    )
+    assert np.allclose(
+        log_probs(without, FOUR), log_probs(without, FOUR, change), rtol=0, atol=1e-12
+    )
 
 
 def test_an_erased_unit_is_unknown_words_in_its_place():
     whole = replace(FOUR[0], source_ids=FOUR[0].source)
     erased = changes_of(tiny_model())["first unit erased"].document(whole)
-    assert erased.source.tolist() == erased.source_ids.tolist() == [UNK] * 4 + whole.source[4:].tolist()
-    assert erased.sentence_lengths is whole.sentence_lengths and erased.source.dtype == whole.source.dtype
+    assert (
+        erased.source.tolist()
+        == erased.source_ids.tolist()
+        == [UNK] * 4 + whole.source[4:].tolist()
+    )
+    assert (
+        erased.sentence_lengths is whole.sentence_lengths
+        and erased.source.dtype == whole.source.dtype
+    )
     alone = FOUR[1]
     assert changes_of(tiny_model())["first unit erased"].document(alone) is alone
 
@@ -238,13 +274,31 @@ def test_words_that_can_only_be_copied_do_not_count_where_asked():
         log_probs(model, [document, only_copied], only_known=True)
 
 
-# ------------------------------------------------------------------------------------------------------- command
+# ---------------------------------------------------------------------------------
+# command
 
 
 def test_the_command_prints_a_row_for_each_change(tmp_path, capsys):
-    """The shipped Mem2Mem, as its reader runs it: its own table, and what is written of each document."""
-    arguments = [str(trained_folder("mem2mem")), "nothing", "slots permuted", "no copying", "last section first"]
-    intervene.main([*arguments, "--dataset", "pmc-sample", "--documents", "3", "--output", str(tmp_path / "c.json")])
+    """The shipped Mem2Mem, as its reader runs it: its own table, and what is written of each
+    document."""
+    arguments = [
+        str(trained_folder("mem2mem")),
+        "nothing",
+        "slots permuted",
+        "no copying",
+        "last section first",
+    ]
+    intervene.main(
+        [
+            *arguments,
+            "--dataset",
+            "pmc-sample",
+            "--documents",
+            "3",
+            "--output",
+            str(tmp_path / "c.json"),
+        ]
+    )
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("| change |") and len(lines) == 6
     saved = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))
@@ -256,7 +310,14 @@ def test_the_command_prints_a_row_for_each_change(tmp_path, capsys):
 
 
 def test_attention_is_compared_with_erasure_and_gradient(tmp_path, capsys):
-    arguments = [str(trained_folder("read_again")), "--attention", "--dataset", "pmc-sample", "--documents", "4"]
+    arguments = [
+        str(trained_folder("read_again")),
+        "--attention",
+        "--dataset",
+        "pmc-sample",
+        "--documents",
+        "4",
+    ]
     intervene.main([*arguments, "--output", str(tmp_path / "a.json")])
     assert capsys.readouterr().out.count("\n") == 5
     rows = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["changes"]
@@ -268,7 +329,10 @@ def test_attention_is_compared_with_erasure_and_gradient(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("arguments", "reason"),
-    [(["slots permutd"], "did you mean 'slots permuted'"), (["--documents", "1"], "--documents must be at least 2")],
+    [
+        (["slots permutd"], "did you mean 'slots permuted'"),
+        (["--documents", "1"], "--documents must be at least 2"),
+    ],
 )
 def test_wrong_arguments_are_one_line(arguments, reason):
     with pytest.raises(SystemExit, match=reason):
@@ -287,14 +351,20 @@ def test_a_model_offers_its_own_changes():
     model = double(Louder, tiny_model().config)
     changes = changes_of(model)
     assert changes.keys() == {*changes_of(tiny_model()), "no bottleneck"}
-    assert abs(log_probs(model, FOUR, changes["no bottleneck"]) - log_probs(model, FOUR)).max() > 1e-3
+    assert (
+        abs(log_probs(model, FOUR, changes["no bottleneck"]) - log_probs(model, FOUR)).max() > 1e-3
+    )
 
 
 def test_a_replaced_attribute_comes_back():
     """A value of the object's own, and a method of its class."""
     model = tiny_model()
     own, method = model.config, model.compress
-    with pytest.raises(KeyError), replaced(model, "config", None), replaced(model, "compress", None):
+    with (
+        pytest.raises(KeyError),
+        replaced(model, "config", None),
+        replaced(model, "compress", None),
+    ):
         assert model.config is None and model.compress is None
         raise KeyError
     assert model.config is own and model.compress == method and "compress" not in vars(model)

@@ -1,4 +1,5 @@
-"""Articles in JATS: what is raised and lowered keeps its meaning, citations go, every article of a file is read."""
+"""Articles in JATS: what is raised and lowered keeps its meaning, citations go, every article of a
+file is read."""
 
 import gzip
 from xml.etree import ElementTree
@@ -15,7 +16,8 @@ CASES = case_tables("jats")
 
 def article(body="", abstract="", number="7", attributes=""):
     return (
-        f"<article{attributes}><front><article-meta><article-id pub-id-type='pmc'>{number}</article-id>{abstract}"
+        f"<article{attributes}><front><article-meta><article-id "
+        f"pub-id-type='pmc'>{number}</article-id>{abstract}"
         f"</article-meta></front><body>{body}</body></article>"
     )
 
@@ -59,14 +61,23 @@ def test_the_abstract_is_the_articles_own(abstract, paragraphs):
 
 
 def test_sections_and_what_is_beside_them():
-    names = ("1. Aim", "2.1 Ways", "20 strains", "Author Contributions", "Conflict of Interest Statement")
+    names = (
+        "1. Aim",
+        "2.1 Ways",
+        "20 strains",
+        "Author Contributions",
+        "Conflict of Interest Statement",
+    )
     figure = "<fig><caption><p>A figure.</p></caption></fig><boxed-text><p>A box.</p></boxed-text>"
     body = "".join(f"<sec><title>{name}</title><p>Text {figure}</p></sec>" for name in names)
     found = read(f"Loose text.{body}")
     assert found["section_names"] == ["", "Aim", "Ways", "20 strains"]
     assert found["sections"] == [["Loose text."], *[["Text"]] * 3]
     statements = [f"{name} Text A figure. A box." for name in names[3:]]
-    assert [" ".join(text.split()) for text in found["beside"]] == [*["A figure.", "A box."] * 3, *statements]
+    assert [" ".join(text.split()) for text in found["beside"]] == [
+        *["A figure.", "A box."] * 3,
+        *statements,
+    ]
 
 
 def test_a_file_of_many_articles_is_a_corpus(tmp_path):
@@ -74,13 +85,21 @@ def test_a_file_of_many_articles_is_a_corpus(tmp_path):
 
     def long_article(number, words=600, abstract=40):
         return article(
-            f"<p>{f'word{number} ' * words}</p>", f"<abstract><p>{'some ' * abstract}</p></abstract>", number
+            f"<p>{f'word{number} ' * words}</p>",
+            f"<abstract><p>{'some ' * abstract}</p></abstract>",
+            number,
         )
 
-    articles = [*map(long_article, range(30)), long_article(30, words=10), long_article(31, abstract=5)]
+    articles = [
+        *map(long_article, range(30)),
+        long_article(30, words=10),
+        long_article(31, abstract=5),
+    ]
     data = f"<pmc-articleset>{''.join(articles)}</pmc-articleset>".encode()
     (tmp_path / "many.nxml.gz").write_bytes(gzip.compress(data))
     corpus = load_corpus(f"pmc:{tmp_path}")
     assert {d.id for s in SPLITS for d in corpus.split(s)} == {f"PMC{n}" for n in range(30)}
-    report = "left out: 2 of 32 (1 abstract of fewer than 30 words, 1 body of fewer than 500 words)."
+    report = (
+        "left out: 2 of 32 (1 abstract of fewer than 30 words, 1 body of fewer than 500 words)."
+    )
     assert corpus.report() == report

@@ -1,4 +1,5 @@
-"""Steps of a page in a real JupyterLab: before it is trusted, after Run All, saved, and opened again."""
+"""Steps of a page in a real JupyterLab: before it is trusted, after Run All, saved, and opened
+again."""
 
 import os
 import re
@@ -15,13 +16,17 @@ from companion.pages.frames import Frames
 from lib.system.files import project_root
 from tests.tools.browser import needs_browser, open_page
 
-CODE = "from companion.pages.frames import Frames\nFrames(['<p>one</p>', '<p>two</p>', '<p>three</p>'], 2)"
+CODE = (
+    "from companion.pages.frames import Frames\nFrames(['<p>one</p>', '<p>two</p>', "
+    "'<p>three</p>'], 2)"
+)
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 
 
 @contextmanager
 def jupyterlab(folder, pages):
-    """Serve a folder of pages, and trust none of them at first. Yields the address of the folder."""
+    """Serve a folder of pages, and trust none of them at first. Yields the address of the
+    folder."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -29,8 +34,9 @@ def jupyterlab(folder, pages):
     options = ["--no-browser", "--allow-root", f"--port={port}", "--IdentityProvider.token="]
     with subprocess.Popen(
         [sys.executable, "-m", "jupyterlab", *options, f"--ServerApp.root_dir={pages}"],
-        env={**os.environ, **own, "PYTHONPATH": str(project_root())}, stderr=subprocess.DEVNULL,
-    ) as server:  # fmt: skip
+        env={**os.environ, **own, "PYTHONPATH": str(project_root())},
+        stderr=subprocess.DEVNULL,
+    ) as server:
         try:
             while server.poll() is None and not list(folder.glob("RUNTIME/jpserver-*.json")):
                 time.sleep(0.1)
@@ -44,8 +50,12 @@ def jupyterlab(folder, pages):
 def test_steps_in_jupyterlab(tmp_path):
     from playwright.sync_api import expect
 
-    html = nbformat.v4.new_output("display_data", {"text/html": Frames(["one", "two", "three"], 2)._repr_html_()})
-    notebook = nbformat.v4.new_notebook(metadata=KERNEL, cells=[nbformat.v4.new_code_cell(CODE, outputs=[html])])
+    html = nbformat.v4.new_output(
+        "display_data", {"text/html": Frames(["one", "two", "three"], 2)._repr_html_()}
+    )
+    notebook = nbformat.v4.new_notebook(
+        metadata=KERNEL, cells=[nbformat.v4.new_code_cell(CODE, outputs=[html])]
+    )
     path = tmp_path / "pages" / "page.ipynb"
     path.parent.mkdir()
     nbformat.write(notebook, path)
@@ -54,8 +64,12 @@ def test_steps_in_jupyterlab(tmp_path):
         page.set_default_timeout(60_000)
         expect.set_options(timeout=60_000)
         expect(seen).to_have_text([re.compile("^Step 2 of 3. For buttons"), "two"])
-        # Cells that are run before the kernel is there lose their outputs, and its indicator says "idle" too early.
-        while '"connections": 1' not in page.request.get(address.replace("lab/tree", "api/kernels")).text():
+        # Cells that are run before the kernel is there lose their outputs, and its indicator says
+        # "idle" too early.
+        while (
+            '"connections": 1'
+            not in page.request.get(address.replace("lab/tree", "api/kernels")).text()
+        ):
             time.sleep(0.1)
         page.click("text=Run >> visible=true")
         page.click("[data-command='runmenu:run-all']")

@@ -38,7 +38,10 @@ def t_dmca(block, stride):
     return double(TDMCA, config, 0.4)
 
 
-MODELS = {"TLM": tlm, **{f"T-DMCA {sizes}": partial(t_dmca, *sizes) for sizes in ((4, 3), (3, 2), (1, 1), (16, 5))}}
+MODELS = {
+    "TLM": tlm,
+    **{f"T-DMCA {sizes}": partial(t_dmca, *sizes) for sizes in ((4, 3), (3, 2), (1, 1), (16, 5))},
+}
 
 
 @pytest.fixture(params=MODELS)
@@ -47,7 +50,8 @@ def model(request):
 
 
 def papers(model):
-    """What a model reads, the rest that it learns from, and what it writes. T-DMCA knows of no rest."""
+    """What a model reads, the rest that it learns from, and what it writes. T-DMCA knows of no
+    rest."""
     return [(source, rest if isinstance(model, TLM) else [], target)
             for (source, rest), target in (PAPER, LETTER, REPORT)]  # fmt: skip
 
@@ -83,7 +87,9 @@ def naive_layer(layer, x, heads):
     for t, w in enumerate(x):
         h = w + attention.output(attention_of(q[t], *seen_at(layer, k, v, t), heads))
         normed = layer.norms[1](h)
-        result.append(h + (layer.outer(gelu(layer.inner(normed))) if causal else layer.feed_forward(normed)))
+        result.append(
+            h + (layer.outer(gelu(layer.inner(normed))) if causal else layer.feed_forward(normed))
+        )
     return result
 
 
@@ -108,7 +114,8 @@ def test_the_whole_sequence_piece_by_piece(model):
     ours = model.log_prob(output, batch.target, state)
     expected = []
     for row, (source, _, target) in zip(ours, papers(model)):
-        log_p = naive(model, [*source, BOS, *target[:-1]])[len(source) :]  # the predictions from [BOS] on
+        # the predictions from [BOS] on
+        log_p = naive(model, [*source, BOS, *target[:-1]])[len(source) :]
         expected.append(log_p[range(len(target)), target])
         assert torch.allclose(row[: len(target)], expected[-1], rtol=0, atol=1e-12)
     loss = -torch.stack([log_p.mean() for log_p in expected]).mean()
@@ -123,7 +130,12 @@ def test_training_predicts_every_piece_of_a_paper_alike(model):
         log_p = naive(model, [*source, BOS, *target[:-1]])
         read = [log_p[i, piece] for i, piece in enumerate(source[1:])]
         written = [log_p[len(source) + i, piece] for i, piece in enumerate(target)]
-        others = [p[i, piece] for row in rest for p in [naive(model, row)] for i, piece in enumerate(row[1:])]
+        others = [
+            p[i, piece]
+            for row in rest
+            for p in [naive(model, row)]
+            for i, piece in enumerate(row[1:])
+        ]
         every = [*read, *written, *others]
         loss -= sum(every) / len(every) / 3
         nll -= sum(written) / len(written) / 3
@@ -140,17 +152,25 @@ def test_a_window_has_an_end():
         model.decode(torch.tensor([[BOS, 4, 5, 6, 7]]), model.encode(batch))
 
 
-# --------------------------------------------------------------------------------------------------- what it reads
+# ---------------------------------------------------------------------------------
+# what it reads
 
 OPENING = ["Fish is eaten by cats .", "Why is not known ."]
 METHOD = ["Ten cats were shown fish .", "We counted ."]
-PAPER_TEXT = Document("p", "", ["Abbreviations", "Introduction", "Method"], [["Cm , centimetre ."], OPENING, METHOD],
-                      ["Cats eat fish .", "Ten did ."])  # fmt: skip
+PAPER_TEXT = Document(
+    "p",
+    "",
+    ["Abbreviations", "Introduction", "Method"],
+    [["Cm , centimetre ."], OPENING, METHOD],
+    ["Cats eat fish .", "Ten did ."],
+)
 
 
 @pytest.fixture(scope="module")
 def pieces():
-    return Pieces.train([s.lower() for s in (*OPENING, *METHOD, "cm , centimetre .")] * 20, 90, kind="bpe")
+    return Pieces.train(
+        [s.lower() for s in (*OPENING, *METHOD, "cm , centimetre .")] * 20, 90, kind="bpe"
+    )
 
 
 def texts(made, pieces):
@@ -163,7 +183,9 @@ def test_the_parts_of_a_sequence(pieces):
     condition, rest = rows_of(made)
     (place,) = np.flatnonzero(condition == PARAGRAPH_END)
     assert pieces.text(condition[:place]) == " ".join(OPENING).lower()
-    assert pieces.text(condition[place:]) == f"{METHOD[0]} {OPENING[0]}".lower(), "in the order in which they come"
+    assert pieces.text(condition[place:]) == f"{METHOD[0]} {OPENING[0]}".lower(), (
+        "in the order in which they come"
+    )
     assert pieces.text(rest) == f"cm , centimetre . {' '.join(METHOD)}".lower()
     assert pieces.sentences(made.target.tolist()) == [s.lower() for s in PAPER_TEXT.summary]
     assert made.target[-1] == EOS and (made.target == SENTENCE_END).sum() == 1
@@ -188,11 +210,14 @@ def test_a_sequence_fits_into_its_window(pieces):
     cut = rows_of(encode_sequence((PAPER_TEXT, [3, 4]), pieces, narrow, rest=True))
     assert len(cut[0]) == 1 + 6 and np.array_equal(np.concatenate(cut[1:]), [*opening[1:8], *whole])
     assert len(cut) > 2 and {len(row) for row in cut[1:-1]} == {13} and 0 < len(cut[-1]) <= 13
-    some = rows_of(encode_sequence((PAPER_TEXT, [3]), pieces, replace(narrow, rest_tokens=15), rest=True))
+    some = rows_of(
+        encode_sequence((PAPER_TEXT, [3]), pieces, replace(narrow, rest_tokens=15), rest=True)
+    )
     assert [len(row) for row in some[1:]] == [13, 2]
 
 
-# ------------------------------------------------------------------------------------------------------ as presets
+# ---------------------------------------------------------------------------------
+# as presets
 
 SOME = {"pointer_steps": 3, "vocab_size": 600}
 
@@ -205,14 +230,19 @@ def test_training_reads_what_is_right_and_the_test_what_is_chosen():
     found = sentences.options.prepare(texts, 3, progress=False)
     assert found.vocabulary.identity == corpus.vocabulary.identity
     pointer = SentencePointer(SentencePointer.Config(len(found.vocabulary), 64, 64, 1)).eval()
-    pointer.load_state_dict({name: torch.from_numpy(w) for name, w in corpus.encoder.chooser.items()})
+    pointer.load_state_dict(
+        {name: torch.from_numpy(w) for name, w in corpus.encoder.chooser.items()}
+    )
     for name in ("train", "val", "test"):
         documents = list(texts.split(name, 3))
         chosen = [np.flatnonzero(d.labels).tolist() for d in found[name]]
         if name != "train":
             chosen = choose_sentences(pointer, found[name], found.vocabulary)
         for ours, d, numbers in zip(corpus[name], documents, chosen, strict=True):
-            same_document(ours, encode_sequence((d, numbers), corpus.vocabulary, setup.options, name == "train"))
+            same_document(
+                ours,
+                encode_sequence((d, numbers), corpus.vocabulary, setup.options, name == "train"),
+            )
             assert (len(ours.sentence_lengths) > 1) == (name == "train")
     again = corpus.encoder.encode(list(texts.split("test", 3)))
     for ours, theirs in zip(corpus["test"], again, strict=True):

@@ -1,4 +1,5 @@
-"""Layers beside `test_properties_layers.py`, which has their equations: memory, threads, types, starting values."""
+"""Layers beside `test_properties_layers.py`, which has their equations: memory, threads, types,
+starting values."""
 
 import numpy as np
 import pytest
@@ -15,7 +16,9 @@ from lib.system.threads import torch_threads
 def saved_numbers(function) -> int:
     """Numbers that autograd holds for the backward pass of a function."""
     held = []
-    with torch.autograd.graph.saved_tensors_hooks(lambda x: held.append(x.numel()) or x, lambda x: x):
+    with torch.autograd.graph.saved_tensors_hooks(
+        lambda x: held.append(x.numel()) or x, lambda x: x
+    ):
         function()
     return sum(held)
 
@@ -27,7 +30,10 @@ def test_coverage_keeps_no_tanh():
     for vector in (module.coverage, module.v):
         assert vector.min() < 0 < vector.max(), "it begins with both signs"
     keys, queries, coverage = torch.randn(2, 50, 8), torch.randn(2, 1, 30, 8), torch.zeros(2, 1, 50)
-    assert saved_numbers(lambda: module(queries, module.project(keys), mask, coverage)) < 2 * 30 * 50 * 8
+    assert (
+        saved_numbers(lambda: module(queries, module.project(keys), mask, coverage))
+        < 2 * 30 * 50 * 8
+    )
 
 
 def test_threads_change_no_bit():
@@ -70,7 +76,9 @@ def test_a_memory_goes_backward_once():
 def test_barred_words():
     p = bar_words(torch.ones(2, 4), torch.tensor([[0, -1, 0], [2, 1, -1]]))
     assert p.tolist() == [[0, 1, 1], [1, 0, 0]]
-    assert bar_words(torch.ones(2, 4), torch.zeros(2, 0, dtype=torch.long)).tolist() == [[1, 1, 1]] * 2
+    assert (
+        bar_words(torch.ones(2, 4), torch.zeros(2, 0, dtype=torch.long)).tolist() == [[1, 1, 1]] * 2
+    )
 
 
 @pytest.mark.parametrize("own", [True, False])

@@ -17,7 +17,8 @@ from lib.models.memory_changes import MEMORY, one_memory
 from lib.system.files import trained_folder
 from tests.test_tasks import small_model
 
-DOCUMENTS = planted_sentences(4, seed=0, sentences=5, planted=3, vocab_size=20)  # summaries of 15 words and the end
+# summaries of 15 words and the end
+DOCUMENTS = planted_sentences(4, seed=0, sentences=5, planted=3, vocab_size=20)
 
 
 def test_words_are_counted_by_place():
@@ -25,7 +26,11 @@ def test_words_are_counted_by_place():
     whole, first, later = lever.by_place(model, DOCUMENTS, NOTHING)
     batch = make_batch(DOCUMENTS, 20)
     state = model.encode(batch)
-    words = model.log_prob(model.decode(batch.target_input, state)[0], batch.target, state).detach().numpy()
+    words = (
+        model.log_prob(model.decode(batch.target_input, state)[0], batch.target, state)
+        .detach()
+        .numpy()
+    )
     expected = [words.mean(1), words[:, :10].mean(1), words[:, 10:].mean(1)]
     assert np.allclose([whole, first, later], expected, rtol=0, atol=1e-10)
 
@@ -35,9 +40,15 @@ def test_each_position_of_the_lever_costs_what_its_change_costs():
     rows = {row["name"]: row for row in lever.costs("toy", models, DOCUMENTS[:2], others)}
     assert len(rows) == 15 and rows["toy: erased"]["seeds"] == [5, 6]
     own = log_probs(models[6], DOCUMENTS[:2])
-    for name, change in {"erased": MEMORY["memory erased"], "one for all": one_memory(models[6], others)}.items():
+    for name, change in {
+        "erased": MEMORY["memory erased"],
+        "one for all": one_memory(models[6], others),
+    }.items():
         expected = float((own - log_probs(models[6], DOCUMENTS[:2], change)).mean())
-        assert rows[f"toy: {name}"]["by seed"][1] == pytest.approx(expected, abs=1e-4) and abs(expected) > 1e-3
+        assert (
+            rows[f"toy: {name}"]["by seed"][1] == pytest.approx(expected, abs=1e-4)
+            and abs(expected) > 1e-3
+        )
     assert rows["toy: own"]["by seed"][1] == pytest.approx(-own.mean(), abs=1e-4)
 
 
@@ -57,14 +68,18 @@ def test_an_effect_has_the_mean_of_its_seeds_for_each_document():
 
 def test_an_extract_is_as_long_as_asked():
     sentences = ["a b c", "d e f g", "h i"]
-    assert extracts.as_long(sentences, np.array([2, 0, 1]), 4) == ["a b c", "h i"], "five words, not two"
+    assert extracts.as_long(sentences, np.array([2, 0, 1]), 4) == ["a b c", "h i"], (
+        "five words, not two"
+    )
     assert extracts.as_long(sentences, np.array([2, 1, 0]), 3) == ["h i"]
     assert extracts.as_long(sentences, np.array([1, 0, 2]), 99) == sentences
 
 
 def test_a_place_is_counted_from_the_nearer_end_of_its_section():
     heads = [(1, 1, 4), (1, 2, 3), (1, 3, 2), (1, 4, 1), (2, 1, 3), (2, 2, 2), (2, 3, 1), (3, 1, 1)]
-    assert extracts.at_places(np.array(heads).T, [6, 1]) == [0, 1, 4, 5, 6, 6], "one section has one sentence"
+    assert extracts.at_places(np.array(heads).T, [6, 1]) == [0, 1, 4, 5, 6, 6], (
+        "one section has one sentence"
+    )
 
 
 def test_extracts_are_compared_with_chance():
@@ -73,7 +88,10 @@ def test_extracts_are_compared_with_chance():
     rows = {row["name"]: row for row in extracts.compare(run, documents)}
     heads, chance = rows["heads"], rows["at random, as long"]
     assert abs(heads["words"] - chance["words"]) < 15
-    lead = rouge([document.sentences[:10] for document in documents], [document.summary for document in documents])
+    lead = rouge(
+        [document.sentences[:10] for document in documents],
+        [document.summary for document in documents],
+    )
     assert rows["first ten sentences"]["values"] == pytest.approx(lead[:, 0], abs=1e-3)
     difference = np.subtract(heads["values"], chance["values"])
     assert rows["heads - at random, as long"]["values"] == pytest.approx(difference, abs=1e-3)

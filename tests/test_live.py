@@ -1,4 +1,5 @@
-"""The scripts of the live pages compute what the library computes. The pages themselves: `test_live_pages`."""
+"""The scripts of the live pages compute what the library computes. The pages themselves:
+`test_live_pages`."""
 
 import re
 from dataclasses import asdict, dataclass, field, replace
@@ -37,13 +38,22 @@ from lib.system.files import project_root
 from tests.conftest import RAGGED, VOCAB, double
 from tests.test_windowed import TEXTS as WITH_SLIDES
 from tests.tools.browser import data_of
-from tests.tools.live import SMALL, check_changed, check_written, needs_node, read_by, run_model, small_run
+from tests.tools.live import (
+    SMALL,
+    check_changed,
+    check_written,
+    needs_node,
+    read_by,
+    run_model,
+    small_run,
+)
 
 TRAINED = project_root() / "trained"
 HOSTILE = "</script><!--<script>\u2028\"'&amp;\\u003c [DATA] [CODE] <img src=x onerror=alert(1)>"
 
 
-# ------------------------------------------------------------------------------------------------------- the models
+# ---------------------------------------------------------------------------------
+# the models
 
 
 def without_slot(state, _):
@@ -57,18 +67,21 @@ MOVED = partial(Change, "", only_known=True)  # a word of the text may be out of
 
 def units_moved(units):
     """A change of a text: of its n sentences the `units(n)`, in that order."""
-    return MOVED(document=lambda document: with_units(document, units(len(document.sentence_lengths))))
+    return MOVED(
+        document=lambda document: with_units(document, units(len(document.sentence_lengths)))
+    )
 
 
-SECOND_ERASED = units_moved(lambda n: [unit for unit in range(n) if unit != 1])  # as a page takes it out of the text
+# as a page takes it out of the text
+SECOND_ERASED = units_moved(lambda n: [unit for unit in range(n) if unit != 1])
 
 
 @dataclass(frozen=True)
 class Case:
     """A model with a page.
 
-    changes: the page's change, by the library's name of it; others: those that the library has no name for.
-    controls: how a reader makes a change; shade: the output that shades the words.
+    changes: the page's change, by the library's name of it; others: those that the library has no
+    name for. controls: how a reader makes a change; shade: the output that shades the words.
     """
 
     kind: Any
@@ -167,7 +180,9 @@ def small(name, words=LETTERS[: VOCAB - 4], source_words=LETTERS, **changes):
 def small_pointer():
     """The frame of a small pointer-generator."""
     model = double(Seq2Seq, CASES["pointer"].config(VOCAB)).half().double()
-    return live.LivePointer(model, Vocabulary(LETTERS[: VOCAB - 4]), TEXT, DecodeConfig(max_length=9))
+    return live.LivePointer(
+        model, Vocabulary(LETTERS[: VOCAB - 4]), TEXT, DecodeConfig(max_length=9)
+    )
 
 
 def changes_for(name, model):
@@ -178,13 +193,18 @@ def changes_for(name, model):
     return {"nothing": ({}, nothing), **same, **CASES[name].others}
 
 
-# -------------------------------------------------------------------------------------------------- what is computed
+# ---------------------------------------------------------------------------------
+# what is computed
 
 
 @needs_node
-@pytest.mark.parametrize(("name", "changes"), [(n, v) for n, case in CASES.items() for v in case.variants], ids=str)
+@pytest.mark.parametrize(
+    ("name", "changes"), [(n, v) for n, case in CASES.items() for v in case.variants], ids=str
+)
 def test_every_variant_writes_the_same(node, name, changes):
-    written = check_written(node, small(name, **changes), CASES[name].documents, DecodeConfig(max_length=9))
+    written = check_written(
+        node, small(name, **changes), CASES[name].documents, DecodeConfig(max_length=9)
+    )
     moves = name == "windowed" and changes.get("windowing") != "static" and "window" not in changes
     assert any(SLIDE in ids for ids in written) == moves or name != "windowed"
 
@@ -200,7 +220,12 @@ def test_every_decoding_writes_the_same(node, name, decoding):
 @pytest.mark.parametrize("name", OF_TEXTS)
 def test_changes_do_what_the_librarys_do(node, name):
     run = small(name, **({"longest": 11} if name == "windowed" else {}))
-    check_changed(node, run, [CASES[name].documents[0], CASES[name].documents[2]], changes_for(name, run.model))
+    check_changed(
+        node,
+        run,
+        [CASES[name].documents[0], CASES[name].documents[2]],
+        changes_for(name, run.model),
+    )
 
 
 @needs_node
@@ -209,12 +234,22 @@ def test_changes_do_what_the_librarys_do(node, name):
 )
 def test_what_a_step_shows_is_what_the_model_computes(node, name, changes):
     """Attention, switch, the best words, and each model's own parts."""
-    run, document, tokens = small(name, **changes), CASES[name].documents[0], [2, 5 - (name == "windowed"), 12, 7]
-    found = run_model(node, run, "return lastStep(model, data);", document=read_by(document), tokens=tokens)
+    run, document, tokens = (
+        small(name, **changes),
+        CASES[name].documents[0],
+        [2, 5 - (name == "windowed"), 12, 7],
+    )
+    found = run_model(
+        node, run, "return lastStep(model, data);", document=read_by(document), tokens=tokens
+    )
     with torch.no_grad():
         state = run.model.encode(make_batch([document], VOCAB))
         output, after = run.model.decode(torch.tensor([tokens]), state)
-        seen = {part: weights[0, -1] for part, weights in run.model.seen(output, state).items() if weights.dim() > 1}
+        seen = {
+            part: weights[0, -1]
+            for part, weights in run.model.seen(output, state).items()
+            if weights.dim() > 1
+        }
         p = run.model.distribution(output, after, len(document.unknown))[0]
     values, ids = p.topk(5)
     assert [i for i, _ in found["best"]["mixed"]] == ids.tolist()
@@ -226,7 +261,12 @@ def test_what_a_step_shows_is_what_the_model_computes(node, name, changes):
     assert np.allclose(words, seen["words"], atol=1e-5)
     if name == "mem2mem":
         memory = after.memory[0].norm(dim=-1)
-        shown = {"psi": seen["slots"], "beta": seen["units"], "heads": state.write_attention[0], "norms": memory}
+        shown = {
+            "psi": seen["slots"],
+            "beta": seen["units"],
+            "heads": state.write_attention[0],
+            "norms": memory,
+        }
         for part, expected in shown.items():
             assert np.allclose(found[part], expected, atol=1e-5), part
     if name == "windowed":
@@ -240,14 +280,22 @@ def test_what_a_step_shows_is_what_the_model_computes(node, name, changes):
 @needs_node
 @pytest.mark.parametrize("name", OF_TEXTS)
 def test_the_shipped_run_reads_and_writes_the_same(node, name, tmp_path):
-    """Its page's papers are read as the library reads them, with its own options and with others."""
+    """Its page's papers are read as the library reads them, with its own options and with
+    others."""
     main([str(TRAINED / name), str(tmp_path / "page.html")])
     papers = data_of(tmp_path / "page.html")["papers"]
     assert "It is not to be trusted" in data_of(tmp_path / "page.html")["caution"]
-    assert all(paper["source"] for paper in papers) and (tmp_path / "page.html").stat().st_size < live.MAX_BYTES
+    assert (
+        all(paper["source"] for paper in papers)
+        and (tmp_path / "page.html").stat().st_size < live.MAX_BYTES
+    )
     run = lib.load(TRAINED / name, device="cpu")
-    offered = [p.document for p in live.sample_papers()] if name != "read_again" else made_up_dispatches()
-    read = {"mem2mem": "readDocument", "windowed": "readArticle", "read_again": "readHeadline"}[name]
+    offered = (
+        [p.document for p in live.sample_papers()] if name != "read_again" else made_up_dispatches()
+    )
+    read = {"mem2mem": "readDocument", "windowed": "readArticle", "read_again": "readHeadline"}[
+        name
+    ]
     others = {
         "mem2mem": [{"sections": 2, "section_tokens": 40}, {"unit": "section"}],
         "windowed": [{"source_tokens": None, "section_words": 50}, {"source_tokens": 7}],
@@ -255,14 +303,23 @@ def test_the_shipped_run_reads_and_writes_the_same(node, name, tmp_path):
     }[name]
     options = [run.options, *(replace(run.options, **other) for other in others)]
     body = f"return data.options.map(options => data.papers.map(paper => {read}(paper, options)));"
-    found = node(live.scripts(*live.LAYERS), body, papers=papers, options=list(map(asdict, options)))
+    found = node(
+        live.scripts(*live.LAYERS), body, papers=papers, options=list(map(asdict, options))
+    )
     for texts, option in zip(found, options):
-        assert [text["rows"] for text in texts] == [option.example(document).sentences for document in offered]
-    decode = replace(run.decode, min_length=min(run.decode.min_length, 40), max_length=min(run.decode.max_length, 45))
+        assert [text["rows"] for text in texts] == [
+            option.example(document).sentences for document in offered
+        ]
+    decode = replace(
+        run.decode,
+        min_length=min(run.decode.min_length, 40),
+        max_length=min(run.decode.max_length, 45),
+    )
     check_written(node, run, run.encode(offered[:1]), decode)
 
 
-# --------------------------------------------------------------------------------------------------------- the towns
+# ---------------------------------------------------------------------------------
+# the towns
 
 
 def town_run(row="HT"):
@@ -273,7 +330,9 @@ def town_run(row="HT"):
 @pytest.mark.parametrize("row", ["HT", "without global layers"])
 def test_models_of_towns_write_the_same(node, row):
     run = town_run(row)
-    documents = [towns.town_document(cluster, str(i)) for i, cluster in enumerate(towns.unseen_towns(3))]
+    documents = [
+        towns.town_document(cluster, str(i)) for i, cluster in enumerate(towns.unseen_towns(3))
+    ]
     for beam in (1, 4):
         check_written(node, run, documents, DecodeConfig(beam=beam, max_length=30))
 
@@ -298,15 +357,25 @@ def test_cuts_between_paragraphs_are_the_librarys(node):
 
 @needs_node
 def test_facts_of_towns_are_judged_the_same(node):
-    clusters, random, model = towns.unseen_towns(3), np.random.default_rng(0), towns.open_towns()["HT"]
+    clusters, random, model = (
+        towns.unseen_towns(3),
+        np.random.default_rng(0),
+        towns.open_towns()["HT"],
+    )
     summaries = towns.write_towns(model, clusters, change=changes_of(model)["layers cut"])
     others = [towns.town_cluster(random).summary.split() for _ in clusters]
     cases = list(zip(clusters * 3, [*summaries, *others, *[["a"]] * 3]))
-    texts = [{"title": c.title, "paragraphs": [p.text.split() for p in c.paragraphs], "summary": s} for c, s in cases]
+    texts = [
+        {"title": c.title, "paragraphs": [p.text.split() for p in c.paragraphs], "summary": s}
+        for c, s in cases
+    ]
     facts = {"towns": towns.TOWNS, "values": towns.VALUES, "places": towns.FACT_PLACES}
     found = node(live.scripts(*live.TOWNS_SCRIPTS), "return judged(data);", cases=texts, **facts)
     expected = [
-        [towns.kind_of(c, fact, "".join(summary[place : place + 1])) for fact, place in enumerate(towns.FACT_PLACES)]
+        [
+            towns.kind_of(c, fact, "".join(summary[place : place + 1]))
+            for fact, place in enumerate(towns.FACT_PLACES)
+        ]
         for c, summary in cases
     ]
     assert found == expected and len({kind for kinds in expected for kind in kinds}) >= 3
@@ -315,26 +384,42 @@ def test_facts_of_towns_are_judged_the_same(node):
 @needs_node
 def test_a_text_of_another_field_is_recognised_the_same(node):
     field = Field("papers", {"gene": 2.0, "the": -1.5}, least=0.4, warned=0.0, missed=0.0)
-    texts = ["the Gene gene .", "the gene 5 - 6 7 .", "the gene was", "the", "3 .", "naïve gene x2", "Änderung gene"]
+    texts = [
+        "the Gene gene .",
+        "the gene 5 - 6 7 .",
+        "the gene was",
+        "the",
+        "3 .",
+        "naïve gene x2",
+        "Änderung gene",
+    ]
     body = "return data.texts.map(t => warningOf(t.split(' '), data.field));"
-    found = node(live.scripts(*live.LAYERS), body, texts=texts, field={**asdict(field), "warning": field.warning})
+    found = node(
+        live.scripts(*live.LAYERS),
+        body,
+        texts=texts,
+        field={**asdict(field), "warning": field.warning},
+    )
     assert found == [field.warning if field.is_unlike([[text]]) else "" for text in texts]
     assert 0 < found.count("") < len(texts)
 
 
-# --------------------------------------------------------------------------------------------------------- training
+# ---------------------------------------------------------------------------------
+# training
 
 
 @needs_node
 @pytest.mark.parametrize("copy", [True, False])
 def test_training_steps_are_the_librarys(node, copy):
-    """The loss and all gradients of ragged documents, and the weights after two steps with clipped gradients."""
+    """The loss and all gradients of ragged documents, and the weights after two steps with clipped
+    gradients."""
     model, batch = double(Seq2Seq, Seq2SeqConfig(VOCAB, 6, 8, 5, copy)), make_batch(RAGGED, VOCAB)
     (loss, gradients, _), (*_, weights) = node(
-        live.scripts(*SMALL["Seq2Seq"]), "return trained(data);",
+        live.scripts(*SMALL["Seq2Seq"]),
+        "return trained(data);",
         documents=[{**read_by(d), "target": d.target.tolist()} for d in RAGGED],
         weights={name: {"data": p.flatten().tolist()} for name, p in model.named_parameters()},
-    )  # fmt: skip
+    )
     expected = model.loss(batch)["loss"]
     expected.backward()
     flat = torch.nn.utils.parameters_to_vector
@@ -346,23 +431,36 @@ def test_training_steps_are_the_librarys(node, copy):
 
 @needs_node
 def test_training_begins_as_the_librarys_does(node, tmp_path):
-    """The stories of the page are of the library's grammar and in its ids, and random weights are as large."""
+    """The stories of the page are of the library's grammar and in its ids, and random weights are
+    as large."""
     main(["training", str(tmp_path / "page.html")])
     models, told = node(
-        live.scripts(*SMALL["Seq2Seq"], "stories"), "return begun(data);", **data_of(tmp_path / "page.html")
+        live.scripts(*SMALL["Seq2Seq"], "stories"),
+        "return begun(data);",
+        **data_of(tmp_path / "page.html"),
     )
     for copy, weights in zip((False, True), models):
         parameters = list(stories.Seq2Seq(replace(stories.CONFIG, copy=copy)).parameters())
-        spreads = [(np.std(w), p.std().item()) for w, p in zip(weights, parameters, strict=True) if len(w) > 500]
-        assert list(map(len, weights)) == [p.numel() for p in parameters] and np.allclose(*zip(*spreads), rtol=0.1)
+        spreads = [
+            (np.std(w), p.std().item())
+            for w, p in zip(weights, parameters, strict=True)
+            if len(w) > 500
+        ]
+        assert list(map(len, weights)) == [p.numel() for p in parameters] and np.allclose(
+            *zip(*spreads), rtol=0.1
+        )
     for story in told:
         whom, verb, who = re.findall(r"the (\w+) was (\w+) by the (\w+) \.", story["text"])[0]
         assert story["summary"] == f"the {who} {stories.VERBS[verb]} the {whom} ."
         expected = stories.story_of(re.findall(r"\w[^.]+\.", story["text"]), story["summary"])
-        assert [*story["sentences"], story["target"]] == [expected.source.tolist(), expected.target.tolist()]
+        assert [*story["sentences"], story["target"]] == [
+            expected.source.tolist(),
+            expected.target.tolist(),
+        ]
 
 
-# ------------------------------------------------------------------------------------------------- what is written
+# ---------------------------------------------------------------------------------
+# what is written
 
 
 def test_the_page_loads_nothing_and_no_text_leaves_its_data(tmp_path):
@@ -370,23 +468,36 @@ def test_the_page_loads_nothing_and_no_text_leaves_its_data(tmp_path):
     path = live.write_live_page(tmp_path / "page.html", small("mem2mem"), HOSTILE, [paper])
     pointer = small_pointer()
     for page in (path.read_text(encoding="utf-8"), pointer.document()):
-        assert not re.search(r"""(src|href)\s*=\s*["'](?!#|x)|@import|url\((?!#)|fetch\(|import\(""", page)
+        assert not re.search(
+            r"""(src|href)\s*=\s*["'](?!#|x)|@import|url\((?!#)|fetch\(|import\(""", page
+        )
         assert page.count("</script>") == 2 and "default-src 'none'; script-src 'sha256-" in page
-    assert data_of(path)["papers"][0]["title"] == HOSTILE and 'sandbox="allow-scripts"' in pointer._repr_html_()
+    assert (
+        data_of(path)["papers"][0]["title"] == HOSTILE
+        and 'sandbox="allow-scripts"' in pointer._repr_html_()
+    )
 
 
 def test_bad_arguments_are_one_line(tmp_path):
     text, page = tmp_path / "paper.md", tmp_path / "page.html"
     text.write_text("It ends.", encoding="utf-8")
     refused = {
-        "no live page of HierarchicalTransformer, only of": [TRAINED / "hierarchical_transformer", page],
+        "no live page of HierarchicalTransformer, only of": [
+            TRAINED / "hierarchical_transformer",
+            page,
+        ],
         "PAGE .*paper.md: one of the texts": [TRAINED / "mem2mem", text, text],
         "towns: this page takes no texts": ["towns", page, text],
     }
     for message, arguments in refused.items():
         with pytest.raises(SystemExit, match=message):
             main(list(map(str, arguments)))
-    for name, changes in (("read_again", {"encoder": "option 2"}), ("windowed", {"encode": "stream"})):
-        with pytest.raises(InputError, match="no live page of an encoder of several sentences, or of windows"):
+    for name, changes in (
+        ("read_again", {"encoder": "option 2"}),
+        ("windowed", {"encode": "stream"}),
+    ):
+        with pytest.raises(
+            InputError, match="no live page of an encoder of several sentences, or of windows"
+        ):
             live.model_scripts(small(name, **changes))
     assert text.read_text(encoding="utf-8") == "It ends." and not page.exists()

@@ -44,8 +44,11 @@ def install(tmp_path):
         (folder / "pip.conf").write_text(pip, encoding="utf-8")
         done = subprocess.run(
             [MAKE, ".venv/.ready", *arguments],
-            cwd=folder, env={"PATH": str(tools)}, capture_output=True, text=True,
-        )  # fmt: skip
+            cwd=folder,
+            env={"PATH": str(tools)},
+            capture_output=True,
+            text=True,
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 

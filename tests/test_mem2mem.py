@@ -8,7 +8,9 @@ from lib.papers import PAPERS
 from tests.conftest import RAGGED, batch_of, document, same_gradients, tiny_model
 
 # the rows of Table 2
-VARIANTS = {name: v.config for name, v in PAPERS["mem2mem"].variants.items() if v.kind in (HRED, Mem2Mem)}
+VARIANTS = {
+    name: v.config for name, v in PAPERS["mem2mem"].variants.items() if v.kind in (HRED, Mem2Mem)
+}
 
 
 def test_the_memory_is_not_written_before_the_first_read():
@@ -29,7 +31,9 @@ def test_without_writing_the_memory_stays():
 
 def test_a_write_gate_with_a_bias_starts_by_keeping_and_learns():
     model, batch = tiny_model(gate_bias=3.0), batch_of()
-    assert Mem2Mem(model.config).write_hidden.bias.tolist() == [3.0] * 6 + [0.0] * 6, "of the gate, not the update"
+    assert Mem2Mem(model.config).write_hidden.bias.tolist() == [3.0] * 6 + [0.0] * 6, (
+        "of the gate, not the update"
+    )
     memory, read, hidden = model.encode(batch).memory, *torch.randn(2, 3, 6, dtype=torch.float64)
     with_bias = model.gate_and_update(memory, read, model.write_hidden(hidden))
     bias = model.write_hidden.bias.detach().clone()
@@ -38,7 +42,9 @@ def test_a_write_gate_with_a_bias_starts_by_keeping_and_learns():
     with torch.no_grad():
         model.write_hidden.bias.zero_()
     plain = model.gate_and_update(memory, read, model.write_hidden(hidden))
-    assert torch.allclose(with_bias[0], torch.sigmoid(torch.logit(plain[0]) + bias[:6]), rtol=0, atol=1e-12)
+    assert torch.allclose(
+        with_bias[0], torch.sigmoid(torch.logit(plain[0]) + bias[:6]), rtol=0, atol=1e-12
+    )
     assert tiny_model().write_hidden.bias is None, "the paper has none"
 
 
@@ -73,7 +79,8 @@ def test_read_loss_has_a_gradient_at_zero():
     assert all(torch.isfinite(p.grad).all() for p in model.parameters())
 
 
-# ------------------------------------------------------------------------------- the whole objective, word by word
+# ------------------------------------------------------------------------------- the whole
+# objective, word by word
 
 
 def attend(query, keys, layer):
@@ -93,7 +100,8 @@ def naive_objective(of, model):
     size, d = model.config.vocab_size, model.config.hidden
     ids = torch.from_numpy(of.source).long()
     sentences = ids.where(ids < size, UNK).split(of.sentence_lengths.tolist())
-    read = [read_both_ways(model.embedding(words), model.sentence_encoder) for words in sentences]  # (1)
+    # (1)
+    read = [read_both_ways(model.embedding(words), model.sentence_encoder) for words in sentences]
     h_w, s = torch.cat([states for states, _ in read]), torch.stack([last for _, last in read])
     H, final = read_both_ways(s, model.document_encoder)  # (2), (4)
     A = (model.compress_heads.weight @ torch.tanh(model.compress_hidden.weight @ H.T)).softmax(1)
@@ -103,7 +111,9 @@ def naive_objective(of, model):
     x = model.embedding(fed.where(fed < size, UNK))
     h_d, _ = model.decoder(x, model.bridge(final)[None])
     sentence_of = [j for j, length in enumerate(of.sentence_lengths) for _ in range(length)]
-    W_z, W_u = zip(*(m.weight.split(d) for m in (model.write_hidden, model.write_read, model.write_memory)))
+    W_z, W_u = zip(
+        *(m.weight.split(d) for m in (model.write_hidden, model.write_read, model.write_memory))
+    )
     words, pointer, w = model.word_attention, model.pointer, model.pointer.switch
     cov, m, nll, gaps = torch.zeros(len(h_w)).double(), None, 0.0, []
     for t, h in enumerate(h_d):
@@ -115,7 +125,8 @@ def naive_objective(of, model):
         m = sum(psi[k] * M[k] for k in range(len(M)))
         h_m = model.read_output.weight @ torch.cat([h, m])  # (7)
         sums = [
-            words.key.weight @ h_w[i] + words.query.weight @ h_m + words.coverage * cov[i] for i in range(len(h_w))
+            words.key.weight @ h_w[i] + words.query.weight @ h_m + words.coverage * cov[i]
+            for i in range(len(h_w))
         ]
         alpha = torch.stack([words.v @ torch.tanh(total) for total in sums]).softmax(0)  # (17)
         cov = cov + alpha  # (16)
@@ -123,19 +134,28 @@ def naive_objective(of, model):
         gamma = torch.stack([beta[sentence_of[i]] * alpha[i] for i in range(len(alpha))])
         gamma = gamma / gamma.sum()
         c = gamma @ h_w  # (3)
-        p = torch.sigmoid(w.weight[0] @ torch.cat([c, h_m, x[t]]) + w.bias[0])  # (13), with a sigmoid
+        # (13), with a sigmoid
+        p = torch.sigmoid(w.weight[0] @ torch.cat([c, h_m, x[t]]) + w.bias[0])
         P_g = pointer.vocabulary(pointer.bottleneck(torch.cat([h_m, c]))).softmax(0)
         word = target[t]
         copied = sum(gamma[i] for i in range(len(gamma)) if of.source[i] == word)  # (14)
-        nll = nll - torch.log((p * P_g[word] if word < size else 0) + (1 - p) * copied) / len(target)  # (15)
+        # (15)
+        nll = nll - torch.log((p * P_g[word] if word < size else 0) + (1 - p) * copied) / len(
+            target
+        )
         gaps.append(torch.linalg.vector_norm(psi @ M_E - beta @ H))
-    comp = sum((A[k] @ A[n] - float(k == n)) ** 2 for k in range(len(A)) for n in range(len(A)))  # (6)
-    return nll + model.config.lambda_comp * comp + model.config.lambda_read * sum(gaps) / len(gaps)  # (11), (12)
+    # (6)
+    comp = sum((A[k] @ A[n] - float(k == n)) ** 2 for k in range(len(A)) for n in range(len(A)))
+    # (11), (12)
+    return nll + model.config.lambda_comp * comp + model.config.lambda_read * sum(gaps) / len(gaps)
 
 
 def test_the_objective_is_the_papers_word_by_word():
     """Three documents of different sizes, padded, with copied unknown words; and all gradients."""
     model = tiny_model(lambda_comp=0.3, lambda_read=0.7)
-    naive, loss = sum(naive_objective(of, model) for of in RAGGED) / len(RAGGED), model.loss(batch_of())["loss"]
+    naive, loss = (
+        sum(naive_objective(of, model) for of in RAGGED) / len(RAGGED),
+        model.loss(batch_of())["loss"],
+    )
     assert torch.isclose(naive, loss, rtol=0, atol=1e-11)
     same_gradients(model, naive, loss)

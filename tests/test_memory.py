@@ -53,9 +53,14 @@ WRITES = """
 
 
 def printed(program: str) -> list[str]:
-    """Run a program at the project's root, in a process of its own; return the words of its last line."""
+    """Run a program at the project's root, in a process of its own; return the words of its last
+    line."""
     done = subprocess.run(
-        [sys.executable, "-c", dedent(program)], cwd=project_root(), capture_output=True, text=True, check=True
+        [sys.executable, "-c", dedent(program)],
+        cwd=project_root(),
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return done.stdout.split("\n")[-2].split()
 

@@ -1,5 +1,6 @@
-"""What all models share, for every variant of every paper in a tiny size. A model is tested here when its paper is in
-`PAPERS`. What a model has of its own is tested in its own file: equations, numbers by hand, limits."""
+"""What all models share, for every variant of every paper in a tiny size. A model is tested here
+when its paper is in `PAPERS`. What a model has of its own is tested in its own file: equations,
+numbers by hand, limits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -80,7 +81,10 @@ class Case:
 
     @property
     def documents(self) -> list:
-        return [replace(d, graph=graph_of(len(d.sentence_lengths)) if self.graph else None) for d in DOCUMENTS]
+        return [
+            replace(d, graph=graph_of(len(d.sentence_lengths)) if self.graph else None)
+            for d in DOCUMENTS
+        ]
 
 
 def cases(papers: Mapping[str, Paper]) -> list[Case]:
@@ -88,20 +92,36 @@ def cases(papers: Mapping[str, Paper]) -> list[Case]:
     found: dict[tuple, Case] = {}
     for of in papers.values():
         small = "demo" if "demo" in of.presets else next(iter(of.presets))
-        asked = [(small, variant, {}) for variant in of.variants] + [(preset, None, {}) for preset in of.presets]
-        asked += [(small, variant, changes) for name, variant, changes in CHOICES if name == of.name]
+        asked = [(small, variant, {}) for variant in of.variants] + [
+            (preset, None, {}) for preset in of.presets
+        ]
+        asked += [
+            (small, variant, changes) for name, variant, changes in CHOICES if name == of.name
+        ]
         for preset, variant, changes in asked:
             setup = of.setup(preset, variant)
             chosen = of.variants[setup.variant]
             names = field_names(chosen.kind.Config)
-            window = {} if "stride" in names else {"window": LONGEST}  # of a model that cannot move it
+            # of a model that cannot move it
+            window = {} if "stride" in names else {"window": LONGEST}
             sizes = {**SIZES, **window, "source_tokens": LONGEST}
-            own = {name: value and min(value, sizes[name]) for name, value in chosen.config.items() if name in sizes}
+            own = {
+                name: value and min(value, sizes[name])
+                for name, value in chosen.config.items()
+                if name in sizes
+            }
             own |= {name: None for name in setup.shared if getattr(setup.options, name) is None}
             config = setup.model_config(**{**sizes, **own, "vocab_size": VOCAB, **changes})
             special = [] if preset == small else [preset]
-            name = [of.name, setup.variant, *(f"{field} {value}" for field, value in changes.items()), *special]
-            case = Case(", ".join(name), setup.kind, config, bool(getattr(setup.options, "graph", False)))
+            name = [
+                of.name,
+                setup.variant,
+                *(f"{field} {value}" for field, value in changes.items()),
+                *special,
+            ]
+            case = Case(
+                ", ".join(name), setup.kind, config, bool(getattr(setup.options, "graph", False))
+            )
             found.setdefault((case.kind, config, case.graph), case)
     return list(found.values())
 
@@ -121,7 +141,10 @@ def pytest_generate_tests(metafunc):
 
 def labelled(sentences, target, right=(0,), name="d"):
     """A document of which some sentences are right."""
-    return replace(document(sentences, target, name), labels=np.isin(range(len(sentences)), right).astype(np.float32))
+    return replace(
+        document(sentences, target, name),
+        labels=np.isin(range(len(sentences)), right).astype(np.float32),
+    )
 
 
 def graph_of(n: int) -> np.ndarray:
@@ -130,13 +153,20 @@ def graph_of(n: int) -> np.ndarray:
 
 # 11, 2 and 8 words: 4, 1 and 3 windows; copies of unknown words; a word that stands in no source
 DOCUMENTS = [
-    labelled([[4, 5, 12, 6], [7, 8], [9, 5, 13, 12, 5]], [12, SLIDE, SLIDE, 13, 5, SLIDE, 6, EOS], [1, 2], "a"),
+    labelled(
+        [[4, 5, 12, 6], [7, 8], [9, 5, 13, 12, 5]],
+        [12, SLIDE, SLIDE, 13, 5, SLIDE, 6, EOS],
+        [1, 2],
+        "a",
+    ),
     labelled([[5, 12]], [12, 5, 6, EOS], [0], "b"),
     labelled([[9, 10, 11, 5, 5, 6, 7], [5]], [1, SLIDE, 8, SLIDE, 7, EOS], [0], "c"),
 ]
 ROWS = torch.tensor([0, 0, 1, 1, 2, 2])  # two hypotheses of each
 NEVER = -100.0  # log P of what cannot be written is less
-WRITTEN = torch.tensor([[4, 12, 6], [7, 13, SLIDE], [9, 12, 9], [SLIDE, 13, 8], [1, 12, SLIDE], [5, SLIDE, 3]])
+WRITTEN = torch.tensor(
+    [[4, 12, 6], [7, 13, SLIDE], [9, 12, 9], [SLIDE, 13, 8], [1, 12, SLIDE], [5, SLIDE, 3]]
+)
 
 
 def same(ours: Tensor, expected: Tensor, what: Any, tolerance: float = 1e-12) -> None:
@@ -163,17 +193,22 @@ def read(model, tokens: Tensor, state):
     return log_p(model, output, after), after
 
 
-# --------------------------------------------------------------------------------------------------- every model
+# ---------------------------------------------------------------------------------
+# every model
 
 
 @pytest.mark.parametrize("training", [False, True])
 def test_padding_changes_nothing(case, training):
-    """Documents alone and in a padded batch, those with fewer sentences last and first: terms and gradients."""
+    """Documents alone and in a padded batch, those with fewer sentences last and first: terms and
+    gradients."""
     if training and hasattr(case.config, "candidates"):
         return  # a batch's documents share the words that are scored
     model = case.model().train(training)
     for documents in (case.documents, case.documents[::-1]):
-        together, alone = model.loss(batch_of(*documents)), [model.loss(batch_of(d)) for d in documents]
+        together, alone = (
+            model.loss(batch_of(*documents)),
+            [model.loss(batch_of(d)) for d in documents],
+        )
         for term, value in together.items():
             same(value, torch.stack([terms[term] for terms in alone]).mean(), term)
         same_gradients(model, together["loss"], sum(terms["loss"] for terms in alone) / len(alone))
@@ -199,8 +234,8 @@ def test_nothing_is_nan(case, what):
 
 
 def test_bfloat16_stays_close(case):
-    """In training, gradients too, and in a validation; a sum over words is not rounded. Closer: PyTorch alone in
-    single precision."""
+    """In training, gradients too, and in a validation; a sum over words is not rounded. Closer:
+    PyTorch alone in single precision."""
     model, batch = case.first().eval(), batch_of(*case.documents)
     loss = model.loss(batch)["loss"]
     loss.backward()
@@ -215,8 +250,11 @@ def test_bfloat16_stays_close(case):
         if learns:
             model.zero_grad()
             rough.backward()
-            far = torch.linalg.vector_norm(_gradient(model) - slopes) / torch.linalg.vector_norm(slopes)
-            assert far <= (0.15 if hasattr(case.config, "heads") else 0.03)  # transformers: every layer is rounded
+            far = torch.linalg.vector_norm(_gradient(model) - slopes) / torch.linalg.vector_norm(
+                slopes
+            )
+            # transformers: every layer is rounded
+            assert far <= (0.15 if hasattr(case.config, "heads") else 0.03)
 
 
 def _gradient(model) -> Tensor:
@@ -236,7 +274,8 @@ def test_pytorch_alone_gives_the_same(case, cached):
 
 
 def test_what_is_saved_is_opened(case, tmp_path):
-    """The config from JSON, every weight from its file, where one that is used twice stands once."""
+    """The config from JSON, every weight from its file, where one that is used twice stands
+    once."""
     model, path = case.model(), tmp_path / "weights.safetensors"
     save_file(weights_of(model), path)
     config = from_json(case.kind.Config, vars(case.config), path)
@@ -245,17 +284,25 @@ def test_what_is_saved_is_opened(case, tmp_path):
     put_weights(again, stored, path)
     assert len(stored) == len({value.data_ptr() for value in model.state_dict().values()})
     assert config == case.config and again.state_dict().keys() == model.state_dict().keys()
-    assert all(torch.equal(a, b) for a, b in zip(again.state_dict().values(), model.state_dict().values()))
+    assert all(
+        torch.equal(a, b) for a, b in zip(again.state_dict().values(), model.state_dict().values())
+    )
 
 
 def test_dropout_is_only_for_training(dropping):
     model, batch = dropping.model(dropout=0.5).train(), batch_of(*dropping.documents)
     assert model.loss(batch)["loss"] != model.loss(batch)["loss"]
     model.eval()
-    assert model.loss(batch)["loss"] == model.loss(batch)["loss"] == dropping.model().loss(batch)["loss"]
+    assert (
+        model.loss(batch)["loss"]
+        == model.loss(batch)["loss"]
+        == dropping.model().loss(batch)["loss"]
+    )
 
 
-DROPPED = [  # how often dropout draws in one loss of DOCUMENTS: of words, weights of attention, and what parts give
+# how often dropout draws in one loss of DOCUMENTS: of words, weights of attention, and what parts
+# give
+DROPPED = [
     (TLM, {"layers": 2}, {"dropout": 3, "layers.attention.dropout": 2 * 3, "layers.dropout": 2 * 3 * 2}),
     (TDMCA, {"layers": 4}, {"dropout": 2, "layers.dropout": 4 * 2 * 3, "layers.feed_forward.dropout": 4 * 2}),
     (HierarchicalTransformer, {"decoder_layers": 2}, {
@@ -272,7 +319,9 @@ DROPPED = [  # how often dropout draws in one loss of DOCUMENTS: of words, weigh
 
 @pytest.mark.parametrize(("kind", "changes", "expected"), DROPPED)
 def test_what_is_dropped(kind, changes, expected, monkeypatch):
-    sizes = {name: SIZES[name] for name in field_names(kind.Config) if name in SIZES and name != "window"}
+    sizes = {
+        name: SIZES[name] for name in field_names(kind.Config) if name in SIZES and name != "window"
+    }
     model = double(kind, kind.Config(**{**sizes, "vocab_size": VOCAB, **changes, "dropout": 0.5}))
     assert dropped_in_a_loss(model, batch_of(*DOCUMENTS), monkeypatch) == expected
 
@@ -281,10 +330,15 @@ def test_sentences_are_chosen_document_by_document(extractor):
     model, documents = extractor.model(), extractor.documents
     for d, chosen in zip(documents, model.choose(batch_of(*documents)), strict=True):
         assert model.choose(batch_of(d)) == [chosen]
-        assert chosen and len(set(chosen)) == len(chosen) and set(chosen) <= set(range(len(d.sentence_lengths)))
+        assert (
+            chosen
+            and len(set(chosen)) == len(chosen)
+            and set(chosen) <= set(range(len(d.sentence_lengths)))
+        )
 
 
-# ------------------------------------------------------------------------------------------------ models that write
+# ---------------------------------------------------------------------------------
+# models that write
 
 
 def test_the_loss_is_the_mean_of_minus_log_p(writer):
@@ -299,7 +353,8 @@ def test_the_loss_is_the_mean_of_minus_log_p(writer):
 
 
 def test_the_loss_can_be_the_mean_over_all_words(writer):
-    """Of which longer summaries have more; of smoothed labels as well, which are there in training alone."""
+    """Of which longer summaries have more; of smoothed labels as well, which are there in training
+    alone."""
     model, documents = writer.model().train(hasattr(writer.config, "smoothing")), writer.documents
     if not model.by_words:
         return
@@ -307,7 +362,8 @@ def test_the_loss_can_be_the_mean_over_all_words(writer):
         each = [model(batch_of(d)) for d in documents]
         every = model(replace(batch_of(*documents), by_words=True))
     words = [len(d.target) for d in documents]
-    names = ("nll", "loss") if every.keys() <= {"nll", "loss"} else ("nll",)  # regularisers stay documents' means
+    # regularisers stay documents' means
+    names = ("nll", "loss") if every.keys() <= {"nll", "loss"} else ("nll",)
     for name in names:
         expected = sum(n * terms[name] for n, terms in zip(words, each)) / sum(words)
         assert torch.allclose(every[name], expected, rtol=1e-9), name
@@ -328,18 +384,24 @@ def test_one_call_with_many_words_equals_many_calls(writer):
 
 
 def test_hypotheses_share_their_document(writer):
-    """K hypotheses of each document equal K copies of it, of which nothing is copied; also those that a search goes
-    on with, of documents that are left."""
+    """K hypotheses of each document equal K copies of it, of which nothing is copied; also those
+    that a search goes on with, of documents that are left."""
     model, documents = writer.model(), writer.documents
     state = model.encode(batch_of(*documents))
     hypotheses = state.reorder(ROWS)
     for name in vars(state).keys() - state.hypotheses:
         assert getattr(hypotheses, name) is getattr(state, name), name
     found, after = read(model, WRITTEN, hypotheses)
-    expected, expected_after = read(model, WRITTEN, model.encode(batch_of(*[documents[i] for i in ROWS])))
+    expected, expected_after = read(
+        model, WRITTEN, model.encode(batch_of(*[documents[i] for i in ROWS]))
+    )
     same(found, expected, "two hypotheses")
     same_state(after, expected_after)
-    rows, left, words = torch.tensor([1, 1, 5, 4]), torch.tensor([0, 2]), torch.tensor([[5], [12], [SLIDE], [6]])
+    rows, left, words = (
+        torch.tensor([1, 1, 5, 4]),
+        torch.tensor([0, 2]),
+        torch.tensor([[5], [12], [SLIDE], [6]]),
+    )
     found, after = read(model, words, after.reorder(rows, left))
     copies = model.encode(batch_of(*[documents[i] for i in ROWS[rows]]))
     expected, expected_after = read(model, torch.cat([WRITTEN[rows], words], 1), copies)
@@ -361,14 +423,17 @@ def test_the_distribution_is_log_prob(writer):
 
 
 def test_beam_search(writer):
-    """log P are the model's own, and a beam of one is greedy search. (`test_properties_runs` has its definition.)"""
+    """log P are the model's own, and a beam of one is greedy search. (`test_properties_runs` has
+    its definition.)"""
     model, batch = writer.model(), batch_of(*writer.documents)
     config = DecodeConfig(beam=2, min_length=1, max_length=5, length_penalty=0.4, length_offset=5)
     with torch.no_grad():
         for d, found in zip(writer.documents, beam_search(model, batch, config)):
             assert found
             for h in found:
-                output, after = model.decode(torch.tensor([[BOS, *h.ids]]), model.encode(batch_of(d)))
+                output, after = model.decode(
+                    torch.tensor([[BOS, *h.ids]]), model.encode(batch_of(d))
+                )
                 log_prob = model.log_prob(output, torch.tensor([[*h.ids, EOS]]), after).sum().item()
                 assert h.log_prob == pytest.approx(log_prob, abs=1e-9)
     one = replace(config, beam=1)
@@ -380,7 +445,12 @@ def test_what_is_shown_are_weights(writer):
     """Of words and sentences that are there."""
     model, batch = writer.model(), batch_of(*writer.documents)
     seen = model.attention_weights(batch.target_input, model.encode(batch))
-    masks = {"words": batch.source_mask, "units": batch.sentence_mask, "heads": batch.sentence_mask, "slots": None}
+    masks = {
+        "words": batch.source_mask,
+        "units": batch.sentence_mask,
+        "heads": batch.sentence_mask,
+        "slots": None,
+    }
     for name in seen.keys() & masks.keys():
         same(seen[name].sum(-1), torch.ones(seen[name].shape[:-1]).double(), name)
         if masks[name] is not None:
@@ -389,7 +459,8 @@ def test_what_is_shown_are_weights(writer):
     assert ((generate > 0) & (generate <= 1)).all()
 
 
-# -------------------------------------------------------------------------------------------- configs and sizes
+# ---------------------------------------------------------------------------------
+# configs and sizes
 
 REFUSED = [  # the models' own rules
     (Mem2Mem, {"start": "zeros"}, "no encoder memory"),
@@ -410,7 +481,8 @@ def test_configs_are_checked(kind, changes, message):
         kind.Config(**changes)
 
 
-# d = 512, |Y| = 69,000: tables of 110,000, 100 and 69,000 rows, a filter of 5, two maps to Y; then the recurrence
+# d = 512, |Y| = 69,000: tables of 110,000, 100 and 69,000 rows, a filter of 5, two maps to Y; then
+# the recurrence
 RAS_SHARED = 512 * (110_000 + 100 + 69_000) + 5 * 512**2 + 69_000 * (2 * 512 + 1)
 PARAMETERS = [  # of the papers' hyper-parameters
     (HRED, {}, 14_036_049),

@@ -27,7 +27,11 @@ def no_rights(tmp_path, monkeypatch):
     access = os.access
 
     def asked(path, how):
-        return how == os.R_OK and access(path, how) if closed & {path, *path.parents} else access(path, how)
+        return (
+            how == os.R_OK and access(path, how)
+            if closed & {path, *path.parents}
+            else access(path, how)
+        )
 
     monkeypatch.setattr(os, "access", asked)
     for function in (files.say_once, temporary_folder):
@@ -38,12 +42,18 @@ def no_rights(tmp_path, monkeypatch):
 def test_folders_where_the_checkout_cannot_be_written(no_rights, tmp_path, capsys):
     """The user's are used, or a temporary one; each is reported once."""
     for _ in range(2):
-        assert work_folder() == temporary_folder() / "runs" and cache_dir() == temporary_folder() / "cache"
+        assert (
+            work_folder() == temporary_folder() / "runs"
+            and cache_dir() == temporary_folder() / "cache"
+        )
     assert len(capsys.readouterr().err.splitlines()) == 2
     no_rights(tmp_path / "home")
     assert (work_folder(), cache_dir()) == (tmp_path / "home" / "runs", tmp_path / "home" / "cache")
     no_rights(tmp_path / "checkout")
-    assert (work_folder(), cache_dir()) == (tmp_path / "checkout" / "runs", tmp_path / "checkout" / "cache")
+    assert (work_folder(), cache_dir()) == (
+        tmp_path / "checkout" / "runs",
+        tmp_path / "checkout" / "cache",
+    )
 
 
 def test_a_read_only_cache_is_used_for_what_it_has(no_rights, tmp_path):
@@ -70,9 +80,9 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", fails)
     with pytest.raises(OSError, match="no space"):
         write_whole(tmp_path / "new" / "a", "second")
-    assert [(path.name, path.read_text(encoding="utf-8")) for path in (tmp_path / "new").iterdir()] == [
-        ("a", "first")
-    ]
+    assert [
+        (path.name, path.read_text(encoding="utf-8")) for path in (tmp_path / "new").iterdir()
+    ] == [("a", "first")]
 
 
 def test_the_file_that_a_full_disk_stops_is_named(tmp_path, monkeypatch):

@@ -28,13 +28,16 @@ from lib.system.files import project_root
 from lib.system.threads import torch_threads
 from tests.tools.minutes import minutes_of
 
-# ------------------------------------------------------------------------------------------------------- parameters
+# ---------------------------------------------------------------------------------
+# parameters
 
 DECLARED = 'dataset: str = "aclsum"  # which\nsteps: int = 0\nrate: float = 0.1\nfast: bool = False'
 
 
 def injected(code):
-    namespace = {"In": ["", "import x", DECLARED, f"# Parameters\n{code}\n", "check_parameters(globals())"]}
+    namespace = {
+        "In": ["", "import x", DECLARED, f"# Parameters\n{code}\n", "check_parameters(globals())"]
+    }
     exec(DECLARED, namespace)
     exec(code, namespace)
     check_parameters(namespace)
@@ -44,10 +47,13 @@ def injected(code):
 @pytest.mark.parametrize(
     ("code", "value"),
     [
-        ("steps = 1000.0", 1000), ("rate = 1", 1.0), ('fast = "true"', True),
-        ('dataset = "a"', "a"), ("rate = -1.0", -1.0),
+        ("steps = 1000.0", 1000),
+        ("rate = 1", 1.0),
+        ('fast = "true"', True),
+        ('dataset = "a"', "a"),
+        ("rate = -1.0", -1.0),
     ],
-)  # fmt: skip
+)
 def test_injected_values_are_converted(code, value):
     found = injected(code)[code.split()[0]]
     assert found == value and type(found) is type(value)
@@ -82,7 +88,8 @@ def test_a_page_says_what_makes_it_slow(load, threads, monkeypatch, capsys):
     assert "kernels are compiled" in capsys.readouterr().out
 
 
-# ----------------------------------------------------------------------------------------------------------- checks
+# ---------------------------------------------------------------------------------
+# checks
 
 
 def test_numbers_are_compared():
@@ -91,8 +98,15 @@ def test_numbers_are_compared():
     assert repr(checks.line("z < 1")) == "z < 1\n✓ (7) agrees with lib: 6 numbers, exactly"
     checks.close(torch.ones(2), torch.ones(2).double() + 1e-12, "(8)")
     line = checks.line("z < 1")
-    assert repr(line).endswith("✓ (8) agrees with lib: 2 numbers, within 1e-12") and "z &lt; 1" in line._repr_html_()
-    for other, message in {(1.0, 2.0): "differ by 1", (1.0, np.nan): "nan", (1.0,): "shape"}.items():
+    assert (
+        repr(line).endswith("✓ (8) agrees with lib: 2 numbers, within 1e-12")
+        and "z &lt; 1" in line._repr_html_()
+    )
+    for other, message in {
+        (1.0, 2.0): "differ by 1",
+        (1.0, np.nan): "nan",
+        (1.0,): "shape",
+    }.items():
         with pytest.raises(CheckError, match=message):
             checks.close(torch.ones(2), torch.tensor(other), "(7)", "read")
 
@@ -107,7 +121,8 @@ def test_gradients_are_compared():
         checks.gradients({"weight": torch.zeros(1, 2)}, found, "(12)")
 
 
-# -------------------------------------------------------------------------------------------- predictions, minutes
+# ---------------------------------------------------------------------------------
+# predictions, minutes
 
 
 def test_the_answer_of_a_prediction_is_folded_with_what_shows_it():
@@ -123,9 +138,16 @@ def test_the_minutes_of_a_page_follow_the_rule():
         return {"cell_type": "markdown", "source": text}
 
     def code(text, *outputs, tags=()):
-        return {"cell_type": "code", "source": text, "metadata": {"tags": list(tags)}, "outputs": list(outputs)}
+        return {
+            "cell_type": "code",
+            "source": text,
+            "metadata": {"tags": list(tags)},
+            "outputs": list(outputs),
+        }
 
-    picture = {"data": {"text/html": f'<figure><img src="base64,{"a " * 99}"></figure> ' + "word " * 100}}
+    picture = {
+        "data": {"text/html": f'<figure><img src="base64,{"a " * 99}"></figure> ' + "word " * 100}
+    }
     cells = [
         markdown("word " * 200 + "<details><summary>Symbols</summary>" + "a " * 500 + "</details>"),
         code("x = 1\n" * 60, picture, {"text": "<b>Predict.</b>"}, tags=["remove-input"]),
@@ -137,17 +159,27 @@ def test_the_minutes_of_a_page_follow_the_rule():
     assert found["building"] == pytest.approx(1 / 2 + 1 + 2, abs=0.05) and found["exercises"] == 15
 
 
-# ---------------------------------------------------------------------------------------------------------- figures
+# ---------------------------------------------------------------------------------
+# figures
 
-PANEL = {"title": "α", "values": [[0.25, 0.75], [1.0, 0.0]], "rows": ["a", "b"], "columns": ["x", "y"]}
+PANEL = {
+    "title": "α",
+    "values": [[0.25, 0.75], [1.0, 0.0]],
+    "rows": ["a", "b"],
+    "columns": ["x", "y"],
+}
 FIGURES = project_root() / "figures"
-COMMITTED = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in FIGURES.glob("*.json")}
+COMMITTED = {
+    path.stem: json.loads(path.read_text(encoding="utf-8")) for path in FIGURES.glob("*.json")
+}
 COMMITTED = {name: data for name, data in COMMITTED.items() if "plot" in data}
 
 
 def test_figures_are_saved_with_their_numbers_and_drawn_again(tmp_path):
     panel = {"title": "a", "weights": torch.ones(3, 20) / 3, "marked": [1]}
-    draw(attention_maps, "maps", tmp_path, "A caption.", panels=[panel], rows="slot", columns="step")
+    draw(
+        attention_maps, "maps", tmp_path, "A caption.", panels=[panel], rows="slot", columns="step"
+    )
     saved = json.loads((tmp_path / "maps.json").read_text(encoding="utf-8"))
     assert (saved["plot"], saved["caption"]) == ("attention_maps", "A caption.")
     assert saved["panels"][0]["weights"][0][0] == 0.3333
@@ -163,10 +195,16 @@ def test_figures_are_saved_with_their_numbers_and_drawn_again(tmp_path):
 def test_every_committed_figure_has_its_numbers_and_every_plot_a_figure():
     assert set(COMMITTED) == {path.stem for path in FIGURES.glob("*.png")}
     drawn = {data["plot"] for data in COMMITTED.values()}
-    assert drawn <= set(PLOTS) and set(PLOTS) - drawn <= {"attention_maps", "maximum_attention", "interval_bars"}
+    assert drawn <= set(PLOTS) and set(PLOTS) - drawn <= {
+        "attention_maps",
+        "maximum_attention",
+        "interval_bars",
+    }
 
 
-@pytest.mark.parametrize("name", sorted({data["plot"]: name for name, data in COMMITTED.items()}.values()))
+@pytest.mark.parametrize(
+    "name", sorted({data["plot"]: name for name, data in COMMITTED.items()}.values())
+)
 def test_a_plot_is_whole_and_described_with_its_numbers(name):
     data = {key: value for key, value in COMMITTED[name].items() if key not in ("plot", "caption")}
     plot = PLOTS[COMMITTED[name]["plot"]]
@@ -189,13 +227,16 @@ def test_figures_of_a_page_are_numbered_once(tmp_path, monkeypatch):
     html = first._repr_html_()
     assert "<b>Figure 1.</b> One &lt;map&gt;." in html and 'alt="Heat maps. α: 2 rows' in html
     width = int(re.search(r'width="(\d+)"', html)[1])
-    assert Image.open(io.BytesIO(first.picture)).width == pytest.approx(2 * width, abs=1), "sharp on any screen"
+    assert Image.open(io.BytesIO(first.picture)).width == pytest.approx(2 * width, abs=1), (
+        "sharp on any screen"
+    )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kept.json", "kept.png"]
     monkeypatch.setenv("COMPANION_FIGURES", str(tmp_path))
     assert figures_folder() == tmp_path
 
 
-# ------------------------------------------------------------------------------------------------ tables and frames
+# ---------------------------------------------------------------------------------
+# tables and frames
 
 
 def test_frames_need_no_script_and_no_style_sheet():
@@ -207,26 +248,47 @@ def test_frames_need_no_script_and_no_style_sheet():
     assert re.findall(r'id="([\w-]+)" checked', html) == [f"{name}-2"]
     assert f"#{name}-3:checked ~ #{name}-f-3 {{display: block !important}}" in html
     assert frames._repr_html_() != html, "two on a page do not share their buttons"
-    html = re.sub("<style>.*?</style>", "", html)  # JupyterLab takes them out of a notebook that it does not trust
-    shown = re.sub(r'<(\w+)[^>]* style="display: none">.*?</\1>|<input[^>]* style="display: none">', "", html)
+    # JupyterLab takes them out of a notebook that it does not trust
+    html = re.sub("<style>.*?</style>", "", html)
+    shown = re.sub(
+        r'<(\w+)[^>]* style="display: none">.*?</\1>|<input[^>]* style="display: none">', "", html
+    )
     assert "Step 2 of 3. " in shown and [f for f in pictures if f in shown] == ["<i>1</i>"]
 
 
 def test_a_decoders_steps():
     steps = [
-        Step("a<b", [0.75, 0.25, 0.0], {"P_g": [("saw", 0.5)]}, 0.25, slots=[(1.0, 0.125), (0.25, 0.875)]),
+        Step(
+            "a<b",
+            [0.75, 0.25, 0.0],
+            {"P_g": [("saw", 0.5)]},
+            0.25,
+            slots=[(1.0, 0.125), (0.25, 0.875)],
+        ),
         Step(".", [0.0, 0.5, 0.5], view=(1, 3)),
     ]
-    frames = decoding_frames([["the", "cat"], ["."]], steps, ["title", "text"], {"another": ["<x>"]})
+    frames = decoding_frames(
+        [["the", "cat"], ["."]], steps, ["title", "text"], {"another": ["<x>"]}
+    )
     first, second = frames.frames
     assert re.findall(r"rgba\(0, 102, 168, 0.75\)[^>]*>(\w+)<", first) == ["the"]
-    assert "a&lt;b</b>" in first and "written: a&lt;b <b" in second and "another: &lt;x&gt; <b" in second
+    assert (
+        "a&lt;b</b>" in first
+        and "written: a&lt;b <b" in second
+        and "another: &lt;x&gt; <b" in second
+    )
     assert "saw 0.50" in first and "generates with 0.25" in first and "slot 2: 0.25 kept" in first
-    assert re.findall(r"border-bottom[^>]*>([^<]+)<", second) == ["cat", "."], "what the decoder sees"
-    assert best_words(torch.tensor([0.125, 0.5, 0.375]), ["a", "b", "c"], 2) == [("b", 0.5), ("c", 0.375)]
+    assert re.findall(r"border-bottom[^>]*>([^<]+)<", second) == ["cat", "."], (
+        "what the decoder sees"
+    )
+    assert best_words(torch.tensor([0.125, 0.5, 0.375]), ["a", "b", "c"], 2) == [
+        ("b", 0.5),
+        ("c", 0.375),
+    ]
 
 
-# ------------------------------------------------------------------------------------------------------------- runs
+# ---------------------------------------------------------------------------------
+# runs
 
 
 def test_a_module_that_fails_stops_the_page(tmp_path):
@@ -244,7 +306,9 @@ def test_summaries_are_compared_at_one_length():
     assert parts["long"]["rouge"][0][0] == 100.0
     assert parts["twice"]["rouge"][0][0] == pytest.approx(200 / 3, abs=1e-3)
     assert list(table["words"]) == ["3", "3"]
-    table, _ = summary_table({"copy": [["one two three four five"]]}, [text], CohanOptions(), 6, seed=0)
+    table, _ = summary_table(
+        {"copy": [["one two three four five"]]}, [text], CohanOptions(), 6, seed=0
+    )
     assert table.loc["copy", "copied"] == "100%"
 
 

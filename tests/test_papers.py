@@ -28,20 +28,31 @@ from lib.training.config import TrainConfig
 
 
 def test_paper_presets_hold_what_the_papers_say_and_nothing_else():
-    """No shortest summary, no blocked n-grams, and Adam's own epsilon: the authors' code alone has another."""
-    rows = [(name, variant) for name, of in PAPERS.items() if "paper" in of.presets for variant in of.variants]
+    """No shortest summary, no blocked n-grams, and Adam's own epsilon: the authors' code alone has
+    another."""
+    rows = [
+        (name, variant)
+        for name, of in PAPERS.items()
+        if "paper" in of.presets
+        for variant in of.variants
+    ]
     for name, variant in rows:
         chosen = resolve(name, "paper", variant)
         assert (chosen.decode.min_length, chosen.decode.block_ngrams) == (0, 0), variant
         assert chosen.train.epsilon == TrainConfig().epsilon == 1e-8, variant
-    hierarchical = {preset: resolve("hierarchical_transformer", preset).train for preset in ("paper", "code")}
+    hierarchical = {
+        preset: resolve("hierarchical_transformer", preset).train for preset in ("paper", "code")
+    }
     assert hierarchical["code"].epsilon == 1e-9
     assert {train.beta2 for train in hierarchical.values()} == {0.998}
     for variant in ("+read", "TLM"):
-        assert resolve("mem2mem", "small", variant).decode.min_length == 35, "as the kept tables were made"
+        assert resolve("mem2mem", "small", variant).decode.min_length == 35, (
+            "as the kept tables were made"
+        )
 
 
-# -------------------------------------------------------------------------------------- names that do not exist
+# -------------------------------------------------------------------------------------- names that
+# do not exist
 
 
 @pytest.mark.parametrize("name", PAPERS)
@@ -55,7 +66,9 @@ def test_a_paper_names_what_there_is(name):
         configs |= config
     for preset in paper.presets.values():
         assert {*preset.config} <= configs and preset.variant in {"", *paper.variants}
-        assert not {*preset.config} & (field_names(type(preset.options)) - {"vocab_size"}), "the options determine it"
+        assert not {*preset.config} & (field_names(type(preset.options)) - {"vocab_size"}), (
+            "the options determine it"
+        )
     assert paper.usual in paper.variants
     assert {run.variant for run in TRAINED.values() if run.paper == name} <= {*paper.variants}
     for made in (made for made in (*TABLES.values(), *SHOWN.values()) if made.paper == name):
@@ -83,9 +96,12 @@ def test_presets_of_a_file():
     """A preset has the defaults, its base's fields and its own."""
     found = read_presets(Path(__file__).parent / "cases" / "presets.toml", CohanOptions)
     first = Preset(
-        CohanOptions(sections=2), {"hidden": 8}, train=TrainConfig(steps=3, max_norm=None),
-        decode=DecodeConfig(forbidden=(0, 1)), documents=5,
-    )  # fmt: skip
+        CohanOptions(sections=2),
+        {"hidden": 8},
+        train=TrainConfig(steps=3, max_norm=None),
+        decode=DecodeConfig(forbidden=(0, 1)),
+        documents=5,
+    )
     assert found["first"] == first
     train_of_second = replace(first.train, steps=4)
     config = {"hidden": 8, "embedding": 4}
@@ -95,8 +111,13 @@ def test_presets_of_a_file():
 def test_remarks_on_a_corpus_are_printed(tmp_path, capsys):
     """Records that were left out, and what is known of a copy; once."""
     for split_name in ("train", "val", "test"):
-        lines = [json.dumps({"id": n % 2, "document": "A text. Two.", "summary": "One."}) for n in range(3)]
-        (tmp_path / f"{split_name}.jsonl").write_text("\n".join([*lines, "{broken"]), encoding="utf-8")
+        lines = [
+            json.dumps({"id": n % 2, "document": "A text. Two.", "summary": "One."})
+            for n in range(3)
+        ]
+        (tmp_path / f"{split_name}.jsonl").write_text(
+            "\n".join([*lines, "{broken"]), encoding="utf-8"
+        )
     setup = resolve("mem2mem", "demo")
     say_once.cache_clear()
     for _ in range(2):
@@ -110,13 +131,20 @@ def test_remarks_on_a_corpus_are_printed(tmp_path, capsys):
 
 
 def test_what_a_setup_keeps_and_changes():
-    """None keeps what the preset says; a variant's options and least values come before what is given."""
+    """None keeps what the preset says; a variant's options and least values come before what is
+    given."""
     preset = PAPERS["read_again"].presets["paper"]
-    setup = resolve("read_again", "paper", "option 2 + copy", {"summary_tokens": 9}, steps=None, seed=4)
+    setup = resolve(
+        "read_again", "paper", "option 2 + copy", {"summary_tokens": 9}, steps=None, seed=4
+    )
     assert setup.options == replace(preset.options, sentences=2, summary_tokens=9)
     assert setup.train == replace(preset.train, seed=4) and setup.decode == preset.decode
-    assert resolve("read_again", "demo", "option 2 + copy").options.sentences == 4, "more than the least"
-    assert resolve("read_again", "paper", "option 2 + copy", {"sentences": 3}).options.sentences == 3
+    assert resolve("read_again", "demo", "option 2 + copy").options.sentences == 4, (
+        "more than the least"
+    )
+    assert (
+        resolve("read_again", "paper", "option 2 + copy", {"sentences": 3}).options.sentences == 3
+    )
     assert setup.recipe.paper == "read_again" and setup.recipe.variant == "option 2 + copy"
     weights = [resolve("read_again", "paper", keep_best=count).recipe.weights for count in (1, 2)]
     assert weights == ["best", "average"], "of several checkpoints"
@@ -124,16 +152,19 @@ def test_what_a_setup_keeps_and_changes():
 
 def test_training_of_a_variants_own():
     """In the preset that it is for; None is a value there, and what is given comes before it."""
-    preset, lstm, elman = (resolve("read_again", "paper", name).train for name in (None, "RAS-LSTM", "RAS-Elman"))
+    preset, lstm, elman = (
+        resolve("read_again", "paper", name).train for name in (None, "RAS-LSTM", "RAS-Elman")
+    )
     own = {"batch_size": 32, "learning_rate": 0.1, "anneal": 2.0, "halve_after": None}
     assert lstm == replace(preset, **own) and elman == replace(lstm, learning_rate=0.5)
-    assert resolve("read_again", "paper", "RAS-LSTM", learning_rate=0.2, anneal=None).train == replace(
-        lstm, learning_rate=0.2
-    )
+    assert resolve(
+        "read_again", "paper", "RAS-LSTM", learning_rate=0.2, anneal=None
+    ).train == replace(lstm, learning_rate=0.2)
     assert resolve("read_again", "demo", "RAS-LSTM").train == resolve("read_again", "demo").train
 
 
-# ------------------------------------------------------------------------------------------------ a fifth paper
+# ------------------------------------------------------------------------------------------------ a
+# fifth paper
 
 
 @dataclass(frozen=True)
@@ -144,7 +175,8 @@ class LinearConfig:
 
 
 class LinearExtractor(Extractor):
-    """A linear score of the mean embedding of each sentence; right are those whose words are mostly the summary's."""
+    """A linear score of the mean embedding of each sentence; right are those whose words are mostly
+    the summary's."""
 
     Config = LinearConfig
 
@@ -154,7 +186,10 @@ class LinearExtractor(Extractor):
         self.embedding = nn.Embedding(config.vocab_size, config.width)
 
     def scores(self, batch):
-        words, mask = self.embedding(batch.source.flatten()[batch.sentences.place]), batch.sentences.mask
+        words, mask = (
+            self.embedding(batch.source.flatten()[batch.sentences.place]),
+            batch.sentences.mask,
+        )
         return self.score((words * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)).squeeze(1)
 
     def loss(self, batch):
@@ -164,11 +199,17 @@ class LinearExtractor(Extractor):
         right = shared.sum(1) > rows.mask.sum(1) / 2
         scores = self.scores(batch)
         losses = F.binary_cross_entropy_with_logits(scores, right.to(scores), reduction="none")
-        return {"loss": torch.stack([part.mean() for part in losses.split(batch.sentence_counts.tolist())]).mean()}
+        return {
+            "loss": torch.stack(
+                [part.mean() for part in losses.split(batch.sentence_counts.tolist())]
+            ).mean()
+        }
 
     def choose(self, batch):
         parts = self.scores(batch).split(batch.sentence_counts.tolist())
-        return [sorted(part.topk(min(self.config.count, len(part))).indices.tolist()) for part in parts]
+        return [
+            sorted(part.topk(min(self.config.count, len(part))).indices.tolist()) for part in parts
+        ]
 
 
 FIFTH = Paper(
@@ -186,7 +227,10 @@ FIFTH = Paper(
     dataset="aclsum",
 )
 FIFTH_TABLE = Table(
-    "linear", "Linear, Table 1", (Row("Lead", part="lead"), Row("Linear", variant="plain")), (("Lead", "Linear"),)
+    "linear",
+    "Linear, Table 1",
+    (Row("Lead", part="lead"), Row("Linear", variant="plain")),
+    (("Lead", "Linear"),),
 )
 
 
@@ -197,7 +241,9 @@ def fifth(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COMPANION_CACHE", str(folder / "cache"))
         patch.setitem(PAPERS, "linear", FIFTH)
-        train_command.main(["linear", "--preset", "demo", "--model.count", "3", "--output", str(folder / "run")])
+        train_command.main(
+            ["linear", "--preset", "demo", "--model.count", "3", "--output", str(folder / "run")]
+        )
     return folder / "run"
 
 
@@ -218,9 +264,21 @@ def test_a_fifth_paper_is_scored_and_tabulated(fifth, tmp_path, capsys):
     score.main(["run", str(fifth), "--dataset", "aclsum", "--documents", "4"])
     scores = json.loads((fifth / "scores.json").read_text(encoding="utf-8"))
     assert scores["parts"]["summaries"] == scores["parts"]["extracts"] and len(scores["ids"]) == 4
-    lines = [json.loads(line) for line in (fifth / "summaries.jsonl").read_text(encoding="utf-8").splitlines()]
+    lines = [
+        json.loads(line)
+        for line in (fifth / "summaries.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     assert all(len(line["summary"]) == 3 for line in lines)
-    base = ["baselines", "linear", "--dataset", "aclsum", "--documents", "4", "--output", str(tmp_path / "base.json")]
+    base = [
+        "baselines",
+        "linear",
+        "--dataset",
+        "aclsum",
+        "--documents",
+        "4",
+        "--output",
+        str(tmp_path / "base.json"),
+    ]
     score.main(base)
     rows = [f"Linear={fifth / 'scores.json'}", f"Lead={tmp_path / 'base.json'}"]
     made = tmp_path / "t.json"
@@ -228,7 +286,9 @@ def test_a_fifth_paper_is_scored_and_tabulated(fifth, tmp_path, capsys):
     numbers = json.loads(made.read_text(encoding="utf-8"))
     assert [row["label"] for row in numbers["rows"]] == ["Lead", "Linear"]
     expected = np.mean(scores["parts"]["summaries"]["rouge"], 0)
-    assert [numbers["rows"][1]["scores"][c]["mean"] for c in numbers["columns"]] == pytest.approx(expected, abs=0.01)
+    assert [numbers["rows"][1]["scores"][c]["mean"] for c in numbers["columns"]] == pytest.approx(
+        expected, abs=0.01
+    )
     text = made.with_suffix(".md").read_text(encoding="utf-8")
     assert "Linear - Lead" in text
     assert "Published" not in text, "there is nothing"
@@ -236,13 +296,21 @@ def test_a_fifth_paper_is_scored_and_tabulated(fifth, tmp_path, capsys):
 
 def test_a_seed_makes_the_weights():
     corpus = resolve("mem2mem", "demo").open_corpus("aclsum", limit=2, progress=False)
-    first, other, again = (resolve("mem2mem", "demo", seed=s).build(corpus).bridge.weight for s in (0, 1, 0))
+    first, other, again = (
+        resolve("mem2mem", "demo", seed=s).build(corpus).bridge.weight for s in (0, 1, 0)
+    )
     assert torch.equal(first, again) and not torch.equal(first, other)
 
 
 def test_the_paper_preset_of_mem2mem():
     setup = resolve("mem2mem", "paper")
     t, options = setup.train, setup.options
-    assert (t.optimizer, t.learning_rate, t.batch_size, t.epochs, t.max_norm) == ("adam", 2e-4, 16, 15, 2.0)
+    assert (t.optimizer, t.learning_rate, t.batch_size, t.epochs, t.max_norm) == (
+        "adam",
+        2e-4,
+        16,
+        15,
+        2.0,
+    )
     assert (options.sections, options.section_tokens, options.summary_tokens) == (4, 500, 200)
     assert options.vocab_size == 50_000

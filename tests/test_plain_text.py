@@ -1,4 +1,5 @@
-"""Plain text and Markdown as documents: what is read, what is a heading, and what is left out and counted."""
+"""Plain text and Markdown as documents: what is read, what is a heading, and what is left out and
+counted."""
 
 import json
 from pathlib import Path
@@ -28,7 +29,9 @@ def test_markdown():
 
 
 def test_a_first_heading_of_level_1_is_the_title():
-    document = parse_text("A title\n===\n\nOne.\n\nNo heading here\n\n# Second\nTwo.\n\nMore\n---\nThree.")
+    document = parse_text(
+        "A title\n===\n\nOne.\n\nNo heading here\n\n# Second\nTwo.\n\nMore\n---\nThree."
+    )
     assert (document.title, document.section_names) == ("A title", ["", "Second", "More"])
     assert document.sections == [["One.", "No heading here"], ["Two."], ["Three."]]
     document = parse_text("One.\n\n# Late\n\nTwo.")
@@ -38,11 +41,19 @@ def test_a_first_heading_of_level_1_is_the_title():
 
 
 def test_headings_of_plain_text():
-    text = "Introduction\n\nA sentence. 2 * 3 * 4 = 24.\n\n2 Methods\n\nSee:\n\nno heading\n\nWhat is left\n"
+    text = (
+        "Introduction\n\nA sentence. 2 * 3 * 4 = 24.\n\n2 Methods\n\nSee:\n\nno heading\n\nWhat is "
+        "left\n"
+    )
     document = parse_text(text)
     assert document.section_names == ["Introduction", "2 Methods"]
-    assert document.sections == [["A sentence.", "2 * 3 * 4 = 24."], ["See:", "no heading", "What is left"]]
-    assert parse_text("It ends.\n\nResults").sentences == ["It ends.", "Results"], "nothing is below it"
+    assert document.sections == [
+        ["A sentence.", "2 * 3 * 4 = 24."],
+        ["See:", "no heading", "What is left"],
+    ]
+    assert parse_text("It ends.\n\nResults").sentences == ["It ends.", "Results"], (
+        "nothing is below it"
+    )
     assert parse_text("Only one line") == Document("", "", [""], [["Only one line"]], [])
     assert parse_text("One.\r\n\r\nTwo.").sections == [["One.", "Two."]]
 

@@ -1,5 +1,5 @@
-"""Work that processes share: each has what one alone would have, bit for bit, and none waits for another by the clock
-while a corpus is prepared.
+"""Work that processes share: each has what one alone would have, bit for bit, and none waits for
+another by the clock while a corpus is prepared.
 
     torchrun --standalone --nproc-per-node 2 -m tests.test_processes FOLDER NAME
 """
@@ -48,7 +48,8 @@ WORDS = {**RECORDS[0], "id": "words", "sections": [[SYLLABLES], ["It helps."]]}
 
 
 def shared_work(run: Run, process: Process) -> dict:
-    """All that processes share out, as JSON has it: batches of two documents, of several lengths."""
+    """All that processes share out, as JSON has it: batches of two documents, of several
+    lengths."""
     documents = run.documents(OTHERS)
     encoded, summarizer, vocabulary = run.encode(documents), run.model, run.vocabulary
     drawing = replace(run, decode=replace(run.decode, sample=3, min_length=0, max_length=9))
@@ -56,15 +57,32 @@ def shared_work(run: Run, process: Process) -> dict:
     changes = changes_of(summarizer)
     return {
         "gathered": [process.gather(i * i for i in process.share(range(n))) for n in (0, 1, 2, 7)],
-        "summaries": [[s.sentences, s.score, {k: w.tolist() for k, w in s.attention.items()}] for s in summaries],
-        "drawn": [[s.text, s.score] for s in drawing.summarize(documents, batch_size=3, process=process)],
+        "summaries": [
+            [s.sentences, s.score, {k: w.tolist() for k, w in s.attention.items()}]
+            for s in summaries
+        ],
+        "drawn": [
+            [s.text, s.score] for s in drawing.summarize(documents, batch_size=3, process=process)
+        ],
         "extracts": extract(summarizer, encoded, vocabulary, batch_size=2, process=process),
         "losses": [
-            evaluate_loss(summarizer, encoded, 2, len(vocabulary), tokens=tokens, by_words=by_words, process=process)
+            evaluate_loss(
+                summarizer,
+                encoded,
+                2,
+                len(vocabulary),
+                tokens=tokens,
+                by_words=by_words,
+                process=process,
+            )
             for tokens, by_words in ((None, False), (40, True))
         ],
-        "changes": [log_probs(summarizer, encoded, c, 2, process=process).tolist() for c in changes.values()],
-        "agreements": [row["values"] for row in intervene.agreements(run, documents, process=process)],
+        "changes": [
+            log_probs(summarizer, encoded, c, 2, process=process).tolist() for c in changes.values()
+        ],
+        "agreements": [
+            row["values"] for row in intervene.agreements(run, documents, process=process)
+        ],
     }
 
 
@@ -72,10 +90,34 @@ def commands(folder: Path, name: str) -> None:
     """The commands that processes share, with what they write."""
     run, out = str(folder / "run"), folder / name
     corpus = ["--dataset", str(folder / "corpus")]
-    score.main(["run", run, *corpus, "--batch-size", "2", "--device", "cpu", "--output", f"{out}.scores.json"])
-    intervene.main([run, "another memory", *corpus, "--device", "cpu", "--output", f"{out}.changes.json"])
+    score.main(
+        [
+            "run",
+            run,
+            *corpus,
+            "--batch-size",
+            "2",
+            "--device",
+            "cpu",
+            "--output",
+            f"{out}.scores.json",
+        ]
+    )
+    intervene.main(
+        [run, "another memory", *corpus, "--device", "cpu", "--output", f"{out}.changes.json"]
+    )
     intervene.main([run, *corpus, "--attention", "--of", "summaries", "--device", "cpu"])
-    summarize.main([run, str(folder / "corpus" / "test.jsonl"), "--json", "--device", "cpu", "--html", f"{out}.html"])
+    summarize.main(
+        [
+            run,
+            str(folder / "corpus" / "test.jsonl"),
+            "--json",
+            "--device",
+            "cpu",
+            "--html",
+            f"{out}.html",
+        ]
+    )
 
 
 def trained_with(ahead: int, folder: Path) -> Path:
@@ -83,11 +125,15 @@ def trained_with(ahead: int, folder: Path) -> Path:
     config = replace(CONFIG, steps=5, batch_size=7, accumulate=3, validate_every=2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("lib.training.loop.batches_ahead", lambda device: ahead)
-        return train(MEM2MEM, model(), make_planted_corpus(), config, folder, progress=False, device="cpu").folder
+        return train(
+            MEM2MEM, model(), make_planted_corpus(), config, folder, progress=False, device="cpu"
+        ).folder
 
 
 def train_until_stopped(folder: Path) -> None:
-    config = replace(CONFIG, steps=10**6, batch_size=7, log_every=1, validate_every=10**6, save_every=10**6)
+    config = replace(
+        CONFIG, steps=10**6, batch_size=7, log_every=1, validate_every=10**6, save_every=10**6
+    )
     with plain_errors("It can go on."):
         train(MEM2MEM, model(), make_planted_corpus(), config, folder, progress=False, device="cpu")
 
@@ -104,17 +150,30 @@ def main(folder: Path, name: str) -> None:
 
 
 def in_two_processes(*command: str) -> subprocess.Popen[str]:
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    torchrun = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        "2",
+    ]
     return subprocess.Popen(
-        [*torchrun, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=project_root(),
+        [*torchrun, *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=project_root(),
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(project_root())},
-    )  # fmt: skip
+    )
 
 
 def test_processes_share_what_one_does(tmp_path, capsys):
     setup = resolve("mem2mem", "demo", steps=4, batch_size=2)
     setup = replace(setup, decode=replace(setup.decode, min_length=4, max_length=12))
-    corpus = setup.prepare(Corpus.from_records(train=[*RECORDS, WORDS], val=RECORDS[:2], test=RECORDS[:2]))
+    corpus = setup.prepare(
+        Corpus.from_records(train=[*RECORDS, WORDS], val=RECORDS[:2], test=RECORDS[:2])
+    )
     train(setup.recipe, setup.build(corpus), corpus, setup.train, tmp_path / "run", progress=False)
     (tmp_path / "corpus").mkdir()
     for split, records in (("train", RECORDS), ("val", RECORDS[:1]), ("test", OTHERS)):
@@ -130,7 +189,9 @@ def test_processes_share_what_one_does(tmp_path, capsys):
     for rank in (0, 1):
         assert json.loads((tmp_path / f"two-{rank}.json").read_text(encoding="utf-8")) == expected
     for name in ("scores", "changes"):
-        ours, theirs = (json.loads((tmp_path / f"{n}.{name}.json").read_text("utf-8")) for n in ("two", "one"))
+        ours, theirs = (
+            json.loads((tmp_path / f"{n}.{name}.json").read_text("utf-8")) for n in ("two", "one")
+        )
         assert (ours.pop("seconds", 0) == 0) == (theirs.pop("seconds", 0) == 0) and ours == theirs
     written = [(tmp_path / f"{name}.summaries.jsonl").read_bytes() for name in ("two", "one")]
     assert written[0] == written[1]
@@ -143,7 +204,9 @@ def test_processes_share_what_one_does(tmp_path, capsys):
 
 
 # a batch system sends SIGTERM; a person at the keyboard sends SIGINT
-@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM]
+)
 def test_processes_that_are_told_to_stop_leave_one_checkpoint(tmp_path, number):
     torchrun = in_two_processes("-m", "tests.test_processes", str(tmp_path), "until stopped")
     while len(read_metrics(tmp_path)) < 3:
@@ -155,7 +218,8 @@ def test_processes_that_are_told_to_stop_leave_one_checkpoint(tmp_path, number):
     assert read_meta(tmp_path / "last.safetensors")["step"] == read_metrics(tmp_path)[-1]["step"]
 
 
-# --------------------------------------------------------------------------------------------------------- devices
+# ---------------------------------------------------------------------------------
+# devices
 
 
 def test_a_process_has_a_gpu_of_its_own(monkeypatch):

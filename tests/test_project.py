@@ -24,8 +24,19 @@ from tests.tools.minutes import PARTS, minutes_of
 
 ROOT = project_root()
 PAGES = sorted((ROOT / "notebooks").glob("*.py"))
-# Each folder of `lib` imports from itself and from those before it. The commands are the files of `lib` itself.
-ORDER = ("system", "data", "layers", "models", "decoding", "training", "evaluation", "papers", "commands")
+# Each folder of `lib` imports from itself and from those before it. The commands are the files of
+# `lib` itself.
+ORDER = (
+    "system",
+    "data",
+    "layers",
+    "models",
+    "decoding",
+    "training",
+    "evaluation",
+    "papers",
+    "commands",
+)
 # The imports that go the other way today: mend one, and take it off the list. None is added.
 AGAINST_THE_ORDER = {
     ("lib.decoding.run", "lib.training.devices"),
@@ -47,10 +58,14 @@ def project():
 
 @cache
 def modules(folder):
-    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted((ROOT / folder).rglob("*.py"))}
+    return {
+        path: ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted((ROOT / folder).rglob("*.py"))
+    }
 
 
-# -------------------------------------------------------------------------------------------------------- packages
+# ---------------------------------------------------------------------------------
+# packages
 
 
 def imported(tree):
@@ -66,7 +81,11 @@ def imported(tree):
 
 @pytest.mark.parametrize(
     ("folder", "others"),
-    [("lib", {"companion", "notebooks", "tests"}), ("companion", {"notebooks", "tests"}), ("notebooks", {"tests"})],
+    [
+        ("lib", {"companion", "notebooks", "tests"}),
+        ("companion", {"notebooks", "tests"}),
+        ("notebooks", {"tests"}),
+    ],
 )
 def test_imports_run_from_companion_to_lib_only(folder, others):
     for path, tree in modules(folder).items():
@@ -76,9 +95,14 @@ def test_imports_run_from_companion_to_lib_only(folder, others):
 @pytest.mark.parametrize("folder", ["lib", "companion"])
 def test_there_is_no_import_circle(folder):
     trees = {name_of(path): tree for path, tree in modules(folder).items()}
-    found = {name: {other for other in imported(tree) if other in trees} - {name} for name, tree in trees.items()}
+    found = {
+        name: {other for other in imported(tree) if other in trees} - {name}
+        for name, tree in trees.items()
+    }
     for name, others in found.items():  # `from lib.papers import mem2mem` is of that module only
-        found[name] = {one for one in others if not any(other.startswith(f"{one}.") for other in others)}
+        found[name] = {
+            one for one in others if not any(other.startswith(f"{one}.") for other in others)
+        }
     found.pop("lib", None)  # `lib.load` imports inside the function
     TopologicalSorter(found).prepare()
 
@@ -96,8 +120,8 @@ def place_of(module):
 def against_the_order(module, tree, known):
     """Yield the modules that a module of `lib` imports although their folder comes after its own.
 
-    Imports inside a function count as well. Of `from lib.papers import mem2mem`, the module that is imported last
-    counts: `lib.papers.mem2mem`.
+    Imports inside a function count as well. Of `from lib.papers import mem2mem`, the module that is
+    imported last counts: `lib.papers.mem2mem`.
     """
     found = {name for name in imported(tree) if name in known}
     for name in found:
@@ -109,22 +133,35 @@ def against_the_order(module, tree, known):
 def test_each_folder_of_lib_imports_from_itself_and_from_those_before_it():
     trees = {name_of(path): tree for path, tree in modules("lib").items()}
     assert {name.split(".")[1] for name in trees if name.count(".") > 1} == {*ORDER} - {"commands"}
-    found = {(name, other) for name, tree in trees.items() for other in against_the_order(name, tree, trees)}
-    assert sorted(found - AGAINST_THE_ORDER) == [], "move the function that is needed, or pass it as an argument"
+    found = {
+        (name, other)
+        for name, tree in trees.items()
+        for other in against_the_order(name, tree, trees)
+    }
+    assert sorted(found - AGAINST_THE_ORDER) == [], (
+        "move the function that is needed, or pass it as an argument"
+    )
     assert sorted(AGAINST_THE_ORDER - found) == [], "mended: take it off the list"
 
 
 def test_make_quick_tests_every_model_and_layer():
-    """A file of `QUICK` imports each module of `lib.models` and `lib.layers`, by itself or through one of them."""
-    listed = re.search(r"^QUICK := .*\.py, \\\n((?:.*\\\n)*.*)\)\)$", text_of("Makefile"), re.MULTILINE)[1]
+    """A file of `QUICK` imports each module of `lib.models` and `lib.layers`, by itself or through
+    one of them."""
+    listed = re.search(
+        r"^QUICK := .*\.py, \\\n((?:.*\\\n)*.*)\)\)$", text_of("Makefile"), re.MULTILINE
+    )[1]
     tests = modules("tests")
     quick = [tests[ROOT / "tests" / f"test_{name}.py"] for name in listed.replace("\\", "").split()]
     trees = {name_of(path): tree for path, tree in modules("lib").items()}
-    wanted = {name: tree for name, tree in trees.items() if re.match(r"lib\.(models|layers)\.", name)}
+    wanted = {
+        name: tree for name, tree in trees.items() if re.match(r"lib\.(models|layers)\.", name)
+    }
     found, waiting = set(), {name for tree in quick for name in imported(tree)} & wanted.keys()
     while waiting:
         found |= waiting
-        waiting = {name for one in waiting for name in imported(wanted[one])} & wanted.keys() - found
+        waiting = {
+            name for one in waiting for name in imported(wanted[one])
+        } & wanted.keys() - found
     assert sorted(wanted.keys() - found) == [], "add the file of its tests to QUICK in the Makefile"
 
 
@@ -136,15 +173,22 @@ def test_importing_lib_costs_nothing():
 def test_environment_has_what_pyproject_needs_in_the_tested_versions():
     *conda, pip = yaml.safe_load(text_of("environment.yml"))["dependencies"]
     renamed = {"pytorch": "torch", "matplotlib-base": "matplotlib"}
-    listed = dict(re.match(r"([\w.-]+)([^;]*)", d).groups() for d in [*conda, *pip["pip"]] if d != "-e .")
+    listed = dict(
+        re.match(r"([\w.-]+)([^;]*)", d).groups() for d in [*conda, *pip["pip"]] if d != "-e ."
+    )
     environment = {normal(renamed.get(name, name)): version for name, version in listed.items()}
     assert f">{environment.pop('python')}" == project()["requires-python"] and "-e ." in pip["pip"]
     assert {environment.pop(name) for name in ("pip", "spacy-model-en-core-web-sm")} == {""}
     extras = project()["optional-dependencies"]
     needs = [need for extra in ("pages", "dev", "files", "entities") for need in extras[extra]]
-    bounds = dict(re.match(r"([\w.-]+)([^;]*)", need).groups() for need in [*project()["dependencies"], *needs])
+    bounds = dict(
+        re.match(r"([\w.-]+)([^;]*)", need).groups()
+        for need in [*project()["dependencies"], *needs]
+    )
     tested = {name: f"=={version}" for name, version in pins().items()}
-    assert environment == {normal(name): tested.get(normal(name), bound) for name, bound in bounds.items()}
+    assert environment == {
+        normal(name): tested.get(normal(name), bound) for name, bound in bounds.items()
+    }
 
 
 def test_nothing_is_pickled_and_every_text_is_utf8():
@@ -152,7 +196,9 @@ def test_nothing_is_pickled_and_every_text_is_utf8():
         for path in modules(folder):
             text = path.read_text(encoding="utf-8")
             assert not re.search(r"\bpickle\.|import pickle|torch\.save\(", text), path
-            assert all("weights_only=True" in load for load in re.findall(r"torch\.load\(.*", text)), path
+            assert all(
+                "weights_only=True" in load for load in re.findall(r"torch\.load\(.*", text)
+            ), path
             assert not re.search(r"\.read_text\(\)", text), path
 
 
@@ -166,7 +212,8 @@ def test_no_path_of_a_machine_in_what_is_committed():
             assert not pattern.search(path.read_text(encoding="utf-8")), path
 
 
-# ----------------------------------------------------------------------------------------------------------- pages
+# ---------------------------------------------------------------------------------
+# pages
 
 
 @cache
@@ -177,11 +224,21 @@ def notebook(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
 def test_a_page_is_its_source_executed(page, tmp_path):
     jupytext.cli.jupytext(
-        ["--to", "py:percent", "--output", str(tmp_path / page.name), str(page.with_suffix(".ipynb"))]
+        [
+            "--to",
+            "py:percent",
+            "--output",
+            str(tmp_path / page.name),
+            str(page.with_suffix(".ipynb")),
+        ]
     )
-    assert (tmp_path / page.name).read_text("utf-8") == page.read_text("utf-8"), "run: make notebooks"
+    assert (tmp_path / page.name).read_text("utf-8") == page.read_text("utf-8"), (
+        "run: make notebooks"
+    )
     cells = [c for c in notebook(page)["cells"] if c["cell_type"] == "code"]
-    assert [c["execution_count"] for c in cells] == list(range(1, len(cells) + 1)), "run: make notebooks"
+    assert [c["execution_count"] for c in cells] == list(range(1, len(cells) + 1)), (
+        "run: make notebooks"
+    )
     assert not [o for c in cells for o in c["outputs"] if o["output_type"] == "error"]
 
 
@@ -190,9 +247,13 @@ def test_a_page_is_plain_python_with_literal_parameters(page):
     cells = [c for c in notebook(page)["cells"] if c["cell_type"] == "code"]
     tags = [c["metadata"].get("tags", []) for c in cells]
     assert tags.count(["parameters"]) == 1
-    assert all(tag in ([], ["parameters"], ["hide-input"], ["remove-input"]) for tag in tags), "nothing is skipped"
+    assert all(tag in ([], ["parameters"], ["hide-input"], ["remove-input"]) for tag in tags), (
+        "nothing is skipped"
+    )
     for cell in cells:
-        assert not re.search(r"^\s*[%!]", "".join(cell["source"]), re.MULTILINE), "no magics: nbval passes bad ones"
+        assert not re.search(r"^\s*[%!]", "".join(cell["source"]), re.MULTILINE), (
+            "no magics: nbval passes bad ones"
+        )
     source = "".join(cells[tags.index(["parameters"])]["source"])
     for statement, line in zip(ast.parse(source).body, source.splitlines()):
         assert isinstance(statement, ast.AnnAssign) and isinstance(statement.value, ast.Constant)
@@ -207,24 +268,35 @@ def runs_of_words(text, length=8):
 def test_no_page_shows_a_paper_of_the_anthology_from_before_2016():
     """Their licence does not allow it."""
     cells = [cell for page in PAGES for cell in notebook(page)["cells"]]
-    shown = ["".join(o.get("data", {}).get("text/plain", "")) for c in cells for o in c.get("outputs", [])]
+    shown = [
+        "".join(o.get("data", {}).get("text/plain", ""))
+        for c in cells
+        for o in c.get("outputs", [])
+    ]
     shown = set().union(*map(runs_of_words, shown))
     for split in SPLITS:
         for paper in load_corpus("aclsum").split(split):
             if anthology_year(paper.id) < 2016:
-                assert not runs_of_words(" ".join([paper.title, *paper.summary, *paper.sentences])) & shown, paper.id
+                assert (
+                    not runs_of_words(" ".join([paper.title, *paper.summary, *paper.sentences]))
+                    & shown
+                ), paper.id
 
 
-# ----------------------------------------------------------------------------------------------------------- texts
+# ---------------------------------------------------------------------------------
+# texts
 
 
 @pytest.mark.parametrize("name", [*shown_in(), "CONTRIBUTING.md"])
 def test_tables_and_links_of_a_text(name):
-    """Every row of a table has the columns of its head; every picture and file that is linked is there."""
+    """Every row of a table has the columns of its head; every picture and file that is linked is
+    there."""
     text = text_of(name)
     for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
         rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in table.splitlines()]
-        assert set("".join(rows[1])) <= set("- :") and {len(row) for row in rows} == {len(rows[0])}, table
+        assert set("".join(rows[1])) <= set("- :") and {len(row) for row in rows} == {
+            len(rows[0])
+        }, table
     for link in re.findall(r"\]\(([^)#:]+)\)", text):
         assert ((ROOT / name).parent / link).exists(), link
 
@@ -238,7 +310,9 @@ def test_every_module_and_function_that_a_text_names_is_there(name):
 def test_the_readme_gives_the_minutes_of_the_pages():
     readme = text_of("README.md")
     for page in PAGES:
-        (said,) = re.findall(rf"\(notebooks/{page.stem}\.ipynb\) \| .*\? \| (\d*) ?\| (\d*) ?\| (\d*) ?\|", readme)
+        (said,) = re.findall(
+            rf"\(notebooks/{page.stem}\.ipynb\) \| .*\? \| (\d*) ?\| (\d*) ?\| (\d*) ?\|", readme
+        )
         counted = minutes_of(notebook(page))
         for minutes, part in zip(said, PARTS, strict=True):
             assert abs(counted[part] - int(minutes or 0)) <= 3, (page.stem, part, counted[part])
@@ -247,11 +321,19 @@ def test_the_readme_gives_the_minutes_of_the_pages():
 def test_the_citation_and_the_changelog_have_this_version():
     citation = yaml.safe_load(text_of("CITATION.cff"))
     assert all(citation[key] == project()[key] for key in ("version", "license", "authors"))
-    cited = [re.fullmatch(r"https://arxiv\.org/abs/(\d+\.\d+)", paper["url"])[1] for paper in citation["references"]]
+    cited = [
+        re.fullmatch(r"https://arxiv\.org/abs/(\d+\.\d+)", paper["url"])[1]
+        for paper in citation["references"]
+    ]
     assert cited == re.findall(r"^\* .*\[arXiv:(\d+\.\d+)\]", text_of("README.md"), re.MULTILINE)
-    assert len(cited) == len(PAPERS) and f"\n## {project()['version']} - " in text_of("CHANGELOG.md")
+    assert len(cited) == len(PAPERS) and f"\n## {project()['version']} - " in text_of(
+        "CHANGELOG.md"
+    )
     check = yaml.safe_load(text_of("codecheck.yml"))
-    assert (check["paper"]["title"], check["paper"]["authors"]) == (citation["title"], citation["authors"])
+    assert (check["paper"]["title"], check["paper"]["authors"]) == (
+        citation["title"],
+        citation["authors"],
+    )
     assert [made["file"] for made in check["manifest"] if not (ROOT / made["file"]).is_file()] == []
 
 
@@ -268,15 +350,20 @@ def test_the_citation_and_the_changelog_have_this_version():
     ],
 )
 def test_licences_are_those_of_the_readme(name, licence):
-    """The last entry of REUSE.toml that names a file counts; * is of one folder, ** of all below."""
+    """The last entry of REUSE.toml that names a file counts; * is of one folder, ** of all
+    below."""
     assert (ROOT / name).exists()
     found = ""
     for entry in tomllib.loads(text_of("REUSE.toml"))["annotations"]:
         paths = entry["path"] if isinstance(entry["path"], list) else [entry["path"]]
-        patterns = [re.escape(path).replace(r"\*\*", ".*").replace(r"\*", "[^/]*") for path in paths]
+        patterns = [
+            re.escape(path).replace(r"\*\*", ".*").replace(r"\*", "[^/]*") for path in paths
+        ]
         if any(re.fullmatch(pattern, name) for pattern in patterns):
             found = entry["SPDX-License-Identifier"]
     assert found == licence
     assert all(
-        (ROOT / "LICENSES" / f"{part}.txt").is_file() for part in licence.split(" AND ") if part != "CC-BY-4.0"
+        (ROOT / "LICENSES" / f"{part}.txt").is_file()
+        for part in licence.split(" AND ")
+        if part != "CC-BY-4.0"
     )

@@ -24,14 +24,16 @@ def sentences(words: list[str], most: int = 3, longest: int = 4) -> st.SearchStr
     return st.lists(st.lists(st.sampled_from(words), max_size=longest).map(" ".join), max_size=most)
 
 
-PAIRS = ALPHABETS.flatmap(lambda words: st.tuples(sentences(words), sentences(words)))  # summary and reference
+# summary and reference
+PAIRS = ALPHABETS.flatmap(lambda words: st.tuples(sentences(words), sentences(words)))
 
 
 def words_in(texts: list[str]) -> list[str]:
     return [word for text in texts for word in text.split()]
 
 
-# ------------------------------------------------------------------------------------------------------------ ROUGE
+# ---------------------------------------------------------------------------------
+# ROUGE
 
 
 def grams(words, n: int) -> Counter:
@@ -54,33 +56,46 @@ def longest_common(a: tuple, b: tuple) -> int:
     limit=st.integers(0, 12),
 )
 def test_limited_recall(summary, references, limit):
-    """Recall of the first bytes: the best of the references, averaged over leaving one of several out."""
+    """Recall of the first bytes: the best of the references, averaged over leaving one of several
+    out."""
     shown = tuple(" ".join(summary)[:limit].split())
     scores = []
     for reference in references:
         words = tuple(words_in(reference))
-        overlaps = [((grams(shown, n) & grams(words, n)).total(), grams(words, n).total()) for n in (1, 2)]
+        overlaps = [
+            ((grams(shown, n) & grams(words, n)).total(), grams(words, n).total()) for n in (1, 2)
+        ]
         overlaps.append((longest_common(shown, words), len(words)))
         scores.append([100 * matched / every if every else 0.0 for matched, every in overlaps])
-    left = [scores[:i] + scores[i + 1 :] for i in range(len(scores))] if len(scores) > 1 else [scores]
+    left = (
+        [scores[:i] + scores[i + 1 :] for i in range(len(scores))] if len(scores) > 1 else [scores]
+    )
     expected = np.mean([np.max(some, axis=0) for some in left], axis=0)
     assert np.allclose(limited_recall([summary], [references], limit)[0], expected)
 
 
-@holds(40, texts=st.lists(st.lists(st.sampled_from("abc"), max_size=6), min_size=2, max_size=4), n=st.integers(1, 3))
+@holds(
+    40,
+    texts=st.lists(st.lists(st.sampled_from("abc"), max_size=6), min_size=2, max_size=4),
+    n=st.integers(1, 3),
+)
 def test_repetition(texts, n):
     """Repeated, copied and distinct n-grams are counted one by one."""
     for words in texts:
         parts = [tuple(words[i : i + n]) for i in range(len(words) - n + 1)]
         again = sum(part in parts[:i] for i, part in enumerate(parts))
         assert repeated_ngrams(words, n) == (again, len(parts))
-    (summary, source), own = texts[:2], [tuple(texts[0][i : i + n]) for i in range(len(texts[0]) - n + 1)]
+    (summary, source), own = (
+        texts[:2],
+        [tuple(texts[0][i : i + n]) for i in range(len(texts[0]) - n + 1)],
+    )
     copied = sum(any(tuple(source[j : j + n]) == part for j in range(len(source))) for part in own)
     assert ngram_counts(summary, source, [n]) == {n: (copied, len(own))}
     assert distinct(texts) == [float(sum(a == b for b in texts) == 1) for a in texts]
 
 
-# -------------------------------------------------------------------------------------------------------- bootstrap
+# ---------------------------------------------------------------------------------
+# bootstrap
 
 floats = partial(st.floats, allow_subnormal=False)  # a test before may have switched them off
 VALUES = st.lists(floats(-100, 100).map(lambda x: round(x, 3)), min_size=1, max_size=12)
@@ -89,8 +104,8 @@ SEEDS = st.integers(0, 99)
 
 @holds(20, values=VALUES, seed=SEEDS, factor=st.sampled_from([0.5, 3.0, -2.0]), shift=floats(-9, 9))
 def test_intervals(values, seed, factor, shift):
-    """Intervals hold the mean and lie between the least and the largest value; a seed gives the same one again; they
-    move and grow with the values."""
+    """Intervals hold the mean and lie between the least and the largest value; a seed gives the
+    same one again; they move and grow with the values."""
     found = interval(values, seed, resamples=400)
     assert math.isclose(found.mean, np.mean(values), abs_tol=1e-9)
     close = 1e-9 * (1 + np.abs(values).max())
@@ -107,27 +122,39 @@ def test_intervals_of_all_resamples(values, seed):
     """Ends of an interval are quantiles of all resamples that there are, up to chance."""
     means = np.sort([np.mean(some) for some in product(values, repeat=len(values))])
     found = interval(values, seed, resamples=1000)
-    for end, share in ((found.low, 0.025), (found.high, 0.975)):  # five standard errors of a share: 0.025
-        assert (means < end - 1e-9).mean() <= share + 0.026 and (means <= end + 1e-9).mean() >= share - 0.026
+    # five standard errors of a share: 0.025
+    for end, share in ((found.low, 0.025), (found.high, 0.975)):
+        assert (means < end - 1e-9).mean() <= share + 0.026 and (
+            means <= end + 1e-9
+        ).mean() >= share - 0.026
 
 
-@holds(20, pairs=st.lists(st.tuples(floats(-9, 9), floats(-9, 9)), min_size=1, max_size=12), seed=SEEDS)
+@holds(
+    20, pairs=st.lists(st.tuples(floats(-9, 9), floats(-9, 9)), min_size=1, max_size=12), seed=SEEDS
+)
 def test_paired_differences(pairs, seed):
-    """The paired difference of a system with itself is 0, that of two the opposite of theirs the other way, and that
-    of one which is better by as much everywhere has no spread."""
+    """The paired difference of a system with itself is 0, that of two the opposite of theirs the
+    other way, and that of one which is better by as much everywhere has no spread."""
     first, second = np.array(pairs).T
     none = paired_bootstrap(first, first, seed, resamples=200)
     assert (none.mean, none.low, none.high, none.p, none.is_real) == (0, 0, 0, 1, False)
-    one, other = (paired_bootstrap(*both, seed, resamples=200) for both in ((first, second), (second, first)))
-    assert np.allclose([one.mean, one.low, one.high, one.p], [-other.mean, -other.high, -other.low, other.p])
+    one, other = (
+        paired_bootstrap(*both, seed, resamples=200) for both in ((first, second), (second, first))
+    )
+    assert np.allclose(
+        [one.mean, one.low, one.high, one.p], [-other.mean, -other.high, -other.low, other.p]
+    )
     assert math.isclose(one.mean, second.mean() - first.mean(), abs_tol=1e-9)
     better = paired_bootstrap(first, first + 1, seed, resamples=200)
     assert np.allclose([better.mean, better.low, better.high], 1) and better.p == 0
-    runs = paired_bootstrap(np.stack([first, second]), np.stack([first, second]), seed, resamples=200)
+    runs = paired_bootstrap(
+        np.stack([first, second]), np.stack([first, second]), seed, resamples=200
+    )
     assert abs(runs.mean) < 1e-9 and runs.low <= 1e-9 and runs.high >= -1e-9
 
 
-# -------------------------------------------------------------------------------------------------------- baselines
+# ---------------------------------------------------------------------------------
+# baselines
 
 
 def numbered(texts: list[str]) -> list[str]:
@@ -135,11 +162,16 @@ def numbered(texts: list[str]) -> list[str]:
     return [text + "!" * i for i, text in enumerate(texts, 1)]
 
 
-def centralities(texts: list[str], threshold: float | None, damping: float) -> tuple[np.ndarray, float]:
-    """The stationary distribution by solving for it, and how near to the threshold a cosine comes."""
+def centralities(
+    texts: list[str], threshold: float | None, damping: float
+) -> tuple[np.ndarray, float]:
+    """The stationary distribution by solving for it, and how near to the threshold a cosine
+    comes."""
     words = [text.replace("!", "").split() for text in texts]
     having = Counter(word for own in words for word in set(own))
-    vectors = np.array([[own.count(w) * math.log(len(words) / n) for w, n in having.items()] for own in words])
+    vectors = np.array(
+        [[own.count(w) * math.log(len(words) / n) for w, n in having.items()] for own in words]
+    )
     vectors = vectors.reshape(len(words), -1)
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     vectors = vectors / np.where(norms > 0, norms, 1)
@@ -152,12 +184,16 @@ def centralities(texts: list[str], threshold: float | None, damping: float) -> t
 
 
 @holds(
-    40, texts=sentences(["a", "bb", "cc", "d", "ee"], most=7).map(numbered), words=st.integers(1, 12),
-    threshold=st.sampled_from([0.1, 0.5, None]), damping=st.sampled_from([0.85, 0.5]), random=st.randoms(),
-)  # fmt: skip
+    40,
+    texts=sentences(["a", "bb", "cc", "d", "ee"], most=7).map(numbered),
+    words=st.integers(1, 12),
+    threshold=st.sampled_from([0.1, 0.5, None]),
+    damping=st.sampled_from([0.85, 0.5]),
+    random=st.randoms(),
+)
 def test_lexrank(texts, words, threshold, damping, random):
-    """LexRank: the sentences that the solved stationary distribution ranks highest, until there are as many words, in
-    document order, whatever the order of the document."""
+    """LexRank: the sentences that the solved stationary distribution ranks highest, until there are
+    as many words, in document order, whatever the order of the document."""
     assume(texts)
     scores, off = centralities(texts, threshold, damping)
     assume(off > 1e-9)
@@ -183,7 +219,9 @@ def agreement(chosen, wanted: list[list[str]]) -> Fraction:
     """R-1 F1 + R-2 F1 of sentences in words, n-grams inside of sentences alone."""
     total = Fraction(0)
     for n in (1, 2):
-        ours, theirs = (sum((grams(words, n) for words in texts), Counter()) for texts in (chosen, wanted))
+        ours, theirs = (
+            sum((grams(words, n) for words in texts), Counter()) for texts in (chosen, wanted)
+        )
         total += Fraction(2 * (ours & theirs).total(), max(1, ours.total() + theirs.total()))
     return total
 
@@ -194,7 +232,8 @@ def agreement(chosen, wanted: list[list[str]]) -> Fraction:
     count=st.integers(1, 4),
 )
 def test_oracle(pair, count):
-    """Each sentence of the oracle's greedy choice is as good as any other, and no further one would help."""
+    """Each sentence of the oracle's greedy choice is as good as any other, and no further one would
+    help."""
     texts, reference = numbered(pair[0]), pair[1]
     cut = [text.replace("!", "").split() for text in texts]
     wanted = [text.split() for text in reference]
@@ -204,18 +243,25 @@ def test_oracle(pair, count):
         chosen = [texts.index(text) for text in oracle(texts, reference, n)]
         assert chosen == sorted(set(chosen)) and len(chosen) <= n
         score.append(agreement([cut[i] for i in chosen], wanted))
-        further = [agreement([cut[j] for j in (*chosen, i)], wanted) for i in range(len(cut)) if i not in chosen]
+        further = [
+            agreement([cut[j] for j in (*chosen, i)], wanted)
+            for i in range(len(cut))
+            if i not in chosen
+        ]
         assert len(chosen) == n or max(further, default=0) <= score[-1]
-    assert score == sorted(score) and score[0] == max((agreement([words], wanted) for words in cut), default=0)
+    assert score == sorted(score) and score[0] == max(
+        (agreement([words], wanted) for words in cut), default=0
+    )
 
 
-# ---------------------------------------------------------------------------------------------------------- support
+# ---------------------------------------------------------------------------------
+# support
 
 
 @holds(60, texts=st.lists(TEXTS, min_size=1, max_size=4), more=TEXTS, random=st.randoms())
 def test_support(texts, more, random):
-    """Support: a copy has nothing that is not in the text, and one sentence carries each of its own; a longer text
-    lets say more; counts of two summaries add up."""
+    """Support: a copy has nothing that is not in the text, and one sentence carries each of its
+    own; a longer text lets say more; counts of two summaries add up."""
     text, names = SourceText(texts), Names(texts)
     copy = support_counts(random.sample(texts, len(texts)), text, names)
     for kind in ("numbers", "names", "words", "pairs"):
@@ -223,7 +269,9 @@ def test_support(texts, more, random):
     assert copy["carried"][0] == copy["carried"][1]
     other, longer = support_counts([more], text, names), SourceText([*texts, more])
     for kind in ("numbers", "names", "words", "pairs"):
-        assert 0 <= support_counts([more], longer, names)[kind][0] <= other[kind][0] <= other[kind][1]
+        assert (
+            0 <= support_counts([more], longer, names)[kind][0] <= other[kind][0] <= other[kind][1]
+        )
     both = support_counts([*texts, more], text, names)
     alone = support_counts(texts, text, names)
     assert both == {kind: tuple(a + b for a, b in zip(alone[kind], other[kind])) for kind in both}

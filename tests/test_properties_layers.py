@@ -1,4 +1,5 @@
-"""Every compiled kernel, and the layers that use them, against the same in a few PyTorch operations in float64."""
+"""Every compiled kernel, and the layers that use them, against the same in a few PyTorch operations
+in float64."""
 
 import math
 from types import SimpleNamespace
@@ -36,7 +37,8 @@ def poisoned(x, mask, dim):
     return x.masked_fill(~mask.view(shape), math.nan)
 
 
-# -------------------------------------------------------------------------------------------------------- attention
+# ---------------------------------------------------------------------------------
+# attention
 
 
 def attention_with_coverage(mask, queries, keys, w, v, coverage):
@@ -58,16 +60,23 @@ def by_steps(queries, keys, w, v, coverage, mask):
         return scan(layer.attend, coverage, [queries], [keys, mask], dim=2)[0]
 
 
-@holds(40, numbers=numbers(), counts=lengths(), beams=st.integers(1, 2), steps=FEW_STEPS, width=WIDTHS)
+@holds(
+    40, numbers=numbers(), counts=lengths(), beams=st.integers(1, 2), steps=FEW_STEPS, width=WIDTHS
+)
 def test_attention_with_coverage(numbers, counts, beams, steps, width):
-    """Attention with coverage: the kernel and the scan by PyTorch are the equation, values and gradients; padding is
-    not read."""
+    """Attention with coverage: the kernel and the scan by PyTorch are the equation, values and
+    gradients; padding is not read."""
     mask = mask_of(counts, padding=1)
     documents, words = mask.shape
     queries, keys, w, v, coverage = numbers(
-        (documents, beams, steps, width), (documents, words, width), (width,), (width,), (documents, beams, words)
+        (documents, beams, steps, width),
+        (documents, words, width),
+        (width,),
+        (width,),
+        (documents, beams, words),
     )
-    if numbers.kind == "extreme":  # not both, or rounding in a step decides where the next one looks
+    # not both, or rounding in a step decides where the next one looks
+    if numbers.kind == "extreme":
         w = w / 1e4
     inputs = [queries, keys, w, v, coverage.abs() / (1e4 if numbers.kind == "extreme" else 1)]
     slopes = [slopes_for((documents, beams, steps, words))[0] * mask[:, None, None]]
@@ -80,7 +89,11 @@ def test_attention_with_coverage(numbers, counts, beams, steps, width):
     assert not ours[0].masked_select(~mask[:, None, None]).any()
     assert (ours[0].sum(-1) - 1).abs().max() < 1e-5
     if gpu_kernels and numbers.dtype == torch.float32:
-        near(with_gradients(lambda *x: gpu_kernels.CoverageScan.apply(*x, mask), unread, slopes), exact, scale)
+        near(
+            with_gradients(lambda *x: gpu_kernels.CoverageScan.apply(*x, mask), unread, slopes),
+            exact,
+            scale,
+        )
 
 
 @holds(40, numbers=numbers(), counts=lengths(least=0), steps=FEW_STEPS, width=WIDTHS)
@@ -100,11 +113,16 @@ def test_additive_scores(numbers, counts, steps, width):
 
 
 @holds(
-    30, numbers=numbers(), counts=lengths(), steps=FEW_STEPS, width=WIDTHS,
+    30,
+    numbers=numbers(),
+    counts=lengths(),
+    steps=FEW_STEPS,
+    width=WIDTHS,
     score=st.sampled_from(["concat", "general", "dot"]),
-)  # fmt: skip
+)
 def test_attention_layer(numbers, counts, steps, width, score):
-    """Luong's three scores: weights are the softmax over the words that are there, whatever stands in the padding."""
+    """Luong's three scores: weights are the softmax over the words that are there, whatever stands
+    in the padding."""
     mask = mask_of(counts, padding=2)
     queries, keys = numbers((len(counts), steps, width), (len(counts), mask.shape[1], width))
     layer = numbers.module(Attention, width, width, width, score)
@@ -121,15 +139,22 @@ def test_attention_layer(numbers, counts, steps, width, score):
         assert not weights.masked_select(~mask[:, None]).any()
 
 
-# ------------------------------------------------------------------------------------------------------- recurrence
+# ---------------------------------------------------------------------------------
+# recurrence
 
 
 @holds(
-    40, numbers=numbers(), counts=st.lists(st.integers(1, 5), min_size=1, max_size=4),
-    sizes=st.tuples(WIDTHS, WIDTHS), bidirectional=st.booleans(), started=st.booleans(), packed=st.booleans(),
-)  # fmt: skip
+    40,
+    numbers=numbers(),
+    counts=st.lists(st.integers(1, 5), min_size=1, max_size=4),
+    sizes=st.tuples(WIDTHS, WIDTHS),
+    bidirectional=st.booleans(),
+    started=st.booleans(),
+    packed=st.booleans(),
+)
 def test_recurrent_layers(numbers, counts, sizes, bidirectional, started, packed):
-    """GRU: states, last states and all gradients are PyTorch's, of texts of any lengths, packed or not."""
+    """GRU: states, last states and all gradients are PyTorch's, of texts of any lengths, packed or
+    not."""
     ours = numbers.module(GRU, *sizes, bidirectional)
     if numbers.kind == "extreme":
         torch.nn.init.normal_(ours.weight_hh_l0, std=3.0)
@@ -137,13 +162,17 @@ def test_recurrent_layers(numbers, counts, sizes, bidirectional, started, packed
     theirs.load_state_dict(ours.state_dict())
     if not packed:
         counts = [max(counts)] * len(counts)
-    inputs, start = numbers((len(counts), max(counts), sizes[0]), (1 + bidirectional, len(counts), sizes[1]))
+    inputs, start = numbers(
+        (len(counts), max(counts), sizes[0]), (1 + bidirectional, len(counts), sizes[1])
+    )
     start = [start.clamp(-1, 1)]  # no state is larger
 
     def read(layer):
         def states(x, first):
             if packed:
-                x = pack_padded_sequence(x, torch.tensor(counts), batch_first=True, enforce_sorted=False)
+                x = pack_padded_sequence(
+                    x, torch.tensor(counts), batch_first=True, enforce_sorted=False
+                )
             made, last = layer(x, first if started else None)
             return [made.data if isinstance(made, PackedSequence) else made, last]
 
@@ -160,8 +189,8 @@ def test_recurrent_layers(numbers, counts, sizes, bidirectional, started, packed
 
 @holds(30, numbers=numbers(), documents=st.integers(1, 3), words=st.integers(1, 5), width=WIDTHS)
 def test_gated_gru(numbers, documents, words, width):
-    """A GRU whose update is held back: the kernel and PyTorch's steps are equations 4 and 6 of Read-Again, values and
-    gradients."""
+    """A GRU whose update is held back: the kernel and PyTorch's steps are equations 4 and 6 of
+    Read-Again, values and gradients."""
     layer = numbers.module(GatedGRU, 3, width)
     parameters = [p.detach() for p in layer.gru.parameters()]
     inputs, alpha = numbers((documents, words, 3), (documents, words, width))
@@ -170,9 +199,10 @@ def test_gated_gru(numbers, documents, words, width):
     def by_hand(x, alpha, weight_ih, weight, bias_ih, bias):
         hidden, states = x.new_zeros(documents, width), []
         for i in range(words):
-            (xr, xz, xn), (hr, hz, hn) = ((y @ w.T + b).chunk(3, 1) for y, w, b in (
-                (x[:, i], weight_ih, bias_ih), (hidden, weight, bias)
-            ))  # fmt: skip
+            (xr, xz, xn), (hr, hz, hn) = (
+                (y @ w.T + b).chunk(3, 1)
+                for y, w, b in ((x[:, i], weight_ih, bias_ih), (hidden, weight, bias))
+            )
             new = (xn + (xr + hr).sigmoid() * hn).tanh()
             z = 1 - (xz + hz).sigmoid()  # of the paper
             hidden = (1 - alpha[:, i] * z) * hidden + alpha[:, i] * z * new
@@ -180,8 +210,11 @@ def test_gated_gru(numbers, documents, words, width):
         return torch.stack(states, 1)
 
     def scan(x, alpha, *parameters):
-        return torch.func.functional_call(layer, dict(zip([f"gru.{n}" for n, _ in layer.gru.named_parameters()],
-                                                          parameters)), (x, alpha))  # fmt: skip
+        return torch.func.functional_call(
+            layer,
+            dict(zip([f"gru.{n}" for n, _ in layer.gru.named_parameters()], parameters)),
+            (x, alpha),
+        )
 
     exact, scale = with_gradients(by_hand, double(given), slopes), 10 + inputs.abs().max().item()
     near(with_gradients(scan, given, slopes), exact, scale)
@@ -189,7 +222,8 @@ def test_gated_gru(numbers, documents, words, width):
         near(with_gradients(scan, given, slopes), exact, scale)
 
 
-# ----------------------------------------------------------------------------------------------------------- memory
+# ---------------------------------------------------------------------------------
+# memory
 
 
 def memory_by_steps(memory, queries, from_hidden, v, key, write, from_read):
@@ -197,7 +231,9 @@ def memory_by_steps(memory, queries, from_hidden, v, key, write, from_read):
     psi, reads = [], []
     for t in range(queries.shape[1]):
         if t:
-            z, u = (memory @ write.T + (from_hidden[:, t] + reads[-1] @ from_read.T)[:, None]).chunk(2, -1)
+            z, u = (
+                memory @ write.T + (from_hidden[:, t] + reads[-1] @ from_read.T)[:, None]
+            ).chunk(2, -1)
             memory = z.sigmoid() * memory + (1 - z.sigmoid()) * u.tanh()
         psi.append(((memory @ key.T + queries[:, t, None]).tanh() @ v).softmax(-1))
         reads.append((psi[-1][..., None] * memory).sum(1))
@@ -205,9 +241,14 @@ def memory_by_steps(memory, queries, from_hidden, v, key, write, from_read):
 
 
 @holds(
-    40, numbers=numbers(), rows=st.integers(1, 3), slots=st.sampled_from([1, 2, 7]), width=WIDTHS,
-    attended=st.integers(1, 5), steps=FEW_STEPS,
-)  # fmt: skip
+    40,
+    numbers=numbers(),
+    rows=st.integers(1, 3),
+    slots=st.sampled_from([1, 2, 7]),
+    width=WIDTHS,
+    attended=st.integers(1, 5),
+    steps=FEW_STEPS,
+)
 def test_memory(numbers, rows, slots, width, attended, steps):
     """A memory that is read and written: equations 7 to 10 of Mem2Mem, values and gradients."""
     shapes = {
@@ -215,7 +256,8 @@ def test_memory(numbers, rows, slots, width, attended, steps):
         "v": (attended,), "key": (attended, width), "write": (2 * width, width), "from_read": (2 * width, width),
     }  # fmt: skip
     given = dict(zip(shapes, numbers(*shapes.values())))
-    for name in ("memory", "key", "write", "from_read"):  # one extreme factor each, and memories of about 1
+    # one extreme factor each, and memories of about 1
+    for name in ("memory", "key", "write", "from_read"):
         given[name] = given[name] / (1e4 if numbers.kind == "extreme" else width**0.5)
     slopes = slopes_for((rows, steps, slots), (rows, steps, width), (rows, slots, width))
     exact = with_gradients(memory_by_steps, double(given.values()), slopes)
@@ -226,18 +268,26 @@ def test_memory(numbers, rows, slots, width, attended, steps):
             near(with_gradients(memory_scan, list(given.values()), slopes), exact, scale)
 
 
-# ------------------------------------------------------------------------------------------------------- vocabulary
+# ---------------------------------------------------------------------------------
+# vocabulary
 
 
 @holds(
-    40, numbers=numbers(), words=st.integers(0, 5), vocabulary=st.sampled_from([5, 256, 300]), chunk=st.integers(1, 6)
-)  # fmt: skip
+    40,
+    numbers=numbers(),
+    words=st.integers(0, 5),
+    vocabulary=st.sampled_from([5, 256, 300]),
+    chunk=st.integers(1, 6),
+)
 def test_scores_over_a_vocabulary(numbers, words, vocabulary, chunk):
-    """Scores of target words and log-sum-exps: the definition, values and gradients, in chunks of any size."""
+    """Scores of target words and log-sum-exps: the definition, values and gradients, in chunks of
+    any size."""
     features, weight, bias = numbers((1, words, 4), (vocabulary, 4), (vocabulary,))
     if numbers.kind == "extreme":
         weight = weight / 1e4
-    target = torch.randint(0, vocabulary, (1, words), generator=torch.Generator().manual_seed(numbers.seed))
+    target = torch.randint(
+        0, vocabulary, (1, words), generator=torch.Generator().manual_seed(numbers.seed)
+    )
 
     def by_definition(features, weight, bias):
         scores = features @ weight.T + bias
@@ -251,15 +301,22 @@ def test_scores_over_a_vocabulary(numbers, words, vocabulary, chunk):
 
 
 @holds(
-    60, numbers=numbers(), rows=st.integers(1, 3), steps=FEW_STEPS, chunk=st.integers(1, 6),
+    60,
+    numbers=numbers(),
+    rows=st.integers(1, 3),
+    steps=FEW_STEPS,
+    chunk=st.integers(1, 6),
     kind=st.sampled_from(["softmax", "mixture", "only generated", "one softmax"]),
-)  # fmt: skip
+)
 def test_a_weighted_sum_of_log_probabilities(numbers, rows, steps, chunk, kind):
-    """The sum whose gradients are made along with it is the sum of the log-probabilities: value and all gradients, in
-    chunks of any size, where some words are not counted, for each way in which a score becomes log P."""
+    """The sum whose gradients are made along with it is the sum of the log-probabilities: value and
+    all gradients, in chunks of any size, where some words are not counted, for each way in which a
+    score becomes log P."""
     vocabulary, source = 7, 3
     features, weight, bias, switch, copy = double(
-        numbers((rows, steps, 3), (vocabulary, 3), (vocabulary,), (rows, steps), (rows, steps, source))
+        numbers(
+            (rows, steps, 3), (vocabulary, 3), (vocabulary,), (rows, steps), (rows, steps, source)
+        )
     )
     if numbers.kind == "extreme":
         weight, switch, copy = weight / 1e4, switch.tanh(), copy.tanh()
@@ -276,7 +333,9 @@ def test_a_weighted_sum_of_log_probabilities(numbers, rows, steps, chunk, kind):
             return softmax(features, target, weight, bias)
         if kind == "one softmax":
             config = ReadAgain.Config(vocabulary)
-            model = SimpleNamespace(config=config, vocabulary=SimpleNamespace(weight=weight, bias=bias))
+            model = SimpleNamespace(
+                config=config, vocabulary=SimpleNamespace(weight=weight, bias=bias)
+            )
             output = ReadAgainOutput(features, copy, copy, ids)
             return ReadAgain.scored_words(model, output, target, None)  # type: ignore[arg-type]
         switch = torch.full_like(switch, math.inf) if kind == "only generated" else switch
@@ -286,17 +345,28 @@ def test_a_weighted_sum_of_log_probabilities(numbers, rows, steps, chunk, kind):
     exact = with_gradients(lambda *x: (weights * words(*x).log_prob()).sum(), given, slopes)
     with mock.patch("lib.layers.pointer.room_on", lambda device: 4 * chunk * vocabulary):
         found = with_gradients(lambda *x: words(*x).weighted_sum(weights, places), given, slopes)
-        value = words(*(x.detach() for x in given)).weighted_sum(weights, places)  # without gradients
+        # without gradients
+        value = words(*(x.detach() for x in given)).weighted_sum(weights, places)
     near(found, exact, 1e3)
     near([value], exact[:1], 1e3)
 
 
-@holds(40, numbers=numbers(), rows=st.integers(1, 3), steps=FEW_STEPS, source=st.integers(1, 4), copies=st.booleans())
+@holds(
+    40,
+    numbers=numbers(),
+    rows=st.integers(1, 3),
+    steps=FEW_STEPS,
+    source=st.integers(1, 4),
+    copies=st.booleans(),
+)
 def test_generate_or_copy(numbers, rows, steps, source, copies):
-    """Generating or copying: log P is the log of the distribution, and that is the mixture word by word."""
+    """Generating or copying: log P is the log of the distribution, and that is the mixture word by
+    word."""
     vocabulary, extra = 7, 2
     features, weight, bias, switch, copy = double(
-        numbers((rows, steps, 3), (vocabulary, 3), (vocabulary,), (rows, steps), (rows, steps, source))
+        numbers(
+            (rows, steps, 3), (vocabulary, 3), (vocabulary,), (rows, steps), (rows, steps, source)
+        )
     )
     if numbers.kind == "extreme":
         weight = weight / 1e4
@@ -315,7 +385,8 @@ def test_generate_or_copy(numbers, rows, steps, source, copies):
         for place, word in enumerate(ids[row].tolist()):
             expected[row, word] += (1 - z[row]) * copy[row, -1, place]
     assert torch.allclose(p, expected, rtol=0, atol=1e-12)
-    last = target[:, -1:] if copies else target[:, -1:].where(target[:, -1:] < vocabulary, 1)  # [UNK]
+    # [UNK]
+    last = target[:, -1:] if copies else target[:, -1:].where(target[:, -1:] < vocabulary, 1)
     log_p = mixture(output, target, weight, bias).log_prob()[:, -1]
     assert torch.allclose(log_p.exp(), p.gather(1, last)[:, 0], rtol=1e-9, atol=1e-300)
     places = torch.arange(0, rows * steps, 2)

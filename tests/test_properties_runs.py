@@ -34,7 +34,9 @@ class ChainState(DecoderState):
 class Chain(PointerModel):
     """A model whose next word depends on the last two and on the source, by tables."""
 
-    def __init__(self, table: Tensor, switch: Tensor, copy: Tensor, control: frozenset[int] = frozenset()):
+    def __init__(
+        self, table: Tensor, switch: Tensor, copy: Tensor, control: frozenset[int] = frozenset()
+    ):
         """table: [V, V * V] scores; switch: [V * V]; copy: [V, longest source]."""
         super().__init__()
         self.config = Numbered(len(table))
@@ -56,7 +58,9 @@ class Chain(PointerModel):
         features = F.one_hot(pairs, size * size).to(self.switch.dtype)
         source, mask = (per_hypothesis(x, len(tokens)) for x in (state.source, state.mask))
         copy = masked_softmax(self.copy[known][..., : source.shape[1]], mask[:, None])
-        return PointerOutput(features, self.switch[pairs], copy, source), state.replace(before=known[:, -1])
+        return PointerOutput(features, self.switch[pairs], copy, source), state.replace(
+            before=known[:, -1]
+        )
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,8 @@ def decodings(draw) -> DecodeConfig:
 CONTROL = st.sampled_from([frozenset(), frozenset({4})])
 
 
-# ------------------------------------------------------------------------------------------------------- definition
+# ---------------------------------------------------------------------------------
+# definition
 
 
 class Definition:
@@ -111,7 +116,11 @@ class Definition:
                 self.known[ids] = {EOS: last.item()}
             else:
                 log_p = self._log_p(output)
-                allowed = (w for w in range(len(log_p)) if log_p[w] > -math.inf and not self._barred(ids, w))
+                allowed = (
+                    w
+                    for w in range(len(log_p))
+                    if log_p[w] > -math.inf and not self._barred(ids, w)
+                )
                 self.known[ids] = self._decided(ids, {w: log_p[w] for w in allowed})
         return self.known[ids]
 
@@ -123,7 +132,9 @@ class Definition:
             return allowed
         since = max((i + 1 for i, w in enumerate(ids) if w in control), default=0)  # the last slide
         stayed = math.prod(1 - self.symbol[ids[:i]] for i in range(since, len(ids) + 1))
-        draws = torch.rand(len(ids) + 1, generator=torch.Generator().manual_seed(crc32(self.batch.ids[0].encode())))
+        draws = torch.rand(
+            len(ids) + 1, generator=torch.Generator().manual_seed(crc32(self.batch.ids[0].encode()))
+        )
         slides = {
             "half": self.symbol[ids] > 0.5,
             "median": stayed < 0.5,
@@ -135,7 +146,9 @@ class Definition:
         scores, z = (output.features @ self.model.table.T)[0, -1], output.switch[0, -1]
         extra = len(self.batch.unknown[0])
         generated = F.pad(scores.log_softmax(0) + F.logsigmoid(z), (0, extra), value=-math.inf)
-        copied = torch.zeros_like(generated).scatter_add(0, output.source[0], (-z).sigmoid() * output.copy[0, -1])
+        copied = torch.zeros_like(generated).scatter_add(
+            0, output.source[0], (-z).sigmoid() * output.copy[0, -1]
+        )
         return torch.logaddexp(generated, copied.log()).tolist()
 
     def _barred(self, ids: tuple[int, ...], word: int) -> bool:
@@ -159,8 +172,12 @@ def equal(a: float, b: float) -> bool:
 
 
 def rank(config: DecodeConfig, log_p: float, length: int) -> float:
-    """log P over the length, [EOS] counted in, with an offset and an exponent (Wu et al. 2016, equation 14)."""
-    return log_p * ((1 + config.length_offset) / (config.length_offset + length)) ** config.length_penalty
+    """log P over the length, [EOS] counted in, with an offset and an exponent (Wu et al. 2016,
+    equation 14)."""
+    return (
+        log_p
+        * ((1 + config.length_offset) / (config.length_offset + length)) ** config.length_penalty
+    )
 
 
 def naive_beam_search(definition: Definition) -> list[tuple[int, ...]]:
@@ -168,9 +185,13 @@ def naive_beam_search(definition: Definition) -> list[tuple[int, ...]]:
     config = definition.config
     opened, ended = [(0.0, ())], []
     for length in range(1, config.max_length + 2):
-        extensions = [(p + q, (*ids, w)) for p, ids in opened for w, q in definition.following(ids).items()]
+        extensions = [
+            (p + q, (*ids, w)) for p, ids in opened for w, q in definition.following(ids).items()
+        ]
         best = sorted(extensions, key=lambda found: -found[0])[: 2 * config.beam]
-        ended += [(rank(config, p, length), ids[:-1]) for p, ids in best[: config.beam] if ids[-1] == EOS]
+        ended += [
+            (rank(config, p, length), ids[:-1]) for p, ids in best[: config.beam] if ids[-1] == EOS
+        ]
         ended = sorted(ended, key=lambda found: -found[0])[: config.beam]
         opened = [found for found in best if found[1][-1] != EOS][: config.beam]
         full = len(ended) == config.beam
@@ -179,11 +200,13 @@ def naive_beam_search(definition: Definition) -> list[tuple[int, ...]]:
     return [ids for _, ids in ended]
 
 
-# ---------------------------------------------------------------------------------------------------------- searches
+# ---------------------------------------------------------------------------------
+# searches
 
 
 def search_each(search, model, texts, config) -> list:
-    """What a search gives of each document of a batch; of all in one batch unless one of them is refused."""
+    """What a search gives of each document of a batch; of all in one batch unless one of them is
+    refused."""
     try:
         return search(model, make_batch(texts, WORDS), config)
     except InputError as error:
@@ -198,10 +221,17 @@ def search_each(search, model, texts, config) -> list:
         return found
 
 
-@holds(120, numbers=numbers("normal"), texts=documents(WORDS, most=3), config=decodings(), control=CONTROL)
+@holds(
+    120,
+    numbers=numbers("normal"),
+    texts=documents(WORDS, most=3),
+    config=decodings(),
+    control=CONTROL,
+)
 @torch.no_grad()
 def test_beam_search(numbers, texts, config, control):
-    """Each document's hypotheses are those of a search with loops, with every option; none where all is barred."""
+    """Each document's hypotheses are those of a search with loops, with every option; none where
+    all is barred."""
     model = chain(numbers, control)
     for text, found in zip(texts, search_each(beam_search, model, texts, config), strict=True):
         definition = Definition(model, text, config)
@@ -211,10 +241,17 @@ def test_beam_search(numbers, texts, config, control):
             assert equal(h.score, rank(config, h.log_prob, len(h.ids) + 1))
 
 
-@holds(80, numbers=numbers("normal", "steps"), texts=documents(WORDS, most=3), config=decodings(), control=CONTROL)
+@holds(
+    80,
+    numbers=numbers("normal", "steps"),
+    texts=documents(WORDS, most=3),
+    config=decodings(),
+    control=CONTROL,
+)
 @torch.no_grad()
 def test_greedy_search(numbers, texts, config, control):
-    """Greedy search takes a word that is as probable as any at every step, and is beam search of width 1."""
+    """Greedy search takes a word that is as probable as any at every step, and is beam search of
+    width 1."""
     model, config = chain(numbers, control), replace(config, beam=1)
     greedy = search_each(greedy_search, model, texts, config)
     for text, found in zip(texts, greedy, strict=True):
@@ -232,15 +269,19 @@ def test_greedy_search(numbers, texts, config, control):
 
 SAMPLES = st.builds(
     lambda config, k, t: replace(config, sample=k, temperature=t),
-    decodings(), st.integers(1, 5), st.sampled_from([0.3, 1.0, 2.0]),
-)  # fmt: skip
+    decodings(),
+    st.integers(1, 5),
+    st.sampled_from([0.3, 1.0, 2.0]),
+)
 
 
-@holds(100, numbers=numbers("normal"), texts=documents(WORDS, most=3), config=SAMPLES, control=CONTROL)
+@holds(
+    100, numbers=numbers("normal"), texts=documents(WORDS, most=3), config=SAMPLES, control=CONTROL
+)
 @torch.no_grad()
 def test_sampled_words(numbers, texts, config, control):
-    """Sampled words are of the most probable ones that may follow; a document's own are the same again, whatever else
-    is in the batch."""
+    """Sampled words are of the most probable ones that may follow; a document's own are the same
+    again, whatever else is in the batch."""
     model = chain(numbers, control)
     sampled = search_each(sample_search, model, texts, config)
     for text, found in zip(texts, sampled, strict=True):

@@ -65,7 +65,10 @@ def test_the_loss_is_cross_entropy_with_soft_labels():
     ]
     batch = make_batch(clusters, 12)
     labels, s = torch.tensor(expected_labels).double(), model.logits(batch).sigmoid()
-    titles, paragraphs = [[7, 8, TITLE_END], [8, TITLE_END]], [[9, 10, 11], [9, 7], [10, 11, 8, 9, 10]]
+    titles, paragraphs = (
+        [[7, 8, TITLE_END], [8, TITLE_END]],
+        [[9, 10, 11], [9, 7], [10, 11, 8, 9, 10]],
+    )
     alone = model.match(*padded(titles), *padded(paragraphs), torch.tensor([0, 0, 1])).sigmoid()
     assert torch.allclose(s, alone, rtol=0, atol=1e-12)
     expected = -(labels * s.log() + (1 - labels) * (1 - s).log()).mean()

@@ -1,4 +1,5 @@
-"""Texts for people: what a model read of a text, and summaries with forms of words, capitals and spaces."""
+"""Texts for people: what a model read of a text, and summaries with forms of words, capitals and
+spaces."""
 
 import re
 
@@ -46,7 +47,9 @@ def forms_of(text, words=lower, **how):
 
 def people(*sentences, text=TEXT, words=lower, cut=False, **how):
     """What people read of a summary in words."""
-    return readable(by_word(sentences), forms_of(text, words, **how), spaced=False, cut=cut).sentences
+    return readable(
+        by_word(sentences), forms_of(text, words, **how), spaced=False, cut=cut
+    ).sentences
 
 
 @pytest.mark.parametrize(("written", "read"), CASES["sentence"])
@@ -65,12 +68,17 @@ def test_a_headline_is_whole_where_it_was_not_cut():
 
 def test_a_tokenised_word_with_hyphens_begins_with_a_capital():
     text = ["The farmers saw drought-hit land and m-rna."]
-    assert people("drought-hit land .", "m-rna .", text=text, words=str.split) == ["Drought-hit land.", "m-rna."]
+    assert people("drought-hit land .", "m-rna .", text=text, words=str.split) == [
+        "Drought-hit land.",
+        "m-rna.",
+    ]
 
 
 def test_a_number_in_hashes_is_one_that_the_text_has_alone():
     text = ["It made 45 mln dlrs in 1987.", "It was 12 in 1986 and 1987."]
-    assert people("made 12 ## mln in ####", text=text, words=hashed) == ["Made 12 [number] mln in [number]"]
+    assert people("made 12 ## mln in ####", text=text, words=hashed) == [
+        "Made 12 [number] mln in [number]"
+    ]
     assert people("made ## .# mln", text=text[:1], words=hashed) == ["Made 45 .[number] mln"]
 
 
@@ -81,12 +89,18 @@ def test_words_of_a_model_that_writes_capitals_stay():
 
 def test_spaces_of_a_tokenised_text_say_nothing():
     text = ["the crispr / cas9 system ( dna ) was cut , and so on .", "it was dna ."]
-    assert people("the crispr / cas9 ( dna ) , and so on .", text=text) == ["The crispr/cas9 (dna), and so on."]
+    assert people("the crispr / cas9 ( dna ) , and so on .", text=text) == [
+        "The crispr/cas9 (dna), and so on."
+    ]
 
 
 def test_pieces_keep_their_places():
     """Their spaces are the model's, their letters the text's; joined they are the sentences."""
-    pieces = [[" the", " cris", "pr", "/", "cas", "9", " of", " z", "m4cl", "."], [" <dig", ">%", " e."], [" coli."]]
+    pieces = [
+        [" the", " cris", "pr", "/", "cas", "9", " of", " z", "m4cl", "."],
+        [" <dig", ">%", " e."],
+        [" coli."],
+    ]
     shown = readable(pieces, forms_of(TEXT), spaced=True)
     assert shown.sentences == ["The CRISPR/Cas9 of Zm4CL.", "[number]% E. coli."]
     assert shown.tokens[0] == [" The", " CRIS", "PR", "/", "Cas", "9", " of", " Z", "m4CL", "."]
@@ -112,16 +126,26 @@ def test_spaces_are_as_in_papers():
             spans = word_spans(sentence)
             own = [surface.startswith(" ") for surface in surfaces(sentence, spans)]
             places += len(spans) - 1
-            right += sum(a == b for a, b in zip(spaces([sentence[a:b] for a, b in spans])[1:], own[1:]))
+            right += sum(
+                a == b for a, b in zip(spaces([sentence[a:b] for a, b in spans])[1:], own[1:])
+            )
     assert places > 30_000 and right / places > 0.98
 
 
-# ------------------------------------------------------------------------------------------------ what a model read
+# ---------------------------------------------------------------------------------
+# what a model read
 
 DOCUMENT = Document(
-    "d", "On Reading", ["Introduction", "", "Methods"],
-    [["We read DNA.", "It is long.", "We read on."], ["It is long."], ["Mice read (well).", "So do we."]], [],
-)  # fmt: skip
+    "d",
+    "On Reading",
+    ["Introduction", "", "Methods"],
+    [
+        ["We read DNA.", "It is long.", "We read on."],
+        ["It is long."],
+        ["Mice read (well).", "So do we."],
+    ],
+    [],
+)
 
 
 def read(*rows, document=DOCUMENT, **how):
@@ -136,10 +160,18 @@ def read(*rows, document=DOCUMENT, **how):
 
 def test_all_is_read():
     found = read(
-        "we read dna .", "it is long .", "we read on .", "it is long .", "mice read ( well ) .", "so do we ."
+        "we read dna .",
+        "it is long .",
+        "we read on .",
+        "it is long .",
+        "mice read ( well ) .",
+        "so do we .",
     )
     assert str(found) == "read all of 18 words (Introduction, Methods)" and found.unread == []
-    assert found.rows[0] == ["We", " read", " DNA", "."] and "".join(found.rows[4]) == "Mice read (well)."
+    assert (
+        found.rows[0] == ["We", " read", " DNA", "."]
+        and "".join(found.rows[4]) == "Mice read (well)."
+    )
 
 
 def test_sections_that_were_cut():
@@ -151,12 +183,21 @@ def test_sections_that_were_cut():
 
 def test_rows_of_several_sentences_in_any_order():
     found = read("mice read ( well ) . so do we .", "it is long . we read on .")
-    assert (found.words, found.sections) == (12, ["Introduction", "Methods"]) == (12, found.row_sections[::-1])
-    assert ["".join(row) for row in found.rows] == ["Mice read (well). So do we.", "It is long. We read on."]
+    assert (
+        (found.words, found.sections)
+        == (12, ["Introduction", "Methods"])
+        == (12, found.row_sections[::-1])
+    )
+    assert ["".join(row) for row in found.rows] == [
+        "Mice read (well). So do we.",
+        "It is long. We read on.",
+    ]
     flat = read("so do we . | it is lo | we read dna .")
     assert flat.words == 6 and len(flat.rows[0]) == 13, "what is nowhere in the text stays"
     titled = read("on reading |", "so do we .", with_title=True)
-    assert titled.rows[0] == ["On", " Reading", ""] and str(titled) == "read 3 of 18 words (Methods)"
+    assert (
+        titled.rows[0] == ["On", " Reading", ""] and str(titled) == "read 3 of 18 words (Methods)"
+    )
     assert titled.row_sections == ["", "Methods"]
     names = [f"S{i}" for i in range(9)]
     found = read(*["we read ."] * 8, document=Document("d", "", names, [["We read."]] * 9, []))
@@ -178,7 +219,9 @@ def test_what_the_trained_runs_read(name):
     assert found.all_words == sum(len(s.split()) for s in paper.sentences) > 3_000
     assert 0.5 * WORDS_READ[name] < found.words <= WORDS_READ[name]
     names = paper.section_names
-    expected = {"mem2mem": [*names[:2], names[-1]], "read_again": names[:1]}.get(name, names[: len(found.sections)])
+    expected = {"mem2mem": [*names[:2], names[-1]], "read_again": names[:1]}.get(
+        name, names[: len(found.sections)]
+    )
     assert found.sections == expected
     left = sum(len(text.split()) for _, text in found.unread)
     assert found.words + left - found.all_words in range(len(found.unread) + 1), "a word may be cut"

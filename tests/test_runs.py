@@ -1,4 +1,5 @@
-"""Runs: a folder is all that is needed to use a model, and what cannot be opened is refused in one line."""
+"""Runs: a folder is all that is needed to use a model, and what cannot be opened is refused in one
+line."""
 
 import json
 import shutil
@@ -47,7 +48,10 @@ TINY = {
 RECORD = {
     "title": "Reading",
     "section_names": ["Introduction", "Conclusion"],
-    "sections": [["We read a long text with a neural network.", "It has many words."], ["The end is near."]],
+    "sections": [
+        ["We read a long text with a neural network.", "It has many words."],
+        ["The end is near."],
+    ],
 }
 
 
@@ -58,7 +62,9 @@ def tiny(paper: str, variant: str | None = None, **options):
     given = {**sizes, "pointer_steps": 2, **options}
     return replace(
         setup,
-        options=replace(setup.options, **{k: v for k, v in given.items() if hasattr(setup.options, k)}),
+        options=replace(
+            setup.options, **{k: v for k, v in given.items() if hasattr(setup.options, k)}
+        ),
         config={**setup.config, **widths},
         decode=replace(setup.decode, beam=2, min_length=4, max_length=12),
     )
@@ -66,7 +72,8 @@ def tiny(paper: str, variant: str | None = None, **options):
 
 @cache
 def short_papers(name):
-    """Two papers in each split, with a few sentences of each section: the test of all variants reads each often."""
+    """Two papers in each split, with a few sentences of each section: the test of all variants
+    reads each often."""
     most = 12 if name.endswith(":paragraphs") else 100  # sections
 
     def short(paper):
@@ -86,7 +93,9 @@ def made_by(setup, folder, load=load_corpus):
     shutil.move(run.folder, folder / "moved")
     load_weights(model, folder / "moved", setup.recipe.weights)
     texts = list(corpus.split("test", 5))
-    return SimpleNamespace(folder=folder / "moved", setup=setup, model=model, corpus=prepared, texts=texts)
+    return SimpleNamespace(
+        folder=folder / "moved", setup=setup, model=model, corpus=prepared, texts=texts
+    )
 
 
 @pytest.fixture(scope="module", params=TINY)
@@ -103,10 +112,13 @@ def same_texts(run, made):
     """The run makes of texts what the corpus holds, but for the [SLIDE] in its summaries."""
     slide = SLIDE if SLIDE_SYMBOL in run.options.symbols else -1
     for ours, prepared in zip(run.encode(made.texts), made.corpus["test"], strict=True):
-        same_document(ours, replace(prepared, target=prepared.target[prepared.target != slide], labels=None))
+        same_document(
+            ours, replace(prepared, target=prepared.target[prepared.target != slide], labels=None)
+        )
 
 
-# ------------------------------------------------------------------------------------- from the folder alone
+# ------------------------------------------------------------------------------------- from the
+# folder alone
 
 
 def test_a_run_summarizes_as_the_model_in_memory(made):
@@ -125,13 +137,25 @@ def test_what_a_run_says_of_itself(made):
     assert run.step == 3 and run.options == made.corpus.options and run.decode == setup.decode
     assert run.vocabulary.words == made.corpus.vocabulary.words
     assert [(m["step"], m["split"]) for m in run.metrics] == [(3, "train"), (3, "val")]
-    assert {**run.config, "made_with": ""} == json.loads(json.dumps({
-        "paper": setup.paper.name, "variant": setup.variant, "preset": "demo",
-        "weights": "average" if setup.train.keep_best > 1 else "best",
-        "model": vars(made.model.config), "options": vars(setup.options), "decode": vars(setup.decode),
-        "train": vars(setup.train), "corpus": made.corpus.name, "documents": {"train": 5, "val": 5, "test": 5},
-        "data": made.corpus.fingerprint, "encoder": made.corpus.encoder.digest(), "made_with": "",
-    }))  # fmt: skip
+    assert {**run.config, "made_with": ""} == json.loads(
+        json.dumps(
+            {
+                "paper": setup.paper.name,
+                "variant": setup.variant,
+                "preset": "demo",
+                "weights": "average" if setup.train.keep_best > 1 else "best",
+                "model": vars(made.model.config),
+                "options": vars(setup.options),
+                "decode": vars(setup.decode),
+                "train": vars(setup.train),
+                "corpus": made.corpus.name,
+                "documents": {"train": 5, "val": 5, "test": 5},
+                "data": made.corpus.fingerprint,
+                "encoder": made.corpus.encoder.digest(),
+                "made_with": "",
+            }
+        )
+    )
     assert set(run.config["made_with"]) == {"python", "torch", "numpy", "code"}
 
 
@@ -139,7 +163,10 @@ def test_texts_of_every_kind(made):
     """Plain text and Markdown, a record with sections, and one of paragraphs, in one call."""
     run = lib.load(made.folder)
     plain = "A text about reading. It has three sentences.\n\nThis is the last one."
-    cluster = {"title": "Reading", "paragraphs": ["We read a long text.", {"text": "It is long.", "source": "a"}]}
+    cluster = {
+        "title": "Reading",
+        "paragraphs": ["We read a long text.", {"text": "It is long.", "source": "a"}],
+    }
     found = run.summarize([plain, f"# Title\n\n## First\n\n{plain}", RECORD, cluster])
     assert len(found) == 4 and all(summary.sentences for summary in found)
     (read,) = run.encode(run.documents([plain]))
@@ -147,7 +174,9 @@ def test_texts_of_every_kind(made):
     assert "reading" in words and "three sentences" in words
     parts = ["a text about", "this is the last"]
     units = ["".join(unit).lower() for unit in run.summarize([plain])[0].source]
-    assert [sum(part in unit for unit in units) for part in parts] == [1, 1], "each stands in one unit"
+    assert [sum(part in unit for unit in units) for part in parts] == [1, 1], (
+        "each stands in one unit"
+    )
 
 
 @pytest.mark.parametrize("text", ["", "  \n\n", {"sections": [[]]}])
@@ -173,7 +202,13 @@ def test_attention_is_of_the_words_that_are_shown(made):
         assert len(summary.tokens) == len(summary.sentences) and "[SLIDE]" not in "".join(tokens)
         assert [len(unit) for unit in summary.source] == document.sentence_lengths.tolist()
         shapes = {
-            "mem2mem": {"words": (t, n), "units": (t, units), "generate": (t,), "slots": (t, 3), "heads": (3, units)},
+            "mem2mem": {
+                "words": (t, n),
+                "units": (t, units),
+                "generate": (t,),
+                "slots": (t, 3),
+                "heads": (3, units),
+            },
             "windowed": {
                 "words": (t, n),
                 "generate": (t,),
@@ -187,14 +222,22 @@ def test_attention_is_of_the_words_that_are_shown(made):
         for name in {"words", "units", "slots", "heads"} & shapes.keys():
             assert np.allclose(summary.attention[name].sum(-1), 1, atol=1e-5), name
         if "generate" in shapes:
-            assert summary.copied == (summary.attention["generate"] < 0.5).tolist() and len(summary.copied) == t
+            assert (
+                summary.copied == (summary.attention["generate"] < 0.5).tolist()
+                and len(summary.copied) == t
+            )
 
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_variant_opens(paper, tmp_path):
-    """Its config and what it reads come back from JSON as they were; it summarizes and says where it looked."""
+    """Its config and what it reads come back from JSON as they were; it summarizes and says where
+    it looked."""
     for variant in PAPERS[paper].variants:
-        setup = tiny(paper, variant, **({"ranking": "similarity"} if paper == "hierarchical_transformer" else {}))
+        setup = tiny(
+            paper,
+            variant,
+            **({"ranking": "similarity"} if paper == "hierarchical_transformer" else {}),
+        )
         given = PAPERS[paper].variants[variant].options.items()
         own = {k: v(getattr(setup.options, k)) if callable(v) else v for k, v in given}
         setup = replace(setup, options=replace(setup.options, **own))
@@ -206,7 +249,9 @@ def test_every_variant_opens(paper, tmp_path):
         assert (run.model.config, run.options) == (made.model.config, made.corpus.options), variant
         same_texts(run, made)
         how = () if isinstance(made.model, Extractor) else (setup.decode,)
-        expected = (summarize if how else extract)(made.model, made.corpus["test"], made.corpus.vocabulary, *how)
+        expected = (summarize if how else extract)(
+            made.model, made.corpus["test"], made.corpus.vocabulary, *how
+        )
         found = run.summarize(made.texts, attention=True)
         assert [summary.sentences for summary in found] == expected, variant
         seen = [summary.attention["words"] for summary in found if "words" in summary.attention]
@@ -215,7 +260,8 @@ def test_every_variant_opens(paper, tmp_path):
 
 @pytest.mark.parametrize("made", ["mem2mem"], indirect=True)
 def test_scores_on_another_corpus(made, tmp_path):
-    """As many documents as are asked for, of its own corpus by default as many as in training; under its name."""
+    """As many documents as are asked for, of its own corpus by default as many as in training;
+    under its name."""
     seven = ["--documents", "7"]
     for corpus, asked, count in (("aclsum", [], 5), ("aclsum", seven, 7), ("pmc-sample", seven, 7)):
         output = tmp_path / f"{corpus}.json"
@@ -227,11 +273,16 @@ def test_scores_on_another_corpus(made, tmp_path):
 def test_weights_by_name(made):
     """Those that the run says count by default; the mean of one checkpoint is that checkpoint."""
     run = lib.load(made.folder)
-    names = ("best", "last", "best-3", "average") if made.setup.train.keep_best > 1 else ("best", "last")
+    names = (
+        ("best", "last", "best-3", "average")
+        if made.setup.train.keep_best > 1
+        else ("best", "last")
+    )
     for name in names:
         again = lib.load(made.folder, name)
         assert all(
-            (a == b).all() for a, b in zip(run.model.state_dict().values(), again.model.state_dict().values())
+            (a == b).all()
+            for a, b in zip(run.model.state_dict().values(), again.model.state_dict().values())
         ), name
     with pytest.raises(RunError, match=r"holds no (best-STEP )?weights"):
         lib.load(made.folder, "best-2" if len(names) == 4 else "average")
@@ -241,22 +292,39 @@ def test_weights_by_name(made):
 def test_a_run_may_read_more_when_it_is_scored(made, tmp_path, monkeypatch):
     """5 paragraphs of each cluster in place of 3; the run itself stays as it is."""
     read, summarized = [], score.score_run
-    monkeypatch.setattr(score, "score_run", lambda run, *given: read.append(run) or summarized(run, *given))
-    command = ["run", str(made.folder), "--dataset", "aclsum:paragraphs", "--documents", "2", "--output"]
+    monkeypatch.setattr(
+        score, "score_run", lambda run, *given: read.append(run) or summarized(run, *given)
+    )
+    command = [
+        "run",
+        str(made.folder),
+        "--dataset",
+        "aclsum:paragraphs",
+        "--documents",
+        "2",
+        "--output",
+    ]
     score.main([*command, str(tmp_path / "scores.json")])
     score.main([*command, str(tmp_path / "scores-scaled.json"), "--scaled", "paragraphs=5/3"])
     plain, longer = ([len(d.sentence_lengths) for d in run.encode(made.texts[:2])] for run in read)
     assert plain == [1 + 3, 1 + 3] and longer == [1 + 5, 1 + 5], "and the title"
     assert lib.load(made.folder).options.paragraphs == 3
-    scores = [json.loads((tmp_path / f"scores{how}.json").read_text(encoding="utf-8")) for how in ("", "-scaled")]
+    scores = [
+        json.loads((tmp_path / f"scores{how}.json").read_text(encoding="utf-8"))
+        for how in ("", "-scaled")
+    ]
     assert scores[0]["ids"] == scores[1]["ids"] == [document.id for document in made.texts[:2]]
     assert (tmp_path / "summaries-scaled.jsonl").exists()
-    for wrong, message in (("paragraph=2", "a number of ClusterOptions"), ("paragraphs=two", "two")):
+    for wrong, message in (
+        ("paragraph=2", "a number of ClusterOptions"),
+        ("paragraphs=two", "two"),
+    ):
         with pytest.raises(SystemExit, match=f"error: .*{message}"):
             score.main([*command, str(tmp_path / "s.json"), "--scaled", wrong])
 
 
-# ------------------------------------------------------------------------------------- what cannot be opened
+# ------------------------------------------------------------------------------------- what cannot
+# be opened
 
 
 def changed(*keys, to):
@@ -287,8 +355,14 @@ def other_vocabulary(folder, made):
         lines = path.read_text(encoding="utf-8").splitlines()
         path.write_text("\n".join([*lines[:-2], lines[-1], lines[-2]]) + "\n", encoding="utf-8")
     else:
-        texts = [sentence.lower() for d in load_corpus("aclsum").split("val", 20) for sentence in d.sentences]
-        (folder / "pieces.model").write_bytes(Pieces.train(texts, len(made.corpus.vocabulary)).model)
+        texts = [
+            sentence.lower()
+            for d in load_corpus("aclsum").split("val", 20)
+            for sentence in d.sentences
+        ]
+        (folder / "pieces.model").write_bytes(
+            Pieces.train(texts, len(made.corpus.vocabulary)).model
+        )
 
 
 def written(pattern, content):

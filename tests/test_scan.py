@@ -104,12 +104,16 @@ def test_the_papers_equations_use_kernels():
 def test_a_changed_equation_takes_effect_in_training(kind):
     plain = tiny_model()
     changed = double(kind, plain.config)
-    assert all(torch.equal(a, b) for a, b in zip(plain.parameters(), changed.parameters(), strict=True))
+    assert all(
+        torch.equal(a, b) for a, b in zip(plain.parameters(), changed.parameters(), strict=True)
+    )
     with counted_kernels() as kernels:
         loss = losses(changed)
     assert not kernels.called
     assert not torch.allclose(loss, losses(plain))
-    assert torch.allclose(changed.loss(batch_of())["nll"], word_by_word(changed), rtol=0, atol=1e-12)
+    assert torch.allclose(
+        changed.loss(batch_of())["nll"], word_by_word(changed), rtol=0, atol=1e-12
+    )
     with without_kernels():
         expected = losses(changed)
     same_gradients(changed, losses(changed), expected)
@@ -127,7 +131,9 @@ def test_a_replaced_part_takes_effect_in_training(name):
 def test_a_hook_takes_effect_in_training():
     model = tiny_model()
     before = losses(model)
-    hook = model.read_attention.register_forward_hook(lambda module, given, weights: weights.flip(-1))
+    hook = model.read_attention.register_forward_hook(
+        lambda module, given, weights: weights.flip(-1)
+    )
     assert not torch.allclose(losses(model), before)
     hook.remove()
     assert torch.equal(losses(model), before)
@@ -269,7 +275,8 @@ def test_a_lost_kernel_is_one_warning(no_warning_yet):
     assert warnings_of(plain) == []
     model = double(Additive, plain.config)
     assert warnings_of(model) == [
-        "Additive: write is not Mem2Mem.write; the loop over the steps is used, which is slower than its kernel"
+        "Additive: write is not Mem2Mem.write; the loop over the steps is used, which is slower "
+        "than its kernel"
     ]
     assert warnings_of(double(Additive, plain.config)) == [], "once for a class"
 

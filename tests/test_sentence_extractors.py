@@ -14,12 +14,23 @@ from lib.data.pieces import Pieces
 from lib.data.prepared import TextEncoder
 from lib.data.vocabulary import EOS, SENTENCE_END
 from lib.evaluation.baselines import matches
-from lib.models.sentence_extractors import SentenceClassifier, SentenceExtractorConfig, SentencePointer
+from lib.models.sentence_extractors import (
+    SentenceClassifier,
+    SentenceExtractorConfig,
+    SentencePointer,
+)
 from lib.papers.mem2mem.extracts import ExtractOptions
 from tests.conftest import VOCAB, batch_of, double, same_gradients
 from tests.test_models import labelled
 
-SIZES = {"vocab_size": VOCAB, "embedding": 5, "hidden": 6, "layers": 2, "dropout": 0.0, "longest": 4}
+SIZES = {
+    "vocab_size": VOCAB,
+    "embedding": 5,
+    "hidden": 6,
+    "layers": 2,
+    "dropout": 0.0,
+    "longest": 4,
+}
 
 
 ITEMS = [
@@ -37,11 +48,13 @@ def pointer(**changes):
     return double(SentencePointer, SentenceExtractorConfig(**{**SIZES, **changes}), 0.6)
 
 
-# ------------------------------------------------------------------------------------------------ the equations
+# ---------------------------------------------------------------------------------
+# the equations
 
 
 def through(stack, x):
-    """Layers of an LSTM over one sequence [n, e]: its states, and the last ones of each layer, forward first."""
+    """Layers of an LSTM over one sequence [n, e]: its states, and the last ones of each layer,
+    forward first."""
     last = []
     for layer in stack.layers:
         states, (hidden, cell) = layer(x[None])
@@ -53,7 +66,9 @@ def through(stack, x):
 def naive_encoder(encoder, item):
     embedded = []
     for words in rows_of(item):
-        _, last = through(encoder.words, encoder.embedding(torch.tensor(words[: encoder.longest]).long()))
+        _, last = through(
+            encoder.words, encoder.embedding(torch.tensor(words[: encoder.longest]).long())
+        )
         embedded.append(last[-1][0])  # (1)
     states, last = through(encoder.sentences, torch.stack(embedded))  # (2)
     return embedded, states, last
@@ -61,7 +76,9 @@ def naive_encoder(encoder, item):
 
 def naive_classifier(model, item):
     _, states, _ = naive_encoder(model.encoder, item)
-    document_state = torch.tanh(model.document.weight @ (sum(states) / len(states)) + model.document.bias)
+    document_state = torch.tanh(
+        model.document.weight @ (sum(states) / len(states)) + model.document.bias
+    )
     logits = [model.output(torch.cat([d, document_state]))[0] for d in states]  # (3)
     found = [F.logsigmoid(o if right else -o) for o, right in zip(logits, item.labels)]
     return -sum(found) / len(found)
@@ -110,29 +127,37 @@ def test_the_pointer_by_its_equations():
     same_gradients(model, ours, loss, 1e-11)
 
 
-# ---------------------------------------------------------------------------------------------------- extraction
+# ---------------------------------------------------------------------------------
+# extraction
 
 
 def test_the_classifier_chooses_the_most_probable_sentences():
     model = classifier(summary_sentences=2)
     logits = model.logits(batch_of(*ITEMS))
-    best = [np.sort(np.argsort(-row[: len(i.labels)].detach().numpy())[:2]) for row, i in zip(logits, ITEMS)]
+    best = [
+        np.sort(np.argsort(-row[: len(i.labels)].detach().numpy())[:2])
+        for row, i in zip(logits, ITEMS)
+    ]
     assert model.choose(batch_of(*ITEMS)) == [row.tolist() for row in best]
     assert [len(row) for row in model.choose(batch_of(*ITEMS))] == [2, 1, 2]
-    assert classifier(summary_sentences=9).choose(batch_of(*ITEMS)) == [[0, 1, 2, 3, 4], [0], [0, 1, 2]], (
-        "as they stand"
-    )
+    assert classifier(summary_sentences=9).choose(batch_of(*ITEMS)) == [
+        [0, 1, 2, 3, 4],
+        [0],
+        [0, 1, 2],
+    ], "as they stand"
 
 
 @pytest.mark.parametrize("seed", range(2))
 @torch.no_grad()
 def test_the_pointer_finds_the_most_probable_extract(seed):
-    """With a beam that holds everything: of all orders of all subsets. Its scores are those of the whole sequence."""
+    """With a beam that holds everything: of all orders of all subsets. Its scores are those of the
+    whole sequence."""
     model = pointer(beam=1000)
     torch.manual_seed(seed)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.8)
-    four = labelled([[4, 5, 6], [7, 8], [9, 4, 10, 5, 7, 11], [6]], [EOS], [1, 2], "a")  # 64 orders; five have 325
+    # 64 orders; five have 325
+    four = labelled([[4, 5, 6], [7, 8], [9, 4, 10, 5, 7, 11], [6]], [EOS], [1, 2], "a")
     items = [four, *ITEMS[1:]]
     for item, found in zip(items, model.search(batch_of(*items))):
         n = len(item.labels)
@@ -141,11 +166,14 @@ def test_the_pointer_finds_the_most_probable_extract(seed):
         assert found[0][1] == every[int(np.argmax(scores))]
         assert found[0][0] == pytest.approx(max(scores), abs=1e-12)
         ours = {tuple(chosen): score for score, chosen in found}
-        assert all(ours.get(tuple(c), s) == pytest.approx(s, abs=1e-12) for c, s in zip(every, scores))
+        assert all(
+            ours.get(tuple(c), s) == pytest.approx(s, abs=1e-12) for c, s in zip(every, scores)
+        )
         assert [score for score, _ in found] == sorted((score for score, _ in found), reverse=True)
 
 
-# ------------------------------------------------------------------------------------------------- what they learn
+# ---------------------------------------------------------------------------------
+# what they learn
 
 SENTENCES = [
     "Cats eat fish .", "The weather is fine .", "Some cats eat fish at sea .", "Dogs run .", "Fish is fine .",
@@ -155,7 +183,9 @@ SENTENCES = [
 def test_labels_are_the_two_best_matches_of_each_sentence():
     assert matches(SENTENCES, ["Cats eat fish"]) == [0, 2]
     assert matches(SENTENCES, ["Cats eat fish"], each=1) == [0]
-    assert matches(SENTENCES, ["cats eat", "dogs run far"]) == [0, 2, 3], "where one alone shares words, it is one"
+    assert matches(SENTENCES, ["cats eat", "dogs run far"]) == [0, 2, 3], (
+        "where one alone shares words, it is one"
+    )
     assert matches(SENTENCES, ["nothing shared"]) == [0], "something has to be right"
     assert matches(SENTENCES, ["unheard", "dogs"]) == [3]
 
@@ -166,7 +196,9 @@ def pieces():
 
 
 def paper_of(*sections, names=(), summary=("Cats eat fish.", "It is fine.")):
-    return Document("p", "", [*names, *[""] * (len(sections) - len(names))], list(sections), list(summary))
+    return Document(
+        "p", "", [*names, *[""] * (len(sections) - len(names))], list(sections), list(summary)
+    )
 
 
 def test_sentences_in_pieces(pieces):

@@ -20,7 +20,8 @@ TINY = ["--config", "steps=40", "limit=3", "documents=2", "seeds=1"]
 
 @pytest.fixture
 def workplace(tmp_path, monkeypatch):
-    """The workflow in a folder of its own, so that nothing is written into the project's folders and caches."""
+    """The workflow in a folder of its own, so that nothing is written into the project's folders
+    and caches."""
     for variable in ("COMPANION_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.setenv(variable, str(tmp_path / "cache"))
     for name in ("lib", "companion", "notebooks", "trained", "workflow"):
@@ -44,7 +45,11 @@ def test_every_table_and_figure_has_a_rule(workplace):
     listed = snakemake(workplace, "-n")
     for name in (*TABLES, *SHOWN, *PAGE_RESULTS):
         assert re.search(rf"\brule {name}:", listed), name
-    assert "mem2mem--read--2/trained" in listed and "scores-val.json" in listed and "scores-scaled.json" in listed
+    assert (
+        "mem2mem--read--2/trained" in listed
+        and "scores-val.json" in listed
+        and "scores-scaled.json" in listed
+    )
     status, output = run(workplace, "-n", "--config", "step=3")
     assert status and "--config has no step; there are dataset, preset, seeds, steps" in output
 
@@ -52,8 +57,14 @@ def test_every_table_and_figure_has_a_rule(workplace):
 def test_presets_and_other_corpora(workplace):
     given = ["preset=paper", "dataset=gigaword", "test=duc2004", "seeds=2"]
     listed = snakemake(workplace, "-n", "-p", "read_again_table2", "--config", *given)
-    assert "--preset paper --variant 'read-again lstm + copy' --options.vocab-size 15000 --dataset gigaword" in listed
-    assert "gigaword-paper/read_again--read-again-lstm-copy--15000--1/scores-duc2004-exactly15-numbers.json" in listed
+    assert (
+        "--preset paper --variant 'read-again lstm + copy' --options.vocab-size 15000 --dataset "
+        "gigaword" in listed
+    )
+    assert (
+        "gigaword-paper/read_again--read-again-lstm-copy--15000--1/scores-duc2004-exactly15-numbers.json"
+        in listed
+    )
     assert "--min-length=15 --max-length=15 --numbers" in listed and "--test duc2004" in listed
     assert "option-2" not in listed, "there is no second sentence"
     listed = snakemake(workplace, "-n", "-p", "hierarchical_table2", "--config", "seeds=1")
@@ -64,10 +75,19 @@ def test_presets_and_other_corpora(workplace):
 
 def test_the_command_of_a_table_can_be_pasted(workplace):
     """Whatever the name of the folder that it is made of."""
-    listed = snakemake(workplace, "-n", "-p", "mem2mem_table3", "--config", "dataset=a/my folder", "seeds=1")
+    listed = snakemake(
+        workplace, "-n", "-p", "mem2mem_table3", "--config", "dataset=a/my folder", "seeds=1"
+    )
     (command,) = re.findall(r"companion\.make_tables (table mem2mem_table3 .*)", listed)
     made = shlex.split(command)[shlex.split(command).index("--made-by") + 1]
-    assert shlex.split(made) == ["snakemake", "-c2", "mem2mem_table3", "--config", "dataset=my folder", "seeds=1"]
+    assert shlex.split(made) == [
+        "snakemake",
+        "-c2",
+        "mem2mem_table3",
+        "--config",
+        "dataset=my folder",
+        "seeds=1",
+    ]
 
 
 def test_samples_of_a_kept_run(workplace):
@@ -87,7 +107,10 @@ def test_a_table_is_made_once(workplace):
     (table,) = (workplace / "runs" / "tables").glob("*/mem2mem_table3.json")
     numbers = json.loads(table.read_text(encoding="utf-8"))
     assert numbers["documents"] == 2 and numbers["rows"][3]["steps"] == 40
-    assert numbers["command"] == "snakemake -c2 mem2mem_table3 --config steps=40 limit=3 documents=2 seeds=1"
+    assert (
+        numbers["command"]
+        == "snakemake -c2 mem2mem_table3 --config steps=40 limit=3 documents=2 seeds=1"
+    )
     assert "Nothing to be done" in snakemake(workplace, "mem2mem_table3", *TINY)
     (scores,) = table.parent.glob("*--0/scores-2.json")
     scores.unlink()
@@ -100,10 +123,16 @@ def test_a_page_that_fails_is_no_output(workplace):
     (workplace / "notebooks").unlink()
     (workplace / "notebooks").mkdir()
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    parameters = new_code_cell('dataset: str = ""\npreset: str = ""', metadata={"tags": ["parameters"]})
+    parameters = new_code_cell(
+        'dataset: str = ""\npreset: str = ""', metadata={"tags": ["parameters"]}
+    )
     page = new_notebook(cells=[parameters, new_code_cell("1 / 0")], metadata=kernel)
     nbformat.write(page, workplace / "notebooks" / "read_again.ipynb")
     status, output = run(workplace, "read_again_table4")
     assert status and "rule page" in output
-    left = [path.name for path in (workplace / "runs").rglob("*") if path.is_file() and path.name[0] != "."]
+    left = [
+        path.name
+        for path in (workplace / "runs").rglob("*")
+        if path.is_file() and path.name[0] != "."
+    ]
     assert left == []

@@ -29,7 +29,9 @@ def test_a_field_without_a_label_is_refused():
 def test_a_wrong_label_is_found_by_a_search(monkeypatch):
     """With several hypotheses the sizes contradict it."""
     monkeypatch.setattr(Mem2MemState, "hypotheses", Mem2MemState.hypotheses - {"read"})
-    with pytest.raises(ValueError, match=r"Mem2MemState: different numbers of documents: .*'read': 12"):
+    with pytest.raises(
+        ValueError, match=r"Mem2MemState: different numbers of documents: .*'read': 12"
+    ):
         beam_search(tiny_model(), batch_of(), DecodeConfig(beam=4, max_length=5))
 
 

@@ -17,7 +17,8 @@ PACKAGE = Path(lib.__path__[0])
 
 
 def test_the_code_of_a_module_is_that_of_all_that_it_imports(tmp_path, monkeypatch):
-    """A change of what it imports, however deep, gives another digest; comments and other modules do not."""
+    """A change of what it imports, however deep, gives another digest; comments and other modules
+    do not."""
     files = {
         "near": "from lib.data import pieces\n\n\ndef twice(x):\n    return 2 * x  # x + x\n",
         "far": "LIMIT = 3\n",
@@ -40,16 +41,25 @@ def test_the_code_of_a_module_is_that_of_all_that_it_imports(tmp_path, monkeypat
         assert digest_of(**{name: files[name].replace(changed, "three")}) != before
 
 
-# ---------------------------------------------------------------------------------------------------- folders
+# ---------------------------------------------------------------------------------
+# folders
 
 
 def run_python(command, folder, *path, **environment):
     """Run a command in `folder`, with these folders before all others on Python's path."""
     kept = {k: v for k, v in os.environ.items() if k != "COMPANION_CACHE"}
     return subprocess.run(
-        [sys.executable, "-c", command], cwd=folder, capture_output=True, text=True,
-        env={**kept, "PYTHONPATH": os.pathsep.join(map(str, path)), "PYTHONSAFEPATH": "1", **environment},
-    )  # fmt: skip
+        [sys.executable, "-c", command],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={
+            **kept,
+            "PYTHONPATH": os.pathsep.join(map(str, path)),
+            "PYTHONSAFEPATH": "1",
+            **environment,
+        },
+    )
 
 
 def copy_checks(folder):
@@ -63,7 +73,10 @@ def copy_checks(folder):
 
 def asked(folder, where, **environment):
     """What `lib.system.files` says in `folder` of its folders, when `lib` stands in `where`."""
-    command = "from lib.system.files import cache_dir, project_root; print(cache_dir()); print(project_root())"
+    command = (
+        "from lib.system.files import cache_dir, project_root; print(cache_dir()); "
+        "print(project_root())"
+    )
     result = run_python(command, folder, where, **environment)
     assert not result.returncode, result.stderr
     return [Path(line) for line in result.stdout.splitlines()]
@@ -74,11 +87,19 @@ def test_folders_with_and_without_a_checkout(tmp_path):
     here.mkdir()
     home = {"XDG_CACHE_HOME": str(tmp_path / "home"), "HOME": str(tmp_path / "home")}
     cache, root = asked(here, elsewhere, **home)
-    assert root == here and tmp_path / "home" in cache.parents and "neural-summarization-companion" in cache.parts
+    assert (
+        root == here
+        and tmp_path / "home" in cache.parents
+        and "neural-summarization-companion" in cache.parts
+    )
     assert asked(here, elsewhere, COMPANION_CACHE=str(tmp_path / "c"))[0] == tmp_path / "c"
-    page = run_python("from lib.system.files import check_checkout; check_checkout()", here, elsewhere)
+    page = run_python(
+        "from lib.system.files import check_checkout; check_checkout()", here, elsewhere
+    )
     assert "Clone the project" in page.stderr.splitlines()[-1]
-    (elsewhere / "pyproject.toml").write_text('[project]\nname = "another-project"\n', encoding="utf-8")
+    (elsewhere / "pyproject.toml").write_text(
+        '[project]\nname = "another-project"\n', encoding="utf-8"
+    )
     assert asked(here, elsewhere, **home) == [cache, root]
     shutil.copy(project_root() / "pyproject.toml", elsewhere)
     assert asked(here, elsewhere) == [elsewhere / "cache", elsewhere]
@@ -91,7 +112,8 @@ def test_folders_with_and_without_a_checkout(tmp_path):
         ("companion", "other/lib.py", "{file} is in the way"),
         ("companion", "ours/lib/__init__.py", "{file} is not this project's file"),
         ("lib.system.files", "ours/lib/__init__.py", "{file} is not this project's file"),
-        ("lib.system.files", None, "{ours}/lib/__init__.py is not this project's file"),  # it is gone
+        # it is gone
+        ("lib.system.files", None, "{ours}/lib/__init__.py is not this project's file"),
     ],
 )
 def test_another_lib_is_named(tmp_path, module, file, message):
@@ -101,7 +123,9 @@ def test_another_lib_is_named(tmp_path, module, file, message):
     else:
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text("def helper(): ...\n", encoding="utf-8")
-    said = run_python(f"import {module}", tmp_path, tmp_path / "other", ours).stderr.splitlines()[-1]
+    said = run_python(f"import {module}", tmp_path, tmp_path / "other", ours).stderr.splitlines()[
+        -1
+    ]
     assert message.format(file=tmp_path / str(file), ours=ours) in said and "What helps: " in said
 
 
@@ -116,7 +140,15 @@ def test_a_command_runs_beside_files_with_the_names_of_packages(tmp_path):
 
 def test_models_need_neither_pieces_nor_bars():
     """Models and layers can be imported where only torch, numpy and safetensors are."""
-    missing = ["sentencepiece", "tqdm", "filelock", "datasets", "pandas", "platformdirs", "huggingface_hub"]
+    missing = [
+        "sentencepiece",
+        "tqdm",
+        "filelock",
+        "datasets",
+        "pandas",
+        "platformdirs",
+        "huggingface_hub",
+    ]
     modules = [
         f"lib.{folder}.{path.stem}"
         for folder in ("models", "layers")

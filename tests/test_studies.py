@@ -1,4 +1,5 @@
-"""Studies: how papers are read through windows, what states depend on, rankings, importance and repetition."""
+"""Studies: how papers are read through windows, what states depend on, rankings, importance and
+repetition."""
 
 import json
 from dataclasses import replace
@@ -24,7 +25,8 @@ from lib.papers.windowed.windows import best_path
 from lib.system.files import trained_folder
 from tests.conftest import document, double
 
-# ------------------------------------------------------------------------------------------- papers through windows
+# ------------------------------------------------------------------------------------------- papers
+# through windows
 
 WINDOWED = str(trained_folder("windowed"))
 
@@ -34,17 +36,32 @@ def test_searches_that_decide_first_are_compared_with_the_papers(tmp_path, capsy
         tmp_path / "slides.json",
         ["the paper's search, greedy", "by half, greedy", "drawn", "equal chunks"],
     )
-    options = [WINDOWED, "--dataset", "pmc-sample", "--documents", "2", "--output", str(output), "--systems"]
+    options = [
+        WINDOWED,
+        "--dataset",
+        "pmc-sample",
+        "--documents",
+        "2",
+        "--output",
+        str(output),
+        "--systems",
+    ]
     slides.main([*options, "the paper's search"])
     slides.main([*options, *systems])
     held = json.loads(output.read_text("utf-8"))
     effects = {effect["name"]: effect for effect in held["effects"]}
     half = effects["by half, greedy - the paper's search, trigram blocking"]
-    first, second = (held[f"{name}, trigram blocking"] for name in ("the paper's search", "by half, greedy"))
+    first, second = (
+        held[f"{name}, trigram blocking"] for name in ("the paper's search", "by half, greedy")
+    )
     assert half["values"] == pytest.approx(np.subtract(second["values"], first["values"]), abs=1e-3)
     assert half["mean"] == pytest.approx(np.mean(half["values"]), abs=1e-3)
-    assert first["by window"] != second["by window"] and [len(row) for row in second["by window"]] == [3, 3]
-    assert {f"{name} - the paper's search, plain beam search" for name in ("equal chunks", "drawn")} < set(effects)
+    assert first["by window"] != second["by window"] and [
+        len(row) for row in second["by window"]
+    ] == [3, 3]
+    assert {
+        f"{name} - the paper's search, plain beam search" for name in ("equal chunks", "drawn")
+    } < set(effects)
     shown = held["example"]["the paper's search"]
     assert all(shown["slide"][place] > shown["word"][place] for place in shown["slides"]), (
         "it beats every single word"
@@ -56,8 +73,14 @@ def test_searches_that_decide_first_are_compared_with_the_papers(tmp_path, capsy
 
 def test_words_by_window():
     ids = [9, 4, 9, 9, 4, 4, 9, 9, 9]
-    assert slides.words_by_window(ids, 4) == [1, 2, 3] and slides.words_by_window([9, 9], 4) == [2, 0, 0]
-    assert slides.words_by_window([9, 4, 9, 9], 2) == [1, 0, 2] and slides.words_by_window([9], 1) == [1, 0, 0]
+    assert slides.words_by_window(ids, 4) == [1, 2, 3] and slides.words_by_window([9, 9], 4) == [
+        2,
+        0,
+        0,
+    ]
+    assert slides.words_by_window([9, 4, 9, 9], 2) == [1, 0, 2] and slides.words_by_window(
+        [9], 1
+    ) == [1, 0, 0]
 
 
 def test_the_best_path_is_the_best_of_all_that_never_go_back():
@@ -70,7 +93,8 @@ def test_the_best_path_is_the_best_of_all_that_never_go_back():
         assert best_path(similar, sources).tolist() == list(expected)
         linked = sources[similar.argmax(1)]
         assert (
-            marking.apply_rule("never goes back", similar, sources).tolist() == np.maximum.accumulate(linked).tolist()
+            marking.apply_rule("never goes back", similar, sources).tolist()
+            == np.maximum.accumulate(linked).tolist()
         )
 
 
@@ -80,10 +104,15 @@ def test_marks_of_papers_are_counted(tmp_path, capsys):
     held = json.loads(output.read_text("utf-8"))
     rows = {name: np.array(row) for name, row in held["counts"].items()}
     assert set(rows) == {f"{links}, {rule}" for links in marking.LINKS for rule in marking.RULES}
-    assert all((row[:, 0] <= row[:, 1]).all() and (row[:, 2] + row[:, 3] <= row[:, 4]).all() for row in rows.values())
+    assert all(
+        (row[:, 0] <= row[:, 1]).all() and (row[:, 2] + row[:, 3] <= row[:, 4]).all()
+        for row in rows.values()
+    )
     last = {name: row[:, 2].sum() for name, row in rows.items()}
     assert last["random, never goes back"] > last["random, link alone"]
-    effect = next(e for e in held["effects"] if e["name"].startswith("last: random, never goes back - "))
+    effect = next(
+        e for e in held["effects"] if e["name"].startswith("last: random, never goes back - ")
+    )
     total = rows["random, link alone"][:, 4].sum()
     gained = last["random, never goes back"] - last["random, link alone"]
     assert effect["mean"] == pytest.approx(100 * gained / total, abs=1e-2)
@@ -104,10 +133,16 @@ def test_a_copy_is_most_similar_where_vectors_distinguish_words():
     assert lists.similarities(np.eye(20)).argmax(1).tolist() == [1]
 
 
-@pytest.mark.parametrize("more, message", [
-    ([str(trained_folder("mem2mem"))], "this run has no windows"),
-    ([WINDOWED, "--documents", "3"], r"slides\.json is of documents 2, not 3: name another file"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "more, message",
+    [
+        ([str(trained_folder("mem2mem"))], "this run has no windows"),
+        (
+            [WINDOWED, "--documents", "3"],
+            r"slides\.json is of documents 2, not 3: name another file",
+        ),
+    ],
+)
 def test_what_cannot_be_studied(more, message, tmp_path):
     held = {"run": WINDOWED, "corpus": "pmc-sample", "documents": 2, "cut to": 200}
     (tmp_path / "slides.json").write_text(json.dumps(held), "utf-8")
@@ -115,7 +150,8 @@ def test_what_cannot_be_studied(more, message, tmp_path):
         slides.main([*more, "--dataset", "pmc-sample", "--output", str(tmp_path / "slides.json")])
 
 
-# ------------------------------------------------------------------------------------------ states --------------
+# ------------------------------------------------------------------------------------------ states
+# --------------
 
 NINE = EncodedDocument.of("nine", range(4, 13), [9], [EOS])
 
@@ -130,10 +166,13 @@ def reader(encoder):
     [("gru", False, False), ("bidirectional gru", True, False), ("read-again lstm", True, True)],
 )
 def test_what_states_depend_on(encoder, all_words, together):
-    """One read: the words before. Words on both sides of a word act on its state together only in a second read."""
+    """One read: the words before. Words on both sides of a word act on its state together only in a
+    second read."""
     model = reader(encoder)
     reached = reach(model, NINE) > 0
-    assert torch.equal(reached, torch.ones(9, 9).bool() if all_words else torch.ones(9, 9).tril().bool())
+    assert torch.equal(
+        reached, torch.ones(9, 9).bool() if all_words else torch.ones(9, 9).tril().bool()
+    )
     both_sides = interaction(model, NINE, 4, 2, 7)
     assert both_sides > 1e-4 if together else both_sides == 0
     assert interaction(model, NINE, 4, 1, 2) > 1e-4, "words on the same side do"
@@ -145,15 +184,22 @@ def test_an_interaction_is_the_mixed_second_derivative():
     plain = torch.nn.GRU(3, 4, batch_first=True).double()
     plain.load_state_dict(model.first_read.state_dict())
     words = embeddings_of(model, NINE)
-    assert torch.allclose(encoder_states(model, NINE, words), plain(words[None])[0][0], rtol=0, atol=1e-12)
+    assert torch.allclose(
+        encoder_states(model, NINE, words), plain(words[None])[0][0], rtol=0, atol=1e-12
+    )
     mixed = [
-        torch.autograd.functional.hessian(lambda x, k=k: plain(x[None])[0][0, 4, k], words)[1, :, 2, :]
+        torch.autograd.functional.hessian(lambda x, k=k: plain(x[None])[0][0, 4, k], words)[
+            1, :, 2, :
+        ]
         for k in range(4)
     ]
-    assert interaction(model, NINE, 4, 1, 2) == pytest.approx(torch.stack(mixed).abs().max().item(), rel=1e-3)
+    assert interaction(model, NINE, 4, 1, 2) == pytest.approx(
+        torch.stack(mixed).abs().max().item(), rel=1e-3
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------- clusters
+# ---------------------------------------------------------------------------------
+# clusters
 
 
 def test_a_ranking_is_measured_by_what_its_best_paragraphs_hold(tmp_path, monkeypatch):
@@ -162,11 +208,15 @@ def test_a_ranking_is_measured_by_what_its_best_paragraphs_hold(tmp_path, monkey
         {"title": "d", "paragraphs": ["g h", "d e f", "a b c"], "summary": "a b"},
     ] * 6
     for name in ("train", "val", "test"):
-        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+        (tmp_path / f"{name}.jsonl").write_text(
+            "\n".join(map(json.dumps, records)), encoding="utf-8"
+        )
     monkeypatch.setattr(ranking, "COUNTS", (1, 3))
     monkeypatch.setattr(ranking, "SEEDS", (0, 1))
     small = replace(resolve("hierarchical_transformer", "demo"), documents=None)
-    small = replace(small, options=replace(small.options, vocab_size=40, ranker_steps=2, clones=1.0))
+    small = replace(
+        small, options=replace(small.options, vocab_size=40, ranker_steps=2, clones=1.0)
+    )
     monkeypatch.setattr(ranking, "resolve", lambda *_: small)
     ranking.main(["--dataset", str(tmp_path), "--output", str(tmp_path / "made.json")])
     made = json.loads((tmp_path / "made.json").read_text("utf-8"))
@@ -192,11 +242,13 @@ def test_marks_of_towns_are_those_of_their_paragraphs():
     assert model.encode(batch).words.equal(words), "the model is as before"
 
 
-# ------------------------------------------------------------------------------------------ importance and repetition
+# ---------------------------------------------------------------------------------
+# importance and repetition
 
 
 def test_the_place_of_a_word_and_its_kind_are_set_apart():
-    """Word 60 is rare, 5 frequent, 1 unknown. The first place takes 0.2 from any word, a rare word has 0.1 more."""
+    """Word 60 is rare, 5 frequent, 1 unknown. The first place takes 0.2 from any word, a rare word
+    has 0.1 more."""
     texts = [[60, 5, 1, 5], [5, 60, 5, 1], [1, 5, 60, 60]]
     documents = [document([text], [EOS]) for text in texts]
     places = np.array([-0.2, 0.05, 0.0, 0.0])
@@ -208,8 +260,12 @@ def test_the_place_of_a_word_and_its_kind_are_set_apart():
     )
     of_places = [np.mean([alpha[i, 0] for alpha in alphas]) for i in range(4)]
     third = alphas[2][:, 0] - of_places
-    assert found["rarer words"][1] == pytest.approx(alphas[1][1, 0] - of_places[1] - (alphas[1][2, 0] - of_places[2]))
-    assert np.isnan(found["rarer words"][0]), "the first text has its only rare word at the first place"
+    assert found["rarer words"][1] == pytest.approx(
+        alphas[1][1, 0] - of_places[1] - (alphas[1][2, 0] - of_places[2])
+    )
+    assert np.isnan(found["rarer words"][0]), (
+        "the first text has its only rare word at the first place"
+    )
     assert found["rarer words"][2] == pytest.approx(third[2:].mean() - third[1])
 
 
@@ -225,7 +281,13 @@ def test_attention_and_copying_are_compared_word_by_word():
 
 
 def test_effects_of_seeds_are_means_of_their_documents():
-    settings = {"encoder": "read-again gru", "importance": "sigmoid", "embedding": 4, "hidden": 5, "dropout": 0.0}
+    settings = {
+        "encoder": "read-again gru",
+        "importance": "sigmoid",
+        "embedding": 4,
+        "hidden": 5,
+        "dropout": 0.0,
+    }
     model = double(ReadAgain, ReadAgainConfig(12, 12, **settings))
     runs: Any = [SimpleNamespace(model=model, config={"train": {"seed": seed}}) for seed in (3, 7)]
     documents = [document([[4, 5, 6, 7]], [5, 6, EOS]), document([[7, 5, 4]], [5, EOS])]
@@ -233,12 +295,18 @@ def test_effects_of_seeds_are_means_of_their_documents():
     assert {*importance.WHAT} - {*rows} == {"rarer words", "unknown words"}, "there are none"
     assert all(row["seeds"] == [3, 7] for row in rows.values())
     alphas = [importance.importance(model, text) for text in documents]
-    assert rows["below 0.1"]["values"] == pytest.approx([100 * (alpha < 0.1).mean() for alpha in alphas], abs=1e-4)
+    assert rows["below 0.1"]["values"] == pytest.approx(
+        [100 * (alpha < 0.1).mean() for alpha in alphas], abs=1e-4
+    )
     assert sum(rows["below 0.1"]["histogram"]) == pytest.approx(1)
 
 
 def test_repeated_trigrams_are_counted_for_each_way_of_decoding(monkeypatch):
-    assert repetition.repeated_percent([[1, 2, 3, 1, 2, 3, 4], [1, 2], [1] * 5]).tolist() == [20, 0, 200 / 3]
+    assert repetition.repeated_percent([[1, 2, 3, 1, 2, 3, 4], [1, 2], [1] * 5]).tolist() == [
+        20,
+        0,
+        200 / 3,
+    ]
     ways = []
 
     def written(model, documents, vocabulary, way):
@@ -247,8 +315,17 @@ def test_repeated_trigrams_are_counted_for_each_way_of_decoding(monkeypatch):
 
     monkeypatch.setattr(repetition, "search_split", written)
     text: Any = document([[4, 5]], [4, 5, 6, EOS])
-    run: Any = SimpleNamespace(encode=list, decode=DecodeConfig(block_ngrams=3), vocabulary=range(9), model=None)
+    run: Any = SimpleNamespace(
+        encode=list, decode=DecodeConfig(block_ngrams=3), vocabulary=range(9), model=None
+    )
     rows = {row["change"]: row["mean"] for row in repetition.repetition(run, [text] * 2)}
-    assert rows[repetition.BEAM] == rows["greedy search"] == pytest.approx(200 / 3) == rows.popitem()[1]
-    assert rows["references"] == rows[repetition.SAMPLED] == 0 and not any(way.block_ngrams for way in ways)
+    assert (
+        rows[repetition.BEAM]
+        == rows["greedy search"]
+        == pytest.approx(200 / 3)
+        == rows.popitem()[1]
+    )
+    assert rows["references"] == rows[repetition.SAMPLED] == 0 and not any(
+        way.block_ngrams for way in ways
+    )
     assert [way.temperature for way in ways if way.sample == 9] == list(repetition.TEMPERATURES)

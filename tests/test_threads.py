@@ -60,16 +60,22 @@ def model(dropout: float = 0.0):
 
 
 def losses_and_weights(corpus, folder, threads, dropout=0.0, **config):
-    config = TrainConfig(**{"batch_size": 6, "steps": 3, "learning_rate": 1e-3, "log_every": 1, **config})
+    config = TrainConfig(
+        **{"batch_size": 6, "steps": 3, "learning_rate": 1e-3, "log_every": 1, **config}
+    )
     with torch_threads(threads):
-        run = train(Recipe("mem2mem", "+read"), model(dropout), corpus, config, folder, progress=False)
+        run = train(
+            Recipe("mem2mem", "+read"), model(dropout), corpus, config, folder, progress=False
+        )
     steps = [m for m in read_metrics(folder) if m["split"] == "train"]
     terms = [[m[name] for name in ("loss", "nll", "comp", "read")] for m in steps]
     return torch.tensor(terms), torch.cat([p.detach().flatten() for p in run.model.parameters()])
 
 
 @pytest.mark.parametrize("config", [{}, {"accumulate": 2}, {"batch_size": 3}])
-def test_documents_shared_out_give_the_same_losses_and_weights(planted_corpus, tmp_path, monkeypatch, config):
+def test_documents_shared_out_give_the_same_losses_and_weights(
+    planted_corpus, tmp_path, monkeypatch, config
+):
     one, expected = losses_and_weights(planted_corpus, tmp_path / "1", 1, **config)
     shared, in_threads = [], parts.Updates.backward_in_threads
     counted = lambda *given: shared.append(given) or in_threads(*given)  # noqa: E731
@@ -77,7 +83,9 @@ def test_documents_shared_out_give_the_same_losses_and_weights(planted_corpus, t
     monkeypatch.setattr(parts, "WORTH_SHARING", 0)
     for threads in (2, 4):
         shared.clear()
-        losses, weights = losses_and_weights(planted_corpus, tmp_path / str(threads), threads, **config)
+        losses, weights = losses_and_weights(
+            planted_corpus, tmp_path / str(threads), threads, **config
+        )
         assert torch.allclose(losses, one, rtol=1e-5, atol=0)
         assert torch.allclose(weights, expected, rtol=0, atol=2e-5)
         assert len(shared) == 3 * config.get("accumulate", 1), "each part of each step"
@@ -102,7 +110,8 @@ def test_random_numbers_are_a_threads_own():
     assert torch.equal(outside, drop(ones)), "elsewhere PyTorch's own"
 
 
-# ------------------------------------------------------------------------------------------- batches made ahead
+# ---------------------------------------------------------------------------------
+# batches made ahead
 
 
 def in_background() -> list[str]:
@@ -131,7 +140,9 @@ def test_what_is_made_ahead_is_in_order_and_bounded(count):
 def ahead(monkeypatch):
     """Batches of a CPU's training are made in the background as those of a GPU's."""
     assert batches_ahead(torch.device("cpu")) == 0
-    monkeypatch.setattr("lib.training.loop.batches_ahead", lambda device: batches_ahead(torch.device("cuda")))
+    monkeypatch.setattr(
+        "lib.training.loop.batches_ahead", lambda device: batches_ahead(torch.device("cuda"))
+    )
 
 
 def training_of(corpus, folder, dropout=0.5, **config):
@@ -143,11 +154,15 @@ def training_of(corpus, folder, dropout=0.5, **config):
 
 
 @pytest.mark.parametrize("config", [{}, {"batch_tokens": 60, "accumulate": 1}])
-def test_batches_made_ahead_change_no_number(planted_corpus, tmp_path, request, monkeypatch, config):
+def test_batches_made_ahead_change_no_number(
+    planted_corpus, tmp_path, request, monkeypatch, config
+):
     expected = training_of(planted_corpus, tmp_path / "in turn", **config)
     request.getfixturevalue("ahead")
     made, make = [], make_batch
-    monkeypatch.setattr("lib.training.parts.make_batch", lambda *a: made.append(threading.get_ident()) or make(*a))
+    monkeypatch.setattr(
+        "lib.training.parts.make_batch", lambda *a: made.append(threading.get_ident()) or make(*a)
+    )
     assert training_of(planted_corpus, tmp_path / "ahead", **config) == expected
     assert len(made) == 7 * config.get("accumulate", 2) and threading.get_ident() not in made
     assert not in_background()

@@ -30,17 +30,27 @@ from lib.training import losses, parts
 from lib.training.checkpoint import Checkpoint
 from lib.training.config import TrainConfig
 from lib.training.devices import Process
-from lib.training.folder import Recipe, kept_checkpoints, load_tensors, load_weights, read_meta, read_metrics
+from lib.training.folder import (
+    Recipe,
+    kept_checkpoints,
+    load_tensors,
+    load_weights,
+    read_meta,
+    read_metrics,
+)
 from lib.training.loop import make_optimizer, train
 from tests.conftest import make_planted_corpus
 
 MEM2MEM = Recipe("mem2mem", "+read")
 WINDOWED = Recipe("windowed", "dynamic")
 READ_AGAIN = Recipe("read_again", "read-again gru")
-CONFIG = TrainConfig(batch_size=4, steps=8, learning_rate=1e-2, validate_every=3, save_every=2, log_every=1, seed=5)
+CONFIG = TrainConfig(
+    batch_size=4, steps=8, learning_rate=1e-2, validate_every=3, save_every=2, log_every=1, seed=5
+)
 BY_WORDS = replace(CONFIG, loss_mean="words", steps=4)
 EMPTY = replace(CONFIG, steps=10)  # two documents for each of two processes
-UNEVEN = replace(CONFIG, batch_size=20, batch_tokens=45)  # 3 documents of 15 words: two processes have two and one
+# 3 documents of 15 words: two processes have two and one
+UNEVEN = replace(CONFIG, batch_size=20, batch_tokens=45)
 
 
 def model(seed=0):
@@ -55,13 +65,20 @@ def tiny_windowed():
 
 def reader(dropout=0.5):
     torch.manual_seed(0)
-    return ReadAgain(ReadAgainConfig(20, 20, embedding=5, hidden=6, encoder="read-again gru", dropout=dropout))
+    return ReadAgain(
+        ReadAgainConfig(20, 20, embedding=5, hidden=6, encoder="read-again gru", dropout=dropout)
+    )
 
 
 def ragged(corpus):
     """The corpus with summaries of 1 to 5 words."""
     cut = {
-        name: Split.of([replace(d, target=np.append(d.target[: i % 5], EOS)) for i, d in enumerate(corpus[name])])
+        name: Split.of(
+            [
+                replace(d, target=np.append(d.target[: i % 5], EOS))
+                for i, d in enumerate(corpus[name])
+            ]
+        )
         for name in ("train", "val")
     }
     return replace(corpus, splits={**corpus.splits, **cut})
@@ -105,7 +122,8 @@ def logged(run, split):
     return [m for m in run.metrics if m["split"] == split]
 
 
-# --------------------------------------------------------------------------------------------------- results
+# ---------------------------------------------------------------------------------
+# results
 
 
 def test_training_learns_and_leaves_a_run(planted_corpus, tmp_path):
@@ -113,7 +131,9 @@ def test_training_learns_and_leaves_a_run(planted_corpus, tmp_path):
     losses = logged(run, "train")
     assert [m["step"] for m in losses] == list(range(1, 61))
     assert sum(m["nll"] for m in losses[-5:]) < 0.8 * sum(m["nll"] for m in losses[:5])
-    assert all(m["loss"] == pytest.approx(m["nll"] + 1e-4 * m["comp"] + 1e-2 * m["read"]) for m in losses)
+    assert all(
+        m["loss"] == pytest.approx(m["nll"] + 1e-4 * m["comp"] + 1e-2 * m["read"]) for m in losses
+    )
     assert [m["step"] for m in logged(run, "val")] == [*range(3, 61, 3)]
     config = json.loads((tmp_path / "run" / "config.json").read_text(encoding="utf-8"))
     assert config["train"]["learning_rate"] == 1e-2 and config["data"] == planted_corpus.fingerprint
@@ -161,9 +181,12 @@ def test_the_best_checkpoints_are_kept_and_averaged(planted_corpus, tmp_path):
 
 @pytest.mark.parametrize("accumulate", [1, 3])
 def test_the_mean_over_all_words_of_an_update(planted_corpus, tmp_path, accumulate):
-    """The gradient and the losses are those of all words, in however many parts they are computed."""
+    """The gradient and the losses are those of all words, in however many parts they are
+    computed."""
     corpus, network = ragged(planted_corpus), reader(dropout=0.0).double()
-    config = replace(BY_WORDS, steps=1, batch_size=6, accumulate=accumulate, optimizer="sgd", max_norm=None)
+    config = replace(
+        BY_WORDS, steps=1, batch_size=6, accumulate=accumulate, optimizer="sgd", max_norm=None
+    )
     documents = parts.BucketSampler(corpus["train"].source_lengths, 6, config.seed).batch(0)
 
     def naive(documents):
@@ -172,7 +195,9 @@ def test_the_mean_over_all_words_of_an_update(planted_corpus, tmp_path, accumula
 
     expected = naive([corpus["train"][i] for i in documents])
     before = {name: p.detach().clone() for name, p in network.named_parameters()}
-    gradients = dict(zip(before, torch.autograd.grad(expected, list(network.parameters()), allow_unused=True)))
+    gradients = dict(
+        zip(before, torch.autograd.grad(expected, list(network.parameters()), allow_unused=True))
+    )
     run = trained(corpus, tmp_path / str(accumulate), config, network, READ_AGAIN)
     assert run.metrics[0]["loss"] == pytest.approx(expected.item(), abs=1e-10)
     for name, p in run.model.named_parameters():
@@ -184,10 +209,14 @@ def test_the_mean_over_all_words_of_an_update(planted_corpus, tmp_path, accumula
 
 def test_a_batch_in_parts_is_the_same_batch(planted_corpus, tmp_path):
     whole = trained(planted_corpus, tmp_path / "whole", network=model().double())
-    parts = trained(planted_corpus, tmp_path / "parts", replace(CONFIG, accumulate=3), model().double())
+    parts = trained(
+        planted_corpus, tmp_path / "parts", replace(CONFIG, accumulate=3), model().double()
+    )
     for a, b in zip(whole.model.parameters(), parts.model.parameters()):
         assert torch.allclose(a, b, rtol=0, atol=1e-10)
-    assert [m["comp"] for m in whole.metrics] == pytest.approx([m["comp"] for m in parts.metrics], abs=1e-10)
+    assert [m["comp"] for m in whole.metrics] == pytest.approx(
+        [m["comp"] for m in parts.metrics], abs=1e-10
+    )
 
 
 def test_a_weight_used_twice_is_stored_once(planted_corpus, tmp_path):
@@ -211,10 +240,17 @@ def test_bf16_is_used_in_training_and_validation(planted_corpus, tmp_path, monke
         none = trained(planted_corpus, tmp_path / "none", config)
     full = trained(planted_corpus, tmp_path / "full", replace(config, bf16=False))
     assert none.metrics[0]["loss"] == full.metrics[0]["loss"]
-    assert none.config["made_with"]["products"] == "float32" and "products" not in full.config["made_with"]
+    assert (
+        none.config["made_with"]["products"] == "float32"
+        and "products" not in full.config["made_with"]
+    )
     monkeypatch.setattr(training.devices, "has_bf16_products", lambda: True)
     half = trained(planted_corpus, tmp_path / "half", config)
-    assert half.metrics[0]["loss"] != full.metrics[0]["loss"] == pytest.approx(half.metrics[0]["loss"], rel=0.01)
+    assert (
+        half.metrics[0]["loss"]
+        != full.metrics[0]["loss"]
+        == pytest.approx(half.metrics[0]["loss"], rel=0.01)
+    )
     assert half.config["made_with"]["products"] == "bfloat16"
     monkeypatch.setattr(parts.Updates, "autocast", autocast)
     trained(planted_corpus, tmp_path / "spied", config)
@@ -232,24 +268,32 @@ def test_global_settings_are_for_training_only(planted_corpus, tmp_path, monkeyp
     monkeypatch.setattr(network, "loss", losses)
     trained(planted_corpus, tmp_path, replace(CONFIG, steps=1, matmul_precision="high"), network)
     assert set(seen) == {("high", False)}
-    assert torch.get_float32_matmul_precision() == "highest" and torch.backends.cuda.cudnn_sdp_enabled()
+    assert (
+        torch.get_float32_matmul_precision() == "highest"
+        and torch.backends.cuda.cudnn_sdp_enabled()
+    )
 
 
-# -------------------------------------------------------------------------------------- optimizer and its rate
+# -------------------------------------------------------------------------------------- optimizer
+# and its rate
 
 
 def test_schedules_of_the_rate():
     warm = TrainConfig(learning_rate=2.0, warmup=4)
     assert [warm.rate(s) for s in (1, 4, 16)] == pytest.approx([2 / 8, 2 / 2, 2 / 4])
     cosine = TrainConfig(learning_rate=2.0, warmup=4, cosine=6)
-    assert [cosine.rate(s) for s in (1, 2, 4, 6, 7, 10, 12)] == pytest.approx([0.5, 1, 2, 1.5, 1, 0, 0])
+    assert [cosine.rate(s) for s in (1, 2, 4, 6, 7, 10, 12)] == pytest.approx(
+        [0.5, 1, 2, 1.5, 1, 0, 0]
+    )
     halved = TrainConfig(optimizer="sgd", learning_rate=2.0, halve_after=5)
     assert [halved.rate(1, epoch + 0.5) for epoch in range(8)] == [2, 2, 2, 2, 2, 1, 0.5, 0.25]
     assert TrainConfig(learning_rate=0.5).rate(100) == 0.5
     assert TrainConfig(learning_rate=0.5, anneal=5.0).rate(1, rises=2) == pytest.approx(0.02)
 
 
-@pytest.mark.parametrize("bad", [{"cosine": 6}, {"seed": 2**63}, {"learning_rate": math.nan}, {"anneal": 0.5}])
+@pytest.mark.parametrize(
+    "bad", [{"cosine": 6}, {"seed": 2**63}, {"learning_rate": math.nan}, {"anneal": 0.5}]
+)
 def test_train_config_is_checked(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):
         TrainConfig(**bad)
@@ -260,9 +304,13 @@ def test_plain_sgd_with_and_without_clipping(planted_corpus, tmp_path):
     config = TrainConfig(batch_size=4, steps=1, optimizer="sgd", learning_rate=0.5, max_norm=None)
     reference = tiny_windowed()
     documents = parts.BucketSampler(planted_corpus["train"].source_lengths, 4, 0).batch(0)
-    reference.loss(make_batch([planted_corpus["train"][i] for i in documents], 20))["loss"].backward()
+    reference.loss(make_batch([planted_corpus["train"][i] for i in documents], 20))[
+        "loss"
+    ].backward()
     gradient = reference.embedding.weight.grad
-    norm = torch.nn.utils.get_total_norm([p.grad for p in reference.parameters() if p.grad is not None])
+    norm = torch.nn.utils.get_total_norm(
+        [p.grad for p in reference.parameters() if p.grad is not None]
+    )
     for max_norm, factor in ((None, 1.0), (norm.item() / 4, 0.25)):
         clipped = replace(config, max_norm=max_norm)
         run = trained(planted_corpus, tmp_path / str(factor), clipped, tiny_windowed(), WINDOWED)
@@ -280,7 +328,13 @@ def test_settings_reach_the_optimizer(planted_corpus, tmp_path):
     }.items():
         network = tiny_windowed()
         start = network.embedding.weight.detach().clone()
-        trained(planted_corpus, tmp_path / name, TrainConfig(batch_size=4, steps=1, **changes), network, WINDOWED)
+        trained(
+            planted_corpus,
+            tmp_path / name,
+            TrainConfig(batch_size=4, steps=1, **changes),
+            network,
+            WINDOWED,
+        )
         steps[name] = (network.embedding.weight.detach() - start)[5:]
     assert steps["warm"].abs().max() == pytest.approx(1e-2 * 100**-1.5, rel=0.01)
     assert steps["plain"].abs().max() == pytest.approx(1e-3, rel=0.01)
@@ -290,23 +344,35 @@ def test_settings_reach_the_optimizer(planted_corpus, tmp_path):
 
 
 def test_the_rate_falls_where_the_validation_loss_rises(planted_corpus, tmp_path, monkeypatch):
-    """It is divided by `anneal` each time, also in a run that is resumed after an end that is no validation."""
+    """It is divided by `anneal` each time, also in a run that is resumed after an end that is no
+    validation."""
     config = TrainConfig(
-        batch_size=4, steps=16, optimizer="sgd", learning_rate=3.0, anneal=2.0, max_norm=None, validate_every=2
+        batch_size=4,
+        steps=16,
+        optimizer="sgd",
+        learning_rate=3.0,
+        anneal=2.0,
+        max_norm=None,
+        validate_every=2,
     )
     rates, rate = [], TrainConfig.rate
     monkeypatch.setattr(TrainConfig, "rate", lambda *args: rates.append(rate(*args)) or rates[-1])
     straight = trained(planted_corpus, tmp_path / "straight", config, tiny_windowed(), WINDOWED)
     losses = [m["loss"] for m in logged(straight, "val")]
-    expected = [3.0 / 2 ** sum(b > a for a, b in pairwise(losses[: step // 2])) for step in range(16)]
+    expected = [
+        3.0 / 2 ** sum(b > a for a, b in pairwise(losses[: step // 2])) for step in range(16)
+    ]
     assert rates == expected and len(set(expected)) > 2
     for steps in (7, 16):
         part = replace(config, steps=steps)
-        resumed = trained(planted_corpus, tmp_path / "two", part, tiny_windowed(), WINDOWED, resume=True)
+        resumed = trained(
+            planted_corpus, tmp_path / "two", part, tiny_windowed(), WINDOWED, resume=True
+        )
     assert same(resumed.model, straight.model)
 
 
-# ---------------------------------------------------------------------------------------- parts that fit memory
+# ---------------------------------------------------------------------------------------- parts
+# that fit memory
 
 
 @pytest.mark.parametrize(
@@ -327,7 +393,8 @@ def test_parts_that_fit(peak, memory, expected):
 
 
 def test_parts_of_a_run_that_leaves_them_to_the_cpu(planted_corpus, tmp_path, monkeypatch):
-    """4 times 15 words, at most 20 of them at once, are three parts. A finished run keeps the number."""
+    """4 times 15 words, at most 20 of them at once, are three parts. A finished run keeps the
+    number."""
     monkeypatch.setattr(parts, "PART_WORDS", 20)
     free, three = (replace(CONFIG, accumulate=n) for n in (None, 3))
     own = trained(planted_corpus, tmp_path / "free", free, model().double())
@@ -344,10 +411,14 @@ def test_parts_of_an_update_follow_from_a_gpus_memory(planted_corpus, tmp_path, 
     monkeypatch.setattr(Process, "gather", lambda self, own: [*own, 4] if self.world > 1 else own)
 
     def parts_of(name, memory, world=1, **changes):
-        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(total_memory=memory))
+        monkeypatch.setattr(
+            torch.cuda, "get_device_properties", lambda device: SimpleNamespace(total_memory=memory)
+        )
         config = replace(CONFIG, **{"accumulate": None, "batch_tokens": 60, **changes})
         (tmp_path / name).mkdir()
-        loop = training._Loop(MEM2MEM, model(), planted_corpus, config, tmp_path / name, Process(0, world))
+        loop = training._Loop(
+            MEM2MEM, model(), planted_corpus, config, tmp_path / name, Process(0, world)
+        )
         loop.device = loop.updates.device = torch.device("cuda", 0)
         loop.start()
         return loop.updates.count
@@ -358,23 +429,43 @@ def test_parts_of_an_update_follow_from_a_gpus_memory(planted_corpus, tmp_path, 
     assert parts_of("d", memory=100, world=2) == 4, "the largest number of all processes"
 
 
-# ---------------------------------------------------------------------------------------------------- resuming
+# ---------------------------------------------------------------------------------
+# resuming
 
 
-RESUMED = [  # options and a model; the method at one of whose calls the run stops, before its work or after it
+# options and a model; the method at one of whose calls the run stops, before its work or after it
+RESUMED = [
     ({}, "mem2mem", (training._Loop, "step", 2, False)),
     ({"accumulate": 3, "save_every": 3}, "mem2mem", (training._Loop, "validate", 1, False)),
     ({"optimizer": "adagrad", "batch_tokens": 60}, "windowed", (Checkpoint, "_save", 3, False)),
-    ({"optimizer": "sgd", "anneal": 2.0, "loss_mean": "words"}, "mem2mem", (Checkpoint, "log", 4, True)),
-    ({"warmup": 2, "cosine": 3, "validate_every": 1, "keep_best": 3}, "windowed", (Checkpoint, "_save", 6, True)),
+    (
+        {"optimizer": "sgd", "anneal": 2.0, "loss_mean": "words"},
+        "mem2mem",
+        (Checkpoint, "log", 4, True),
+    ),
+    (
+        {"warmup": 2, "cosine": 3, "validate_every": 1, "keep_best": 3},
+        "windowed",
+        (Checkpoint, "_save", 6, True),
+    ),
     ({"save_every": 1}, "read_again", (training._Loop, "step", 5, True)),  # with dropout
 ]
-NETWORKS = {"mem2mem": (MEM2MEM, model), "windowed": (WINDOWED, tiny_windowed), "read_again": (READ_AGAIN, reader)}
+NETWORKS = {
+    "mem2mem": (MEM2MEM, model),
+    "windowed": (WINDOWED, tiny_windowed),
+    "read_again": (READ_AGAIN, reader),
+}
 
 
 @pytest.mark.parametrize(("options", "paper", "stop"), RESUMED)
-def test_a_resumed_run_is_the_uninterrupted_one(planted_corpus, tmp_path, monkeypatch, options, paper, stop):
-    config, (recipe, make), (owner, method, number, works) = replace(CONFIG, **options), NETWORKS[paper], stop
+def test_a_resumed_run_is_the_uninterrupted_one(
+    planted_corpus, tmp_path, monkeypatch, options, paper, stop
+):
+    config, (recipe, make), (owner, method, number, works) = (
+        replace(CONFIG, **options),
+        NETWORKS[paper],
+        stop,
+    )
     go_on, calls = getattr(owner, method), []
 
     def stopped(self, *given, **named):
@@ -389,7 +480,10 @@ def test_a_resumed_run_is_the_uninterrupted_one(planted_corpus, tmp_path, monkey
         patch.setattr(owner, method, stopped)
         trained(planted_corpus, tmp_path / "cut", config, make(), recipe)
     resumed = trained(planted_corpus, tmp_path / "cut", config, make(), recipe, resume=True)
-    weights = ({p.name: p.read_bytes() for p in run.folder.glob("*.safetensors")} for run in (whole, resumed))
+    weights = (
+        {p.name: p.read_bytes() for p in run.folder.glob("*.safetensors")}
+        for run in (whole, resumed)
+    )
     assert next(weights) == next(weights), "bit for bit"
     without_time = ([m | {"seconds": 0} for m in run.metrics] for run in (whole, resumed))
     assert next(without_time) == next(without_time)
@@ -411,8 +505,13 @@ def test_a_run_that_is_told_to_stop_is_saved_first(planted_corpus, tmp_path, mon
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(training._Loop, "step", stop)
         trained(planted_corpus, tmp_path / "cut", config)
-    assert read_meta(tmp_path / "cut" / "last.safetensors")["step"] == 5 and signal.getsignal(number) is handler
-    assert same(whole.model, trained(planted_corpus, tmp_path / "cut", config, model(9), resume=True).model)
+    assert (
+        read_meta(tmp_path / "cut" / "last.safetensors")["step"] == 5
+        and signal.getsignal(number) is handler
+    )
+    assert same(
+        whole.model, trained(planted_corpus, tmp_path / "cut", config, model(9), resume=True).model
+    )
 
 
 def with_train(corpus, documents, words=None):
@@ -424,7 +523,9 @@ def with_train(corpus, documents, words=None):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda c: with_train(c, [*c["train"][1:], replace(c["train"][0], source=c["val"][0].source)]),
+        lambda c: with_train(
+            c, [*c["train"][1:], replace(c["train"][0], source=c["val"][0].source)]
+        ),
         lambda c: with_train(c, c["train"][:17]),
         lambda c: with_train(c, c["train"][::-1]),
         lambda c: with_train(c, [*c["train"]], [*c.vocabulary.words[4:], "more"]),
@@ -432,7 +533,9 @@ def with_train(corpus, documents, words=None):
 )
 def test_a_changed_corpus_is_another_run(planted_corpus, tmp_path, change):
     trained(planted_corpus, tmp_path, replace(CONFIG, steps=1))
-    with pytest.raises(RunError, match=r"other documents, another order of them or another vocabulary\. Choose"):
+    with pytest.raises(
+        RunError, match=r"other documents, another order of them or another vocabulary\. Choose"
+    ):
         trained(change(planted_corpus), tmp_path, replace(CONFIG, steps=1), resume=True)
 
 
@@ -440,7 +543,9 @@ def test_a_finished_run_is_loaded_and_can_be_continued(planted_corpus, tmp_path,
     run = trained(planted_corpus, tmp_path / "r")
     with monkeypatch.context() as patch:
         patch.setattr(training._Loop, "step", lambda *_: pytest.fail("trained again"))
-        assert same(run.model, trained(planted_corpus, tmp_path / "r", network=model(3), resume=True).model)
+        assert same(
+            run.model, trained(planted_corpus, tmp_path / "r", network=model(3), resume=True).model
+        )
     longer = replace(CONFIG, steps=12, save_every=1)
     moved = replace(planted_corpus, name="elsewhere/planted")
     further = trained(moved, tmp_path / "r", longer, model(3), resume=True)
@@ -456,7 +561,9 @@ def test_another_run_is_not_overwritten(planted_corpus, tmp_path):
         trained(planted_corpus, tmp_path)
     with pytest.raises(RunError, match=r"train\.seed is 5 there and 6 now"):
         trained(planted_corpus, tmp_path, replace(CONFIG, seed=6), resume=True)
-    other = replace(planted_corpus, splits={**planted_corpus.splits, "train": planted_corpus["val"]})
+    other = replace(
+        planted_corpus, splits={**planted_corpus.splits, "train": planted_corpus["val"]}
+    )
     with pytest.raises(RunError, match="the corpus has other documents"):
         trained(other, tmp_path, resume=True)
     (tmp_path / "config.json").unlink()
@@ -474,7 +581,9 @@ def test_a_kill_while_writing_leaves_the_last_checkpoint(planted_corpus, tmp_pat
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(os, "replace", killed)
         trained(planted_corpus, tmp_path, replace(CONFIG, steps=12), resume=True)
-    assert same(load_weights(model(4), tmp_path, "last"), run.model) and not list(tmp_path.glob(".*tmp"))
+    assert same(load_weights(model(4), tmp_path, "last"), run.model) and not list(
+        tmp_path.glob(".*tmp")
+    )
 
 
 def test_weights_that_cannot_be_loaded(planted_corpus, tmp_path):
@@ -492,7 +601,8 @@ def test_a_line_of_the_log_that_was_cut_off_is_left_out(tmp_path):
     assert read_metrics(tmp_path) == [{"step": 5}]
 
 
-# ----------------------------------------------------------------------------------------------- several processes
+# ---------------------------------------------------------------------------------
+# several processes
 
 
 TWO_PROCESSES = """
@@ -538,12 +648,27 @@ def two_processes(tmp_path_factory):
     corpus = make_planted_corpus()
     corpus.save(folder / "corpus")
     (folder / "two.py").write_text(TWO_PROCESSES, encoding="utf-8")
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    env = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(project_root()), "COMPANION_CACHE": str(folder / "cache")}
+    torchrun = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        "2",
+    ]
+    env = {
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": str(project_root()),
+        "COMPANION_CACHE": str(folder / "cache"),
+    }
     done = subprocess.run(
         [*torchrun, str(folder / "two.py"), str(folder / "corpus"), str(folder)],
-        cwd=project_root(), env={**os.environ, **env}, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+        cwd=project_root(),
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr
     return SimpleNamespace(folder=folder, corpus=corpus, errors=done.stderr)
 
@@ -553,7 +678,9 @@ def test_every_process_drops_places_of_its_own(two_processes):
     for name in first.files:
         assert 0.1 < first[name].mean() < 0.9 and first[name].shape == second[name].shape
         assert (first[name] != second[name]).mean() > 0.2
-    weights = [(two_processes.folder / run / "last.safetensors").read_bytes() for run in ("whole", "parts")]
+    weights = [
+        (two_processes.folder / run / "last.safetensors").read_bytes() for run in ("whole", "parts")
+    ]
     assert weights[0] == weights[1], "resumed, bit for bit"
 
 
@@ -561,7 +688,9 @@ def test_two_processes_give_the_result_of_one(two_processes):
     # in double precision, because Adam makes rounding errors large where a gradient is nearly 0
     corpus, folder = two_processes.corpus, two_processes.folder
     one = trained(corpus, folder / "one", UNEVEN, model().double())
-    words = trained(ragged(corpus), folder / "onewords", BY_WORDS, reader(dropout=0.0).double(), READ_AGAIN)
+    words = trained(
+        ragged(corpus), folder / "onewords", BY_WORDS, reader(dropout=0.0).double(), READ_AGAIN
+    )
     for run, network, name in ((one, model(4), ""), (words, reader(), "words")):
         two = load_weights(network.double(), folder / f"two{name}", "last").state_dict()
         for key, value in run.model.state_dict().items():
@@ -602,8 +731,12 @@ def test_a_broken_loss_of_one_process_stops_all(planted_corpus, tmp_path, monkey
     other = [(5, "d5, d6", math.nan)]
     monkeypatch.setattr(Process, "gather", lambda self, own: [*own, other])
     for values in ([1.0, 2.0], [1.0, math.inf]):
-        loop.updates.finite.unchecked = [(4 + 2 * i, "d1", torch.tensor(x)) for i, x in enumerate(values)]
-        with pytest.raises(losses.NonFiniteLossError, match="the loss is nan at step 5, documents d5, d6"):
+        loop.updates.finite.unchecked = [
+            (4 + 2 * i, "d1", torch.tensor(x)) for i, x in enumerate(values)
+        ]
+        with pytest.raises(
+            losses.NonFiniteLossError, match="the loss is nan at step 5, documents d5, d6"
+        ):
             loop.updates.finite.check(loop.process, tmp_path)
 
 
@@ -626,10 +759,13 @@ def test_batches_of_validation_are_as_large_as_a_part(planted_corpus, tmp_path, 
     trained(planted_corpus, tmp_path / "tokens", config, network)
     assert sizes[3:] == [2, 2, 2], "after three parts, documents of 15 words"
     two_epochs = replace(config, steps=None, epochs=2, accumulate=1, batch_tokens=45)
-    assert trained(planted_corpus, tmp_path / "epochs", two_epochs).step == 2 * 7, "3 documents at a time"
+    assert trained(planted_corpus, tmp_path / "epochs", two_epochs).step == 2 * 7, (
+        "3 documents at a time"
+    )
 
 
-# ------------------------------------------------------------------------------------------------- the command
+# ---------------------------------------------------------------------------------
+# the command
 
 
 def parsed(*arguments):
@@ -637,18 +773,32 @@ def parsed(*arguments):
 
 
 def test_the_command_trains_and_resumes(tmp_path, capsys):
-    arguments = ["mem2mem", "--preset=demo", "--limit=6", "--variant=+transfer", f"--output={tmp_path / 'r'}"]
+    arguments = [
+        "mem2mem",
+        "--preset=demo",
+        "--limit=6",
+        "--variant=+transfer",
+        f"--output={tmp_path / 'r'}",
+    ]
     first = subprocess.run(
         [sys.executable, "-m", "lib.train", *arguments, "--steps", "2"],
-        capture_output=True, text=True, cwd=project_root(), timeout=600,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        cwd=project_root(),
+        timeout=600,
+    )
     assert first.returncode == 0, first.stderr
     main([*arguments, "--steps", "3", "--resume"])
     out = capsys.readouterr().out
     assert "step 3: training loss" in out and "3 steps in" in out and "; validation loss" in out
     assert f"python -m lib.score run {tmp_path / 'r'} --dataset aclsum" in out
     assert (tmp_path / "r" / "curve.png").stat().st_size > 5000
-    assert json.loads((tmp_path / "r" / "config.json").read_text(encoding="utf-8"))["model"]["lambda_read"] == 0
+    assert (
+        json.loads((tmp_path / "r" / "config.json").read_text(encoding="utf-8"))["model"][
+            "lambda_read"
+        ]
+        == 0
+    )
 
 
 def test_the_report_has_the_seconds_of_an_update(tmp_path):
@@ -666,7 +816,9 @@ def test_the_report_has_the_seconds_of_an_update(tmp_path):
     assert "10 steps in 0.0 minutes. Next" in reported(60), "nothing to take the time between"
 
 
-@pytest.mark.parametrize(("name", "preset"), [(name, preset) for name, of in PAPERS.items() for preset in of.presets])
+@pytest.mark.parametrize(
+    ("name", "preset"), [(name, preset) for name, of in PAPERS.items() for preset in of.presets]
+)
 def test_every_field_is_an_option_with_the_presets_value(name, preset):
     setup, read = resolve(name, preset), parsed(name, "--preset", preset)
     assert (read.train, read.decode, read.options) == (setup.train, setup.decode, setup.options)
@@ -697,7 +849,18 @@ def test_one_value_for_what_options_and_model_share():
 )
 def test_a_wrong_command_stops_with_a_message(tmp_path, capsys, arguments, message):
     with pytest.raises(SystemExit) as stopped:
-        main([*arguments[:1], "--preset", "paper", *arguments[1:], "--output", str(tmp_path / "run"), "--steps", "1"])
+        main(
+            [
+                *arguments[:1],
+                "--preset",
+                "paper",
+                *arguments[1:],
+                "--output",
+                str(tmp_path / "run"),
+                "--steps",
+                "1",
+            ]
+        )
     assert stopped.value.code not in (0, None)
     shown = "".join(x.strip("│╭╰─╮╯\n") for x in capsys.readouterr().err.splitlines())
     assert message in " ".join(f"{stopped.value.code} {shown}".split())

@@ -57,28 +57,41 @@ def test_a_kept_run_is_the_run_in_half_the_bits(runs, kept_in, name):
 
 def test_the_table_of_a_kept_run(runs, kept_in, monkeypatch):
     trained.main(["keep", str(runs / "windowed")])
-    monkeypatch.setitem(TRAINED, "windowed", TrainedRun("windowed", "dynamic", words=20, documents=3))
+    monkeypatch.setitem(
+        TRAINED, "windowed", TrainedRun("windowed", "dynamic", words=20, documents=3)
+    )
     trained.main(["score", "windowed"])
     numbers = json.loads((kept_in / "windowed" / "table.json").read_text(encoding="utf-8"))
     rows = {row["label"]: row for row in numbers["rows"]}
     own = ["Windowed, plain beam search", "Windowed, trigram blocking"]
     assert list(rows) == [*own, "Lead (20 words)", "LexRank (sentences, 20 words)", "References"]
-    assert numbers["documents"] == 3 and numbers["corpus"] == "aclsum" and numbers["columns"][-1] == "distinct"
+    assert (
+        numbers["documents"] == 3
+        and numbers["corpus"] == "aclsum"
+        and numbers["columns"][-1] == "distinct"
+    )
     assert numbers["command"] == "python -m companion.trained score windowed"
     assert rows["Windowed, trigram blocking"]["scores"]["repeated"]["mean"] == 0
-    assert rows["Lead (20 words)"]["words"] == 20 and rows["LexRank (sentences, 20 words)"]["words"] <= 20
+    assert (
+        rows["Lead (20 words)"]["words"] == 20
+        and rows["LexRank (sentences, 20 words)"]["words"] <= 20
+    )
     assert set(rows["References"]["scores"]) == {"repeated", "distinct"}
-    assert {"Lead (20 words)", "Windowed, trigram blocking"} in [{p["first"], p["second"]} for p in numbers["pairs"]]
+    assert {"Lead (20 words)", "Windowed, trigram blocking"} in [
+        {p["first"], p["second"]} for p in numbers["pairs"]
+    ]
     with pytest.raises(SystemExit, match=r"unknown trained run 'window', did you mean 'windowed'"):
         trained.main(["score", "window"])
 
 
-# -------------------------------------------------------------------------------------------- those that are there
+# -------------------------------------------------------------------------------------------- those
+# that are there
 
 
 @pytest.mark.parametrize("folder", KEPT, ids=lambda path: path.name)
 def test_a_run_of_the_project(folder):
-    """It opens, has learned, fits into the repository, and its card tells what a reader has to know."""
+    """It opens, has learned, fits into the repository, and its card tells what a reader has to
+    know."""
     run = lib.load(folder)
     kept = TRAINED[folder.name]
     assert (kept.paper, kept.variant) == (run.config["paper"], run.config["variant"])
@@ -90,11 +103,20 @@ def test_a_run_of_the_project(folder):
     losses = [m["nll"] for m in run.metrics if m["split"] == "val"]
     assert losses[-1] < 0.9 * losses[0] and np.isfinite(losses).all()
     card = (folder / "README.md").read_text(encoding="utf-8")
-    parts = ("Sample", "What it is bad at", "How to use it", "Scores", "How it was made", "Corpus and licence")
+    parts = (
+        "Sample",
+        "What it is bad at",
+        "How to use it",
+        "Scores",
+        "How it was made",
+        "Corpus and licence",
+    )
     assert tuple(re.findall("^## (.*)$", card, re.MULTILINE)) == parts
     prose = re.sub(r"<!-- table.*?<!-- end -->", "", card, flags=re.DOTALL)
     assert len(prose.split()) <= 500
-    assert f"python -m lib.train {kept.paper} --dataset {run.config['corpus']} --preset medium" in card
+    assert (
+        f"python -m lib.train {kept.paper} --dataset {run.config['corpus']} --preset medium" in card
+    )
     table = json.loads((folder / "table.json").read_text(encoding="utf-8"))
     own = next(row for row in table["rows"] if row["label"].endswith("trigram blocking"))
     assert own["steps"] == run.step and own["scores"]["distinct"]["mean"] > 93
@@ -113,4 +135,7 @@ def test_a_text_of_another_field_is_recognised(folder):
     missed = {"history"} if folder.name == "read_again" else set()  # written in a newspaper's words
     assert {name for name, unlike in found.items() if unlike} == FIELDS.keys() - {own} - missed
     assert field.warned < 0.05 and field.missed < 0.1
-    assert all(name in field.warning for name in (field.texts, f"{field.warned:.0%}", f"{field.missed:.0%}"))
+    assert all(
+        name in field.warning
+        for name in (field.texts, f"{field.warned:.0%}", f"{field.missed:.0%}")
+    )

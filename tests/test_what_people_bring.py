@@ -1,4 +1,5 @@
-"""What people bring: texts, corpora, other systems' summaries, parameters and ratings, from tables of cases."""
+"""What people bring: texts, corpora, other systems' summaries, parameters and ratings, from tables
+of cases."""
 
 import base64
 import json
@@ -25,10 +26,17 @@ CASES = project_root() / "tests" / "what_people_bring"
 
 
 def cases(surface):
-    """The cases of a surface, named; those with a `wrong` are known to be wrong, for that reason."""
+    """The cases of a surface, named; those with a `wrong` are known to be wrong, for that
+    reason."""
     table = tomllib.loads((CASES / f"{surface}.toml").read_text(encoding="utf-8"))["case"]
-    wrong = [[pytest.mark.xfail(reason=case["wrong"], strict=True)] if "wrong" in case else [] for case in table]
-    return [pytest.param(c, id=f"{c['kind']}: {c['name']}", marks=marks) for c, marks in zip(table, wrong)]
+    wrong = [
+        [pytest.mark.xfail(reason=case["wrong"], strict=True)] if "wrong" in case else []
+        for case in table
+    ]
+    return [
+        pytest.param(c, id=f"{c['kind']}: {c['name']}", marks=marks)
+        for c, marks in zip(table, wrong)
+    ]
 
 
 def check_words(case, message):
@@ -38,7 +46,8 @@ def check_words(case, message):
     assert not missing, f"{missing} are not in: {message}"
 
 
-# ----------------------------------------------------------------------------------------------------- own texts
+# ---------------------------------------------------------------------------------
+# own texts
 
 
 def one_line(text):
@@ -67,10 +76,14 @@ def test_own_texts(case):
 @pytest.mark.parametrize("case", cases("same_text"))
 def test_a_text_is_the_same_as_a_file_and_as_a_record(case):
     (text,) = texts_of(case["text"].encode(), "x.txt")
-    assert parse_text(text).sentences == to_document({"id": "x", "text": case["text"]}, reference=False).sentences
+    assert (
+        parse_text(text).sentences
+        == to_document({"id": "x", "text": case["text"]}, reference=False).sentences
+    )
 
 
-# ------------------------------------------------------------------------------------------- corpora and summaries
+# ---------------------------------------------------------------------------------
+# corpora and summaries
 
 
 @pytest.mark.parametrize("case", cases("corpora"))
@@ -88,7 +101,9 @@ def test_corpora(case, tmp_path, capsys):
         status, said = 1, str(stopped.code)
     printed = capsys.readouterr()
     said += printed.out + printed.err
-    refused = [word for word in case.get("error", []) if word.lower() in said.lower()] == case.get("error", [])
+    refused = [word for word in case.get("error", []) if word.lower() in said.lower()] == case.get(
+        "error", []
+    )
     if "error" in case and (status or not case.get("either")):
         assert status and refused, said
         return
@@ -132,7 +147,8 @@ def test_summaries_of_documents_that_share_an_id_are_scored_again(tmp_path):
         read_summary_sentences(path)
 
 
-# ------------------------------------------------------------------------------------------ parameters and ratings
+# ---------------------------------------------------------------------------------
+# parameters and ratings
 
 TEXTS = ("dataset", "run", "preset", "variant", "output")
 DECLARED = "\n".join([*(f'{name}: str = ""' for name in TEXTS), "steps: int = 0", "seed: int = 0"])
@@ -157,7 +173,9 @@ def test_parameters(case):
 def test_ratings(case, tmp_path):
     """Line @N of a case rates item N by the four criteria."""
     for system in "AB":
-        documents = [Document(f"d{i}", "T", [""], [["Text."]], [f"Reference {i}."]) for i in range(6)]
+        documents = [
+            Document(f"d{i}", "T", [""], [["Text."]], [f"Reference {i}."]) for i in range(6)
+        ]
         summaries = [[f"Summary {i} of {system}."] for i in range(6)]
         write_summaries(tmp_path / f"{system}.jsonl", documents, summaries, "x")
     folder = tmp_path / "r"

@@ -1,4 +1,5 @@
-"""Every page as `papermill` runs it with parameters: whole, on a folder of texts of another kind than its own."""
+"""Every page as `papermill` runs it with parameters: whole, on a folder of texts of another kind
+than its own."""
 
 import ast
 import json
@@ -21,16 +22,28 @@ PAGES = sorted(path.stem for path in NOTEBOOKS.glob("*.py"))
 
 def manual(number: int) -> dict:
     """A short technical note under two headings, and what a technician has to know of it."""
-    hours, part = random.Random(number).randrange(200, 9000), ("pump", "valve", "filter", "relay")[number % 4]
+    hours, part = (
+        random.Random(number).randrange(200, 9000),
+        ("pump", "valve", "filter", "relay")[number % 4],
+    )
     sections = {
-        "Symptoms": f"The {part} of unit {number} is in the cooling circuit. After {hours} hours the {part} leaks.",
-        "Procedure": f"Switch the unit off. Replace the seal. Wait for 5 min., then start the {part} at 0.5 bar.",
+        "Symptoms": (
+            f"The {part} of unit {number} is in the cooling circuit. After {hours} hours the "
+            f"{part} leaks."
+        ),
+        "Procedure": (
+            f"Switch the unit off. Replace the seal. Wait for 5 min., then start the {part} at 0.5 "
+            "bar."
+        ),
     }
     return {
         "title": f"Service note {number}: the {part}",
         "section_names": list(sections),
         "sections": [[text] for text in sections.values()],
-        "abstract_text": [f"The {part} leaks after {hours} hours.", "Replace the seal and start it again."],
+        "abstract_text": [
+            f"The {part} leaks after {hours} hours.",
+            "Replace the seal and start it again.",
+        ],
     }
 
 
@@ -46,14 +59,25 @@ def manuals(tmp_path_factory) -> Path:
 
 
 def papermill(page: str, folder: Path, **parameters) -> nbformat.NotebookNode:
-    """The whole page with these parameters, run as README says; what it writes goes below `folder`."""
+    """The whole page with these parameters, run as README says; what it writes goes below
+    `folder`."""
     command = [sys.executable, "-m", "papermill", "--no-progress-bar", f"notebooks/{page}.ipynb"]
     command += [str(folder / "out.ipynb")]
     for name, value in parameters.items():
         command += ["-p", name, str(value)]
-    environment = {**os.environ, "COMPANION_FIGURES": str(folder / "figures"), "OMP_NUM_THREADS": "1"}
+    environment = {
+        **os.environ,
+        "COMPANION_FIGURES": str(folder / "figures"),
+        "OMP_NUM_THREADS": "1",
+    }
     run = subprocess.run(
-        command, cwd=project_root(), env=environment, capture_output=True, text=True, timeout=900, encoding="utf-8"
+        command,
+        cwd=project_root(),
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        encoding="utf-8",
     )
     assert run.returncode == 0, run.stderr[-3000:]
     notebook = nbformat.read(folder / "out.ipynb", as_version=4)
@@ -61,13 +85,17 @@ def papermill(page: str, folder: Path, **parameters) -> nbformat.NotebookNode:
     for cell in notebook.cells:
         if cell.cell_type == "code" and cell.source.strip():
             assert cell.execution_count is not None, cell.source
-            assert not [output for output in cell.outputs if output.output_type == "error"], cell.source
+            assert not [output for output in cell.outputs if output.output_type == "error"], (
+                cell.source
+            )
     return notebook
 
 
 def text_of(notebook: nbformat.NotebookNode) -> str:
     """All that the page printed and showed as text."""
-    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    outputs = [
+        output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs
+    ]
     data = [output.get("data", {}) for output in outputs]
     shown = [of.get("text/markdown") or of.get("text/plain") or "" for of in data]
     return "\n".join([*shown, *(output.get("text", "") for output in outputs)])
@@ -75,19 +103,30 @@ def text_of(notebook: nbformat.NotebookNode) -> str:
 
 def texts_about_samples(page: str) -> list[str]:
     """All texts of a page that describe the shipped models on the page's own sample."""
-    calls = [node for _, cell in cells_of(page) for node in ast.walk(cell) if isinstance(node, ast.Call)]
+    calls = [
+        node for _, cell in cells_of(page) for node in ast.walk(cell) if isinstance(node, ast.Call)
+    ]
     texts = [call.args[-1] for call in calls if ast.unparse(call.func).endswith("about_sample")]
-    return [part.value for text in texts for part in ast.walk(text) if isinstance(part, ast.Constant)]
+    return [
+        part.value for text in texts for part in ast.walk(text) if isinstance(part, ast.Constant)
+    ]
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("page", ["mem2mem", "windowed", "read_again", "hierarchical_transformer", "compare"])
+@pytest.mark.parametrize(
+    "page", ["mem2mem", "windowed", "read_again", "hierarchical_transformer", "compare"]
+)
 def test_a_page_on_other_texts_says_nothing_about_its_own_sample(page, manuals, tmp_path):
     notebook = papermill(page, tmp_path, dataset=manuals)
     shown = text_of(notebook)
     assert "8 test documents" in shown or page == "compare"
     assert "trained here" not in shown and "Computed from these scores" in shown
-    sentences = [s for text in texts_about_samples(page) for s in re.split(r"(?<=[.?])\s+", text) if len(s) > 30]
+    sentences = [
+        s
+        for text in texts_about_samples(page)
+        for s in re.split(r"(?<=[.?])\s+", text)
+        if len(s) > 30
+    ]
     assert len(sentences) > 5
     outputs = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"] + [shown]
     assert not [s for s in sentences if any(s in output for output in outputs)]
@@ -97,8 +136,13 @@ TRAINED = {  # page -> a variant that is not its own, and what else its studies 
     "mem2mem": {"variant": "+transfer"},
     "windowed": {"variant": "streamed"},
     "read_again": {"variant": "read-again gru"},
-    # `small` has longer summaries and products in bfloat16, which take minutes where a processor has none
-    "hierarchical_transformer": {"variant": "HT + similarity graph", "preset": "demo", "towns_steps": 2},
+    # `small` has longer summaries and products in bfloat16, which take minutes where a processor
+    # has none
+    "hierarchical_transformer": {
+        "variant": "HT + similarity graph",
+        "preset": "demo",
+        "towns_steps": 2,
+    },
 }
 
 
@@ -106,7 +150,14 @@ TRAINED = {  # page -> a variant that is not its own, and what else its studies 
 @pytest.mark.parametrize("page", TRAINED)
 def test_a_page_with_all_its_parameters(page, manuals, tmp_path):
     run = tmp_path / "run"
-    given = {"dataset": manuals, "steps": 3, "seed": 7, "preset": "small", "output": run, **TRAINED[page]}
+    given = {
+        "dataset": manuals,
+        "steps": 3,
+        "seed": 7,
+        "preset": "small",
+        "output": run,
+        **TRAINED[page],
+    }
     shown = text_of(papermill(page, tmp_path, **given))
     assert f"trained here, on 24 documents of {manuals.name}, 3 steps" in shown
     assert "Training: 3 steps on 24 documents" in shown
@@ -129,7 +180,8 @@ def test_the_comparison_on_a_folder_of_other_texts(manuals, tmp_path):
     assert "LexRank" in shown and "Windowed" in shown
 
 
-# --------------------------------------------------------------------------------- what holds without running them
+# --------------------------------------------------------------------------------- what holds
+# without running them
 
 
 def cells_of(page: str) -> list[tuple[str, ast.Module]]:
@@ -141,7 +193,11 @@ def cells_of(page: str) -> list[tuple[str, ast.Module]]:
 
 def parameters_of(page: str) -> list[str]:
     (cell,) = [code for head, code in cells_of(page) if '"parameters"' in head]
-    return [s.target.id for s in cell.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)]
+    return [
+        s.target.id
+        for s in cell.body
+        if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
+    ]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -150,6 +206,7 @@ def test_no_cell_binds_the_name_of_a_parameter_again(page):
     cells, parameters = cells_of(page), set(parameters_of(page))
     (place,) = [i for i, (head, _) in enumerate(cells) if '"parameters"' in head]
     for _, cell in cells[place + 2 :]:
-        symbols = symtable(ast.unparse(cell), page, "exec").get_symbols()  # of the cell itself, not of its functions
+        # of the cell itself, not of its functions
+        symbols = symtable(ast.unparse(cell), page, "exec").get_symbols()
         again = {symbol.get_name() for symbol in symbols if symbol.is_assigned()} & parameters
         assert not again, f"{page} binds {again} in: {ast.unparse(cell)[:200]}"

@@ -1,4 +1,5 @@
-"""The windowed model: against itself with a window as long as the text, streamed, and against the paper."""
+"""The windowed model: against itself with a window as long as the text, streamed, and against the
+paper."""
 
 import pytest
 import torch
@@ -34,11 +35,16 @@ MODELS = {
 @pytest.mark.parametrize("encode", ["whole", "stream"])
 @pytest.mark.parametrize("windowing", ["dynamic", "static"])
 def test_a_window_as_long_as_the_text_is_the_standard_model(encode, windowing):
-    standard, wide = tiny(window=None, stride=None), tiny(window=11, stride=11, encode=encode, windowing=windowing)
+    standard, wide = (
+        tiny(window=None, stride=None),
+        tiny(window=11, stride=11, encode=encode, windowing=windowing),
+    )
     wide.load_state_dict(standard.state_dict())
     a, b = (model.loss(texts())["loss"] for model in (standard, wide))
     assert torch.allclose(a, b, rtol=0, atol=1e-13)
-    gradients = (torch.autograd.grad(loss, list(m.parameters())) for loss, m in ((a, standard), (b, wide)))
+    gradients = (
+        torch.autograd.grad(loss, list(m.parameters())) for loss, m in ((a, standard), (b, wide))
+    )
     for x, y in zip(*gradients):
         assert torch.allclose(x, y, rtol=0, atol=1e-12)
 
@@ -53,7 +59,8 @@ def test_the_window_moves_with_the_input_and_stops_at_the_last():
 
 
 def test_where_windows_begin_and_end():
-    """4 words each, 3 further each time, as for the longest text, which has 11; the symbol moves on to the next."""
+    """4 words each, 3 further each time, as for the longest text, which has 11; the symbol moves on
+    to the next."""
     batch, model = texts(), tiny()
     state = model.encode(batch)
     seen = model.seen(model.decode(batch.target_input, state)[0], state)
@@ -76,7 +83,8 @@ def test_nothing_outside_the_window_is_seen(encode):
 
 
 def test_streaming_keeps_the_forward_direction():
-    """Forward states in a window are those of the whole text; the backward direction starts at the window's end."""
+    """Forward states in a window are those of the whole text; the backward direction starts at the
+    window's end."""
     model, batch = tiny(encode="stream"), batch_of(TEXTS[0])
     whole = tiny().encode(batch).words[0]
     state, embedded = model.encode(batch), model.embedding(batch.source)[0]
@@ -97,18 +105,25 @@ def test_no_symbol_behind_the_last_window(name):
         model.pointer.vocabulary.bias[SLIDE] = 40.0  # would do nothing else
     windows = model.encode(texts()).last_window.tolist()
     slides = windows if model.config.windowing == "dynamic" else [0, 0, 0]
-    assert windows == {"standard": [0, 0, 0], "streamed, no overlap": [2, 0, 1]}.get(name, [3, 0, 2])
+    assert windows == {"standard": [0, 0, 0], "streamed, no overlap": [2, 0, 1]}.get(
+        name, [3, 0, 2]
+    )
     for rule in ("as a word", "half", "median", "coin"):
-        for found, most in zip(beam_search(model, texts(), SlidingConfig(2, 6, 6, slide=rule)), slides):
+        for found, most in zip(
+            beam_search(model, texts(), SlidingConfig(2, 6, 6, slide=rule)), slides
+        ):
             assert found[0].ids.count(SLIDE) == most
             assert all(h.ids.count(SLIDE) <= most for h in found)
 
 
 def test_static_windows_by_hand():
-    """11 words, half the longest text, and a budget of 120: shares of four windows, the last of them half full."""
+    """11 words, half the longest text, and a budget of 120: shares of four windows, the last of
+    them half full."""
     model = tiny(windowing="static", budget=120, longest=22)
     ends = model.encode(batch_of(TEXTS[0])).window_ends
-    share = torch.exp(torch.tensor([-1.2 * (1 + t * 0.8**t) for t in range(4)])) * torch.tensor([1, 1, 1, 0.5])
+    share = torch.exp(torch.tensor([-1.2 * (1 + t * 0.8**t) for t in range(4)])) * torch.tensor(
+        [1, 1, 1, 0.5]
+    )
     assert ends[0].tolist() == [int(x) for x in 60 * share.cumsum(0) / share.sum() + 1e-6]
     output, _ = model.decode(torch.full((1, 70), 5), model.encode(batch_of(TEXTS[0])))
     expected = [min(3, sum(end <= t for end in ends[0].tolist())) for t in range(70)]
@@ -118,7 +133,8 @@ def test_static_windows_by_hand():
 
 @pytest.mark.parametrize("encode", ["whole", "stream"])
 def test_a_word_that_the_window_does_not_have_counts_as_unknown(encode):
-    """12 is the third word of the text, 13 the ninth; windows are words 1-4, 4-7, 7-10 and 10-11."""
+    """12 is the third word of the text, 13 the ninth; windows are words 1-4, 4-7, 7-10 and
+    10-11."""
     model, words = tiny(encode=encode), [[4, 5, 12, 6], [7, 8], [9, 5, 13, 12, 5]]
 
     def loss(*target):

@@ -32,9 +32,17 @@ OPTIONS = ArticleOptions(source_tokens=20, summary_tokens=12, vocab_size=30, win
 
 @pytest.mark.parametrize(
     ("words", "window", "step", "count"),
-    [(1160, 400, 380, 3), (740, 200, 180, 4), (780, 400, 380, 2), (400, 400, 380, 1), (401, 400, 380, 2),
-     (1, 4, 4, 1), (8, 4, 4, 2), (9, 4, 4, 3)],
-)  # fmt: skip
+    [
+        (1160, 400, 380, 3),
+        (740, 200, 180, 4),
+        (780, 400, 380, 2),
+        (400, 400, 380, 1),
+        (401, 400, 380, 2),
+        (1, 4, 4, 1),
+        (8, 4, 4, 2),
+        (9, 4, 4, 3),
+    ],
+)
 def test_number_of_windows(words, window, step, count):
     """The first three are the author's; every word is in one, and the last one is needed."""
     assert count_windows(words, window, step) == count
@@ -55,7 +63,8 @@ def test_window_of_a_sentence():
 
 def test_similarities_by_hand():
     vectors = np.array([[0, 0]] * 5 + [[3.0, 0], [0, 4.0], [1.0, 1.0]])  # words 5, 6, 7
-    summary = np.array([5, 6, 6, 9]), np.array([2, 2])  # a word beyond the vectors counts for nothing
+    # a word beyond the vectors counts for nothing
+    summary = np.array([5, 6, 6, 9]), np.array([2, 2])
     source = np.array([5, 7, 6, 8]), np.array([1, 2, 1])
     a, b = np.array([3.0, 4.0]), np.array([0, 4.0])
     found = similarities(summary, source, vectors)
@@ -111,7 +120,9 @@ def test_sentences_of_a_target_that_was_cut():
 def test_learned_vectors_tell_what_goes_together():
     random = np.random.default_rng(0)
     topics = [np.arange(5, 15), np.arange(15, 25)]
-    documents = [document([random.choice(topics[i % 2], 12).tolist()], [5, EOS]) for i in range(200)]
+    documents = [
+        document([random.choice(topics[i % 2], 12).tolist()], [5, EOS]) for i in range(200)
+    ]
     vectors = learn_vectors(Split.of(documents), 25, width=8)
     assert vectors.shape == (25, 8)
     assert not vectors[:5].any()
@@ -119,7 +130,9 @@ def test_learned_vectors_tell_what_goes_together():
     cosines = unit @ unit.T
     assert cosines[:10, :10].mean() > 0.8
     assert abs(cosines[:10, 10:].mean()) < 0.2
-    assert np.array_equal(vectors, learn_vectors(Split.of(documents), 25, width=8)), "the same every time"
+    assert np.array_equal(vectors, learn_vectors(Split.of(documents), 25, width=8)), (
+        "the same every time"
+    )
 
 
 def test_vectors_from_a_file(tmp_path):
@@ -137,7 +150,9 @@ def test_vectors_from_a_file(tmp_path):
 
 def test_a_corpus_with_marks(tmp_path):
     """Marks change the targets and nothing else; the result is kept."""
-    options = ArticleOptions(source_tokens=300, summary_tokens=60, vocab_size=500, window=100, stride=80)
+    options = ArticleOptions(
+        source_tokens=300, summary_tokens=60, vocab_size=500, window=100, stride=80
+    )
     corpus = load_corpus("aclsum")
     marked = options.prepare(corpus, 20, progress=False)
     plain = replace(options, window=None, stride=None).prepare(corpus, 20, progress=False)
@@ -176,7 +191,8 @@ def test_presets_are_the_rows_of_the_table():
     presets = PAPERS["windowed"].presets
     assert presets["paper"] == presets["CD_II"]
     train = presets["CD_II"].train
-    assert max(train.rate(s) for s in range(1, 10_000)) == pytest.approx(1.21e-3, rel=5e-3)  # the author's peak
+    # the author's peak
+    assert max(train.rate(s) for s in range(1, 10_000)) == pytest.approx(1.21e-3, rel=5e-3)
     assert train.rate(1) < train.rate(4000) > train.rate(8000)
     static = resolve("windowed", "CD_II", "static").options
     assert static.window == 400 and not static.marked and presets["CD_II"].options.marked
@@ -185,22 +201,30 @@ def test_presets_are_the_rows_of_the_table():
 
 
 def test_beginnings_of_sections():
-    """Whole sentences of each section until there are so many words; of a text without an end, all."""
+    """Whole sentences of each section until there are so many words; of a text without an end,
+    all."""
     sections = [["a b c.", "d e f.", "g h."], ["i j k l m.", "n."]]
     document = Document("d", "", ["one", "two"], sections, ["a b."])
     assert [list(beginning(s, 4)) for s in sections] == [["a b c.", "d e f."], ["i j k l m."]]
-    assert beginning(sections[0], None) is sections[0] and list(beginning(sections[0], 3)) == ["a b c."]
+    assert beginning(sections[0], None) is sections[0] and list(beginning(sections[0], 3)) == [
+        "a b c."
+    ]
     read = ArticleOptions(source_tokens=None, section_words=4).example(document).words
     assert read == ["a", "b", "c", ".", "d", "e", "f", ".", "i", "j", "k", "l", "m", "."]
     assert ArticleOptions(source_tokens=9, section_words=4).example(document).words == read[:9]
     cluster = ClusterOptions(paragraph_words=3, section_words=4).example(document)
-    assert cluster.paragraphs == ["a b c.", "d e f.", "i j k l m."] and cluster.sources == ["one", "one", "two"]
+    assert cluster.paragraphs == ["a b c.", "d e f.", "i j k l m."] and cluster.sources == [
+        "one",
+        "one",
+        "two",
+    ]
     with pytest.raises(ValueError, match=r"section_words: .*greater than or equal to 1"):
         ArticleOptions(section_words=0)
 
 
 def test_embeddings_can_start_from_the_files_vectors(tmp_path):
-    """At length 1, as the author's; words without a vector stay random, and so do all if nothing is asked for."""
+    """At length 1, as the author's; words without a vector stay random, and so do all if nothing is
+    asked for."""
     path = tmp_path / "x.vec"
     path.write_text("the 3 4 0\nof 0 0 5\n", encoding="utf-8")
     given = {"vectors": str(path), "vocab_size": 50}

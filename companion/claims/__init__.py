@@ -1,2 +1,2 @@
-"""The papers' claims as records (`PAPER.toml`): published effect, stored results, controls. Verdicts, tables and
-pictures are computed from them."""
+"""The papers' claims as records (`PAPER.toml`): published effect, stored results, controls.
+Verdicts, tables and pictures are computed from them."""

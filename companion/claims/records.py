@@ -1,4 +1,5 @@
-"""The records of the papers' claims, the effects that they name, and the verdicts that follow from these."""
+"""The records of the papers' claims, the effects that they name, and the verdicts that follow from
+these."""
 
 import tomllib
 from collections.abc import Sequence
@@ -14,14 +15,16 @@ from companion.results.kept import stored_numbers
 from companion.tasks.task import by_row
 from lib.system.errors import InputError, one_of
 
-# A 95% interval is 3.92 standard errors wide. It excludes 0 in 80% of repetitions if the true effect is 2.8 of them.
+# A 95% interval is 3.92 standard errors wide. It excludes 0 in 80% of repetitions if the true
+# effect is 2.8 of them.
 SEEN_SHARE = 2.8 / 3.92
 EXPLAINED = 0.5  # a control explains an effect if it has this share of it
 
 
 @dataclass(frozen=True)
 class Effect:
-    """The difference of two systems, the second minus the first, with its 95% interval (or its range over seeds)."""
+    """The difference of two systems, the second minus the first, with its 95% interval (or its
+    range over seeds)."""
 
     mean: float
     low: float
@@ -31,15 +34,18 @@ class Effect:
 
     @property
     def smallest_seen(self) -> float | None:
-        """The smallest true effect that this comparison would see in 80% of all repetitions; None for a range."""
+        """The smallest true effect that this comparison would see in 80% of all repetitions; None
+        for a range."""
         return None if self.is_range else SEEN_SHARE * (self.high - self.low)
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A comparison whose result is stored in `figures/SOURCE.json` or, as `trained_NAME`, beside a trained run.
+    """A comparison whose result is stored in `figures/SOURCE.json` or, as `trained_NAME`, beside a
+    trained run.
 
-    It is a pair of a table, an entry of `effects` or `changes`, or two rows of a synthetic task's results.
+    It is a pair of a table, an entry of `effects` or `changes`, or two rows of a synthetic task's
+    results.
     """
 
     label: str
@@ -47,16 +53,20 @@ class Setting:
     first: str = ""
     second: str = ""
     column: str = "R-1"
-    minus: str = ""  # of a task: the measure of the same row that is subtracted, where there is no first row
+    # of a task: the measure of the same row that is subtracted, where there is no first row
+    minus: str = ""
     effect: str = ""
-    scale: float = 1  # 100 for percent; negative where the stored difference has the other direction
+    # 100 for percent; negative where the stored difference has the other direction
+    scale: float = 1
     synthetic: bool = False
-    remains: bool = False  # of a control: what is left of the effect once the other explanation is taken away
+    # of a control: what is left of the effect once the other explanation is taken away
+    remains: bool = False
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of a paper. The first setting is the paper's own decoding on real texts, and gives the verdict."""
+    """A claim of a paper. The first setting is the paper's own decoding on real texts, and gives
+    the verdict."""
 
     id: str
     claim: str
@@ -64,7 +74,8 @@ class Claim:
     unit: str  # of every effect
     docs: str  # a section in docs/papers
     published: float | None = None  # the paper's effect
-    counts: float | None = None  # the smallest effect that counts where the paper has no number, declared beforehand
+    # the smallest effect that counts where the paper has no number, declared beforehand
+    counts: float | None = None
     shows: str = ""  # what the paper has instead of a number
     settings: tuple[Setting, ...] = ()
     controls: tuple[Setting, ...] = ()
@@ -74,12 +85,14 @@ class Claim:
 
     @property
     def expected(self) -> float | None:
-        """The effect that an interval includes or excludes: the paper's, or the smallest one that counts."""
+        """The effect that an interval includes or excludes: the paper's, or the smallest one that
+        counts."""
         return self.counts if self.published is None else self.published
 
 
 def records_of(paper: str) -> dict[str, Any]:
-    """Read a paper's `claims` and `sources` (command and minutes of stored results); a new one may have no file."""
+    """Read a paper's `claims` and `sources` (command and minutes of stored results); a new one may
+    have no file."""
     path = Path(__file__).with_name(f"{paper}.toml")
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
@@ -107,10 +120,16 @@ def effect_of(setting: Setting) -> Effect:
 def _stored_effect(setting: Setting) -> Effect:
     numbers = stored_numbers(setting.source)
     entries = {
-        entry.get("name", entry.get("change")): entry for entry in numbers.get("effects") or numbers["changes"]
+        entry.get("name", entry.get("change")): entry
+        for entry in numbers.get("effects") or numbers["changes"]
     }
     entry = entries[one_of(setting.effect, entries, f"effect in {setting.source}")]
-    return Effect(entry.get("difference", entry["mean"]), entry["low"], entry["high"], len(entry.get("seeds", [0])))
+    return Effect(
+        entry.get("difference", entry["mean"]),
+        entry["low"],
+        entry["high"],
+        len(entry.get("seeds", [0])),
+    )
 
 
 def _table_effect(setting: Setting) -> Effect:
@@ -136,7 +155,8 @@ def _task_effect(setting: Setting) -> Effect:
 
 
 def verdict(claim: Claim) -> str:
-    """Determine the verdict on a claim from the stored results (papers.md explains the verdicts)."""
+    """Determine the verdict on a claim from the stored results (papers.md explains the
+    verdicts)."""
     if not claim.settings:
         return "not tested"
     decisive = claim.settings[0]

@@ -3,7 +3,15 @@
 import re
 from collections.abc import Mapping
 
-from companion.claims.records import Claim, Effect, Setting, claims_of, effect_of, records_of, verdict
+from companion.claims.records import (
+    Claim,
+    Effect,
+    Setting,
+    claims_of,
+    effect_of,
+    records_of,
+    verdict,
+)
 from companion.results.kept import stored_numbers
 from companion.results.text import markdown_table
 from lib.papers import PAPERS
@@ -19,19 +27,29 @@ _STYLE = (
 
 
 def claims_texts() -> dict[str, str]:
-    """Write all tables of claims and of what they rest on: {name of a place in the texts: Markdown}."""
+    """Write all tables of claims and of what they rest on: {name of a place in the texts:
+    Markdown}."""
     names = {f"claims_{paper}": claims_table(paper) for paper in PAPERS}
     return names | {"claims_readme": readme_table(), "claims_sources": sources_table()}
 
 
 def claims_table(paper: str, up: str = "") -> str:
-    """Write the table of a paper's claims. up: the way from the text to the project's folder, as "../"."""
-    head = ("claim", "verdict", "the paper", "here", "could have seen", "other settings, controls, notes")
+    """Write the table of a paper's claims. up: the way from the text to the project's folder, as
+    "../"."""
+    head = (
+        "claim",
+        "verdict",
+        "the paper",
+        "here",
+        "could have seen",
+        "other settings, controls, notes",
+    )
     return markdown_table(head, (_row(claim, up) for claim in claims_of(paper)))
 
 
 def bets_table(paper: str, *chosen: str) -> str:
-    """Write some of a paper's claims, by their ids, as bets: numbered, each with the effect in the paper."""
+    """Write some of a paper's claims, by their ids, as bets: numbered, each with the effect in the
+    paper."""
     rows = []
     for number, claim in enumerate(_chosen(paper, chosen), start=1):
         shown = claim.shows if claim.published is None else f"{_published(claim)} {claim.unit}"
@@ -42,7 +60,8 @@ def bets_table(paper: str, *chosen: str) -> str:
 
 
 def evidence_table(paper: str, *chosen: str) -> str:
-    """Write what became of these bets, for a page: the paper's effect, our interval with its picture, the verdict."""
+    """Write what became of these bets, for a page: the paper's effect, our interval with its
+    picture, the verdict."""
     rows = []
     for number, claim in enumerate(_chosen(paper, chosen), start=1):
         here = _row(claim, "../")[3]
@@ -61,24 +80,39 @@ def readme_table() -> str:
     for paper, about in PAPERS.items():
         for claim in (claim for claim in claims_of(paper) if claim.readme):
             name = f"[{about.title}](docs/papers/{paper}.md)"
-            here = f"{_effect(claim, claim.settings[0])} {claim.unit.replace('R-1', '')}" if claim.settings else ""
+            here = (
+                f"{_effect(claim, claim.settings[0])} {claim.unit.replace('R-1', '')}"
+                if claim.settings
+                else ""
+            )
             rows.append((name, claim.claim, verdict(claim), _published(claim), here.strip()))
     return markdown_table(("paper", "claim", "verdict", "the paper", "here"), rows)
 
 
 def sources_table() -> str:
-    """Write each stored result that claims rest on: its command and minutes, and the first effect to expect of it."""
+    """Write each stored result that claims rest on: its command and minutes, and the first effect
+    to expect of it."""
     rows = {}
     for paper in PAPERS:
         sources = records_of(paper).get("sources", {})
         for claim in claims_of(paper):
             for setting in (*claim.settings, *claim.controls):
                 made = stored_numbers(setting.source) | sources.get(setting.source, {})
-                minutes = f"{60 * made['hours']:.0f}" if "hours" in made else made.get("minutes", "")
-                cells = f"`{made['command']}`", minutes, f"{claim.claim}: {setting.label}", _effect(claim, setting)
-                unit = "" if re.search("%|nats", setting.label) else claim.unit  # otherwise the label names it
+                minutes = (
+                    f"{60 * made['hours']:.0f}" if "hours" in made else made.get("minutes", "")
+                )
+                cells = (
+                    f"`{made['command']}`",
+                    minutes,
+                    f"{claim.claim}: {setting.label}",
+                    _effect(claim, setting),
+                )
+                # otherwise the label names it
+                unit = "" if re.search("%|nats", setting.label) else claim.unit
                 rows.setdefault(setting.source, (f"`{setting.source}`", *cells, unit))
-    return markdown_table(("stored result", "command", "minutes", "claim: setting", "effect", "unit"), rows.values())
+    return markdown_table(
+        ("stored result", "command", "minutes", "claim: setting", "effect", "unit"), rows.values()
+    )
 
 
 def _row(claim: Claim, up: str) -> tuple[str, ...]:
@@ -88,7 +122,10 @@ def _row(claim: Claim, up: str) -> tuple[str, ...]:
     smallest = effect_of(claim.settings[0]).smallest_seen
     picture = f"![{_description(claim)}]({up}{PICTURES}/{claim.paper}-{claim.id}.svg)"
     others = [f"{setting.label}: {_effect(claim, setting)}" for setting in claim.settings[1:]]
-    others += [f"{'left' if c.remains else 'control'}, {c.label}: {_effect(claim, c)}" for c in claim.controls]
+    others += [
+        f"{'left' if c.remains else 'control'}, {c.label}: {_effect(claim, c)}"
+        for c in claim.controls
+    ]
     return (
         text,
         verdict(claim),
@@ -107,7 +144,9 @@ def _published(claim: Claim) -> str:
 
 def _effect(claim: Claim, setting: Setting) -> str:
     found = effect_of(setting)
-    mean, low, high = (_number(value, claim.unit, sign="+") for value in (found.mean, found.low, found.high))
+    mean, low, high = (
+        _number(value, claim.unit, sign="+") for value in (found.mean, found.low, found.high)
+    )
     return mean if low == high else f"{mean} [{low}, {high}]"
 
 
@@ -124,8 +163,8 @@ def _description(claim: Claim) -> str:
 def pictures() -> Mapping[str, str]:
     """Draw each claim with a result: {file of the project: SVG}.
 
-    An axis with a line at 0, our interval, the paper's effect (or the smallest that counts) as a diamond, and a grey
-    band of effects that are too small to be seen.
+    An axis with a line at 0, our interval, the paper's effect (or the smallest that counts) as a
+    diamond, and a grey band of effects that are too small to be seen.
     """
     return {
         f"{PICTURES}/{paper}-{claim.id}.svg": _picture(claim, effect_of(claim.settings[0]))
@@ -137,7 +176,14 @@ def pictures() -> Mapping[str, str]:
 
 def _picture(claim: Claim, found: Effect) -> str:
     smallest, expected = found.smallest_seen or 0, claim.expected
-    values = [0, found.low, found.high, -smallest, smallest, *([] if expected is None else [expected])]
+    values = [
+        0,
+        found.low,
+        found.high,
+        -smallest,
+        smallest,
+        *([] if expected is None else [expected]),
+    ]
     left, scale = min(values), (WIDTH - 2 * MARGIN) / ((max(values) - min(values)) or 1)
     middle = HEIGHT / 2
 
@@ -153,12 +199,16 @@ def _picture(claim: Claim, found: Effect) -> str:
     if expected is not None:
         parts.append(f'<path class="paper" d="M{x(expected)} {middle - 5}l5 5l-5 5l-5-5z"/>')
     size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
-    title = f"<title>{claim.claim.replace('&', '&amp;').replace('<', '&lt;')}: {_description(claim)}</title>"
+    title = (
+        f"<title>{claim.claim.replace('&', '&amp;').replace('<', '&lt;')}: "
+        f"{_description(claim)}</title>"
+    )
     return f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size}>{title}{_STYLE}{"".join(parts)}</svg>\n'
 
 
 def draw_claims() -> None:
-    """Write the picture of every claim into the project's figures, and remove those of claims that are gone."""
+    """Write the picture of every claim into the project's figures, and remove those of claims that
+    are gone."""
     drawn = pictures()
     for old in (project_root() / PICTURES).glob("*.svg"):
         if old.relative_to(project_root()).as_posix() not in drawn:

@@ -1,1 +1,2 @@
-"""The exercises of the pages: a module each, with the cases that a reader's functions are checked with."""
+"""The exercises of the pages: a module each, with the cases that a reader's functions are checked
+with."""

@@ -18,8 +18,9 @@ UNWRITTEN = "is not written yet"
 
 @dataclass(frozen=True)
 class Case:
-    """One call of a reader's function and its answer: a text, a list of texts, or numbers (a number, nested lists or
-    a tensor), compared by shape and value, which may differ by `tolerance`, relative to the largest."""
+    """One call of a reader's function and its answer: a text, a list of texts, or numbers (a
+    number, nested lists or a tensor), compared by shape and value, which may differ by `tolerance`,
+    relative to the largest."""
 
     what: str  # names the case for the reader
     arguments: Sequence[Any]
@@ -43,23 +44,37 @@ class Exercises:
         self.known: dict[int, Exercise] = {}
         self._share: dict[int, float] = {}
 
-    def _register(self, number: int, points: int, shown: int, make_cases: Callable[..., Iterable]) -> Decorator:
-        """Make a decorator of a function that has the name of the reader's; `make_cases` takes it."""
+    def _register(
+        self, number: int, points: int, shown: int, make_cases: Callable[..., Iterable]
+    ) -> Decorator:
+        """Make a decorator of a function that has the name of the reader's; `make_cases` takes
+        it."""
 
         def register(function: Function) -> Function:
-            self.known[number] = Exercise(function.__name__, points, lambda: make_cases(function), shown)
+            self.known[number] = Exercise(
+                function.__name__, points, lambda: make_cases(function), shown
+            )
             return function
 
         return register
 
-    def exercise(self, number: int, points: int, cases: Sequence | Mapping, shown: int = 1) -> Decorator:
+    def exercise(
+        self, number: int, points: int, cases: Sequence | Mapping, shown: int = 1
+    ) -> Decorator:
         """Register a reference function that has the arguments of the reader's.
 
         cases: the arguments of each call, by a name for the reader, or only the arguments.
         """
-        named = cases if isinstance(cases, Mapping) else {", ".join(map(str, given)): given for given in cases}
+        named = (
+            cases
+            if isinstance(cases, Mapping)
+            else {", ".join(map(str, given)): given for given in cases}
+        )
         return self._register(
-            number, points, shown, lambda answer: (Case(what, given, answer(*given)) for what, given in named.items())
+            number,
+            points,
+            shown,
+            lambda answer: (Case(what, given, answer(*given)) for what, given in named.items()),
         )
 
     def cases(self, number: int, points: int, shown: int = 1) -> Decorator:
@@ -67,8 +82,9 @@ class Exercises:
         return self._register(number, points, shown, lambda generate: generate())
 
     def prediction(self, number: int, points: int) -> Decorator:
-        """Register a function that measures what the reader predicts: {case: value}. The reader's function takes no
-        arguments and returns a list of values in this order; truth values may be 0 and 1."""
+        """Register a function that measures what the reader predicts: {case: value}. The reader's
+        function takes no arguments and returns a list of values in this order; truth values may be
+        0 and 1."""
 
         def make_cases(measure: Callable[[], Mapping[str, Any]]) -> Iterator[Case]:
             for place, (what, value) in enumerate(measure().items()):
@@ -77,12 +93,14 @@ class Exercises:
         return self._register(number, points, 1, make_cases)
 
     def check(self, number: int, function: Any) -> None:
-        """Print how many cases are right, and what is wrong with the first wrong one. The right answer is not shown.
-        An exception of the reader's code makes a case wrong, so that the page runs on."""
+        """Print how many cases are right, and what is wrong with the first wrong one. The right
+        answer is not shown. An exception of the reader's code makes a case wrong, so that the page
+        runs on."""
         self.grade(number, function)
 
     def grade(self, number: int, function: Any, shown: bool = False) -> float:
-        """Check for a class: return the points for the cases that are right, which a grader reads from the cell.
+        """Check for a class: return the points for the cases that are right, which a grader reads
+        from the cell.
 
         Args:
             function: the student's; None where there is none.
@@ -103,8 +121,8 @@ class Exercises:
         return exercise.points * share
 
     def ready(self, *numbers: int) -> bool:
-        """Return whether the last check of each of these exercises was all right, as a model of the reader's needs.
-        Otherwise print which was not."""
+        """Return whether the last check of each of these exercises was all right, as a model of the
+        reader's needs. Otherwise print which was not."""
         missing = [self.known[number].name for number in numbers if self._share.get(number, 0) < 1]
         if missing:
             print(f"Your model needs {', '.join(missing)}: write them, and run their checks")
@@ -114,7 +132,10 @@ class Exercises:
         """Print which exercises are done."""
         for number, exercise in sorted(self.known.items()):
             share = self._share.get(number, 0)
-            print(f"{'done' if share == 1 else f'{share:.0%}' if share else '-':>5}  {number}. {exercise.name}")
+            print(
+                f"{'done' if share == 1 else f'{share:.0%}' if share else '-':>5}  {number}. "
+                f"{exercise.name}"
+            )
 
 
 def _reason(case: Case, function: Any) -> str:

@@ -48,9 +48,13 @@ LENGTHS = [[2, 5, 3], [4, 1, 6, 2]]  # of the words in padded paragraphs
 
 
 def _padded(lengths: list[int]) -> tuple[Tensor, Tensor, Tensor]:
-    """Draw scores [m, n, heads] and values [m, n, heads, s], also where there is padding; mask [m, n]."""
+    """Draw scores [m, n, heads] and values [m, n, heads, s], also where there is padding; mask
+    [m, n]."""
     random, m, n = torch.manual_seed(0), len(lengths), max(lengths)
-    scores, values = 3 * torch.randn(m, n, 2, generator=random), torch.randn(m, n, 2, 8, generator=random)
+    scores, values = (
+        3 * torch.randn(m, n, 2, generator=random),
+        torch.randn(m, n, 2, 8, generator=random),
+    )
     return scores, values, torch.arange(n) < torch.tensor(lengths)[:, None]
 
 
@@ -69,28 +73,44 @@ def paragraph_vectors() -> Iterator[Case]:
     for lengths in LENGTHS:
         scores, values, mask = _padded(lengths)
         weights = scores.masked_fill(~mask[..., None], -torch.inf).softmax(1)
-        pooled = [[(w[:, z, None] * v[:, z]).sum(0) for z in range(2)] for w, v in zip(weights, values)]
-        yield Case(f"{len(lengths)} paragraphs", (weights, values), torch.stack([torch.stack(p) for p in pooled]))
+        pooled = [
+            [(w[:, z, None] * v[:, z]).sum(0) for z in range(2)] for w, v in zip(weights, values)
+        ]
+        yield Case(
+            f"{len(lengths)} paragraphs",
+            (weights, values),
+            torch.stack([torch.stack(p) for p in pooled]),
+        )
 
 
 @PAGE.cases(3, points=3)
 def attention_between() -> Iterator[Case]:
     for lengths in (((2, 3), (2, 3, 4)), ((1, 5, 2, 2), (2, 3), (2, 1, 3))):
-        model, batch, given = small_transformer(global_layers=1), _batch(*(_cluster(*n) for n in lengths)), []
+        model, batch, given = (
+            small_transformer(global_layers=1),
+            _batch(*(_cluster(*n) for n in lengths)),
+            [],
+        )
         layer: Any = model.global_layers[0]
         for linear in layer.between[:2]:
             linear.register_forward_hook(lambda *passed, given=given: given.append(passed[2]))
         (weights,), (q, k), present = model.encode(batch).between, given, batch.sentence_mask
         rows = present[:, None, :, None]  # those of padding do not count
         what = f"clusters of {', '.join(str(len(n)) for n in lengths)} paragraphs"
-        yield Case(what, (q, k, present), weights * rows, of=lambda result, rows=rows: result * rows)
+        yield Case(
+            what, (q, k, present), weights * rows, of=lambda result, rows=rows: result * rows
+        )
 
 
 @PAGE.cases(4, points=1)
 def broadcast() -> Iterator[Case]:
     for row in ([0, 0, 0, 1, 1], [0, 2, 2, 1]):
         x, c = torch.randn(len(row), 4), torch.randn(max(row) + 1, 4)
-        yield Case(f"words of paragraphs {row}", (x, c, torch.tensor(row)), [x[j] + c[i] for j, i in enumerate(row)])
+        yield Case(
+            f"words of paragraphs {row}",
+            (x, c, torch.tensor(row)),
+            [x[j] + c[i] for j, i in enumerate(row)],
+        )
 
 
 class OwnLayer(nn.Module):
@@ -100,17 +120,24 @@ class OwnLayer(nn.Module):
         super().__init__()
         self.layer, self.functions = layer, functions
 
-    def forward(self, x: Tensor, rows: Ragged, present: Tensor, graph: Tensor | None = None) -> tuple[Tensor, ...]:
+    def forward(
+        self, x: Tensor, rows: Ragged, present: Tensor, graph: Tensor | None = None
+    ) -> tuple[Tensor, ...]:
         layer, (weigh, pool, attend, add) = self.layer, self.functions
         at, shape = (rows.row, rows.place), (len(rows.owner), int(rows.place.max()) + 1)
-        normed, mask = layer.norms[0](x), torch.zeros(shape, dtype=torch.bool).index_put((rows.row, rows.place), TRUE)
+        normed, mask = (
+            layer.norms[0](x),
+            torch.zeros(shape, dtype=torch.bool).index_put((rows.row, rows.place), TRUE),
+        )
         scores, values = (
             part.new_zeros(*shape, *part.shape[1:]).index_put(at, part)
             for part in (layer.score(normed), layer.value(normed).unflatten(-1, (layer.heads, -1)))
         )
         pooling = weigh(scores, mask)
         heads = layer.pool_norm(pool(pooling, values))
-        grid = heads.new_zeros(*present.shape, *heads.shape[1:]).index_put((rows.owner, rows.number), heads)
+        grid = heads.new_zeros(*present.shape, *heads.shape[1:]).index_put(
+            (rows.owner, rows.number), heads
+        )
         q, k, v = (linear(grid.transpose(1, 2)) for linear in layer.between)
         between = attend(q, k, present)
         contexts = (between @ v).transpose(1, 2).flatten(2)[rows.owner, rows.number]
@@ -127,20 +154,26 @@ class RiverCluster(towns.TownCluster):
 
 
 def river_cluster(random: np.random.Generator, names: int = 8) -> RiverCluster:
-    """Draw three paragraphs about each town; with probability 1/2 one of the three may name another river."""
+    """Draw three paragraphs about each town; with probability 1/2 one of the three may name another
+    river."""
     rivers = towns.VALUES[1][:names]
-    truth = {towns.TOWNS[i]: [rivers[random.integers(names)]] for i in random.permutation(names)[:2]}
+    truth = {
+        towns.TOWNS[i]: [rivers[random.integers(names)]] for i in random.permutation(names)[:2]
+    }
     paragraphs = []
     for town, (river,) in truth.items():
         said = [river, river, rivers[random.integers(names)] if random.random() < 0.5 else river]
         texts = [towns.PHRASES[1][random.integers(3)].format(value) for value in said]
-        paragraphs += [towns.Paragraph(town, (1, 1), (v, v), f"{town} {t} .") for v, t in zip(said, texts)]
+        paragraphs += [
+            towns.Paragraph(town, (1, 1), (v, v), f"{town} {t} .") for v, t in zip(said, texts)
+        ]
     return RiverCluster(truth, [paragraphs[i] for i in random.permutation(len(paragraphs))])
 
 
 def own_model(*functions: Function, steps: int = 400) -> Frames | None:
-    """Train a model whose global layer is made of the functions of exercises 1 to 4, the library's, and one without
-    a global layer; print how many summaries they write correctly, and show six clusters to the first and the last."""
+    """Train a model whose global layer is made of the functions of exercises 1 to 4, the library's,
+    and one without a global layer; print how many summaries they write correctly, and show six
+    clusters to the first and the last."""
     if not PAGE.ready(1, 2, 3, 4):
         return None
     random, models = np.random.default_rng(10**6), {}
@@ -150,12 +183,23 @@ def own_model(*functions: Function, steps: int = 400) -> Frames | None:
         sizes = {"width": 32, "inner": 64, "local_layers": 1, "global_layers": layers}
         model = models[name] = towns.small_transformer(len(towns.TOWN_PIECES), **sizes)
         if name == "Your model":
-            model.global_layers = nn.ModuleList(OwnLayer(layer, functions) for layer in model.global_layers)  # type: ignore[arg-type]
+            model.global_layers = nn.ModuleList(
+                OwnLayer(layer, functions) for layer in model.global_layers
+            )  # type: ignore[arg-type]
         draws = (np.random.default_rng([1, step]) for step in range(steps))
-        learn(model, (towns.batch_of([river_cluster(draw) for _ in range(32)]) for draw in draws), 3e-3)
-        print(f"{name}: {share_written(model, towns.documents_of([*unseen]), 8):.0%} of 200 summaries are right")
+        learn(
+            model,
+            (towns.batch_of([river_cluster(draw) for _ in range(32)]) for draw in draws),
+            3e-3,
+        )
+        print(
+            f"{name}: {share_written(model, towns.documents_of([*unseen]), 8):.0%} of 200 "
+            "summaries are right"
+        )
     del models["the library's"]
-    return Frames([town_frames(models, cluster, places=[4]).frames[0] for cluster in unseen[:6]], first=1)
+    return Frames(
+        [town_frames(models, cluster, places=[4]).frames[0] for cluster in unseen[:6]], first=1
+    )
 
 
 @PAGE.cases(5, points=2)
@@ -172,18 +216,30 @@ CHAIN, RING, STAR = torch.diag(torch.ones(4), 1), torch.eye(5).roll(1, 0), torch
 CHAIN[-1, -1] = 1
 STAR[0], STAR[:, 0] = 0.5, 0.2
 GRAPHS = {f"a chain, {layers} layer{'s' * (layers > 1)}": (CHAIN, layers) for layers in (1, 2, 3)}
-GRAPHS |= {"a ring, 2 layers": (RING, 2), "a star, 1 layer": (STAR, 1), "a star, 2 layers": (STAR, 2)}
+GRAPHS |= {
+    "a ring, 2 layers": (RING, 2),
+    "a star, 1 layer": (STAR, 1),
+    "a star, 2 layers": (STAR, 2),
+}
 
 
 @PAGE.exercise(6, points=3, shown=2, cases=GRAPHS)
 def reached(G: Tensor, layers: int) -> Tensor:
-    """Compute whether the states of each paragraph's words depend on the words of each [m, m], in a model whose only
-    head has G as its attention."""
+    """Compute whether the states of each paragraph's words depend on the words of each [m, m], in a
+    model whose only head has G as its attention."""
     m, words = len(G), []
-    model, batch = small_transformer(global_layers=layers, pooling_heads=1), _batch(_cluster(*[2] * len(G)))
-    model.local_layers[-1].register_forward_hook(lambda _, x, output: words.append(output.requires_grad_()))
+    model, batch = (
+        small_transformer(global_layers=layers, pooling_heads=1),
+        _batch(_cluster(*[2] * len(G))),
+    )
+    model.local_layers[-1].register_forward_hook(
+        lambda _, x, output: words.append(output.requires_grad_())
+    )
     states = model.encode(batch, G[None].double()).words[0].view(m, 2, -1)
-    direction, found = torch.randn(2, states.shape[-1], generator=torch.manual_seed(0)), torch.zeros(m, m)
+    direction, found = (
+        torch.randn(2, states.shape[-1], generator=torch.manual_seed(0)),
+        torch.zeros(m, m),
+    )
     for i in range(m):
         (slope,) = torch.autograd.grad((states[i] * direction).sum(), words, retain_graph=True)
         found[i].index_add_(0, batch.ragged.number[batch.ragged.row], slope.abs().sum(-1).float())
@@ -208,4 +264,6 @@ def still_right() -> dict[str, bool]:
         "it sees all but the title": decoder_sees(~title),
         "it sees all, and no paragraph the title": changes_of(model)["first paragraph cut"],
     }
-    return {what: share_written(model, clusters, 2, change) > 0.8 for what, change in changes.items()}
+    return {
+        what: share_written(model, clusters, 2, change) > 0.8 for what, change in changes.items()
+    }

@@ -30,10 +30,12 @@ check, grade, progress = PAGE.check, PAGE.grade, PAGE.progress
 
 @cache
 def _of_two_texts() -> tuple:
-    """A model whose attention is not uniform, a batch of two texts, their encoding, the decoder's output, its GRU's
-    states, and what is read before the first word."""
+    """A model whose attention is not uniform, a batch of two texts, their encoding, the decoder's
+    output, its GRU's states, and what is read before the first word."""
     torch.manual_seed(0)
-    model = Mem2Mem(Mem2MemConfig(VOCABULARY, embedding=8, hidden=8, bottleneck=8, slots=3, compression=8)).double()
+    model = Mem2Mem(
+        Mem2MemConfig(VOCABULARY, embedding=8, hidden=8, bottleneck=8, slots=3, compression=8)
+    ).double()
     for weight in model.requires_grad_(False).parameters():
         torch.nn.init.normal_(weight, std=0.7)
     texts = [planted_sentences(1, 0, sentences, 4, 1, VOCABULARY)[0] for sentences in TEXTS]
@@ -58,7 +60,9 @@ def read() -> Iterator[Case]:
     model, _, state, output, hidden, reads = _of_two_texts()
     for b, count in enumerate(TEXTS):
         given = hidden[b, 0], state.memory[b], *memory_weights(model)["read"]
-        yield Case(f"{count} sentences", given, torch.cat([output.read[b, 0], reads[b]]), of=torch.cat)
+        yield Case(
+            f"{count} sentences", given, torch.cat([output.read[b, 0], reads[b]]), of=torch.cat
+        )
 
 
 @PAGE.cases(3, points=3)
@@ -86,15 +90,22 @@ def read_loss() -> Iterator[Case]:
 
 
 def own_model(*functions: Function, steps: int = 250) -> Frames | None:
-    """Put a learner's five functions into a model, train it on the toy task, pull the lever, and show its steps."""
+    """Put a learner's five functions into a model, train it on the toy task, pull the lever, and
+    show its steps."""
     if not PAGE.ready(1, 2, 3, 4, 5):
         return None
     model = learn_planted(partial(HandWritten, functions), "both", "plain gate", 3, steps)
     texts = unseen_documents()
     scores, own = memory_scores(model, texts), log_probs(model, texts)
     by_lib = over_seeds(task_results("memory")["all ways, both, plain gate"]["words right"])
-    print(f"Your model: {scores['words right']:.2f} of the words are right (the library's, five seeds: {by_lib}).")
-    print(f"Its heads find {scores['recall']:.2f} of the marked sentences. Nats a word that it loses with")
+    print(
+        f"Your model: {scores['words right']:.2f} of the words are right (the library's, five "
+        f"seeds: {by_lib})."
+    )
+    print(
+        f"Its heads find {scores['recall']:.2f} of the marked sentences. Nats a word that it loses "
+        "with"
+    )
     for name in ("another memory", "memory erased", "one memory for all"):
         print(f"  {name}: {(own - log_probs(model, texts, MEMORY[name])).mean():.2f}")
     return planted_steps(model, texts[0])
@@ -112,10 +123,16 @@ def reads_of_memory() -> Iterator[Case]:
 
     for steps, b in ((3, 0), (2, 1), (hidden.shape[1], 0), (1, 1)):
         reads = [model.condition(hidden[:, : t + 1], state)[2].read[b] for t in range(steps)]
-        yield Case(f"{steps} steps", (state.memory[b], hidden[b, :steps], read, gate_and_update), torch.stack(reads))
+        yield Case(
+            f"{steps} steps",
+            (state.memory[b], hidden[b, :steps], read, gate_and_update),
+            torch.stack(reads),
+        )
 
 
-@PAGE.exercise(7, points=2, cases=[[[1, 1, 3, 3, 3]], [[4, 0, 2]], [[0] * 6], [[7]], [[5, 2, 5, 2]]])
+@PAGE.exercise(
+    7, points=2, cases=[[[1, 1, 3, 3, 3]], [[4, 0, 2]], [[0] * 6], [[7]], [[5, 2, 5, 2]]]
+)
 def loss_of_sharp_heads(on: list[int]) -> Tensor:
     return mem2mem.compression_loss(F.one_hot(torch.tensor(on), 8).double()[None])[0]
 
@@ -129,8 +146,8 @@ MEMORIES = {
 
 
 def _log_p(memory: Tensor) -> Tensor:
-    """Compute log P [2] of a word of each reference of `_of_two_texts` if these memories [2, r, d] are handed
-    over."""
+    """Compute log P [2] of a word of each reference of `_of_two_texts` if these memories [2, r, d]
+    are handed over."""
     model, batch, state, *_ = _of_two_texts()
     other = state.replace(memory=memory)
     return model.log_prob(model.decode(batch.target_input, other)[0], batch.target, other).mean(1)
@@ -147,9 +164,15 @@ def same_probabilities() -> Iterator[Case]:
 def cost_of_one_memory() -> Iterator[Case]:
     own = _of_two_texts()[2].memory
     for count in (3, 1, 5):
-        others = torch.randn(count, *own.shape[1:], generator=torch.Generator().manual_seed(count)).double()
+        others = torch.randn(
+            count, *own.shape[1:], generator=torch.Generator().manual_seed(count)
+        ).double()
         one = others.sum(0) / count
-        yield Case(f"{count} others", (own, others, _log_p), (_log_p(own) - _log_p(torch.stack([one, one]))).mean())
+        yield Case(
+            f"{count} others",
+            (own, others, _log_p),
+            (_log_p(own) - _log_p(torch.stack([one, one]))).mean(),
+        )
 
 
 class _Gated(MemoryAlone):
@@ -157,20 +180,33 @@ class _Gated(MemoryAlone):
 
     gate: Function
 
-    def gate_and_update(self, memory: Tensor, read: Tensor, from_hidden: Tensor) -> tuple[Tensor, Tensor]:
-        z, u = (self.write_memory(memory) + (from_hidden + self.write_read(read))[:, None]).chunk(2, -1)
+    def gate_and_update(
+        self, memory: Tensor, read: Tensor, from_hidden: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        z, u = (self.write_memory(memory) + (from_hidden + self.write_read(read))[:, None]).chunk(
+            2, -1
+        )
         return self.gate(z), u.tanh()
 
 
 def _cost_with(gate: Function) -> float:
-    """Train a memory as the only path with a gate. Returns what another text's memory costs, in nats a word."""
+    """Train a memory as the only path with a gate. Returns what another text's memory costs, in
+    nats a word."""
     torch.manual_seed(0)
-    sizes: dict[str, Any] = {"embedding": 24, "hidden": 24, "bottleneck": 16, "slots": 3, "compression": 24}
+    sizes: dict[str, Any] = {
+        "embedding": 24,
+        "hidden": 24,
+        "bottleneck": 16,
+        "slots": 3,
+        "compression": 24,
+    }
     model = _Gated(Mem2MemConfig(VOCABULARY, lambda_comp=0.01, lambda_read=0.1, **sizes))
     model.gate = gate
     texts = [planted_sentences(16, step, 6, 4, 3, VOCABULARY) for step in range(151)]
     learn(model, (make_batch(some, VOCABULARY) for some in texts[:150]), 1e-2)
-    own, another = (log_probs(model, texts[150], change) for change in (NOTHING, MEMORY["another memory"]))
+    own, another = (
+        log_probs(model, texts[150], change) for change in (NOTHING, MEMORY["another memory"])
+    )
     return float((own - another).mean())
 
 
@@ -181,4 +217,6 @@ def better_gate() -> Iterator[Case]:
         return [bool(kept.min() >= 0 and kept.max() <= 1), bool((kept.diff() > 0).all())]
 
     yield Case("between 0 and 1, and growing", (), [1, 1], of=is_gate)
-    yield Case("another text's memory costs half a nat", (), 1, of=lambda gate: _cost_with(gate) > 0.5)
+    yield Case(
+        "another text's memory costs half a nat", (), 1, of=lambda gate: _cost_with(gate) > 0.5
+    )

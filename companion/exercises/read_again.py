@@ -16,7 +16,15 @@ from companion.pages.read_again import copying_frames, gates
 from companion.studies.importance import EQUAL
 from companion.studies.word_dependence import embeddings_of, encoder_states
 from companion.tasks import short_news
-from companion.tasks.short_news import RATE, SIX, STEPS, WRITTEN, dispatch_batches, dispatches, reader
+from companion.tasks.short_news import (
+    RATE,
+    SIX,
+    STEPS,
+    WRITTEN,
+    dispatch_batches,
+    dispatches,
+    reader,
+)
 from companion.tasks.task import greedy_words, learn
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.vocabulary import EOS, UNK
@@ -41,7 +49,8 @@ def _numbers(*shape: int) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)))
 
 
-# ------------------------------------------------------------------------------------------ the reader's own model
+# ------------------------------------------------------------------------------------------ the
+# reader's own model
 
 SIZES = {"one text": (1, 5), "three texts": (3, 4)}
 READS = {
@@ -50,10 +59,23 @@ READS = {
 }
 STEPS_BY_HAND = {
     "one number": tuple(torch.tensor([value]) for value in (1.0, 0.6, 0.0, 0.5)),
-    "two texts": (_numbers(2, 3), _numbers(2, 3).sigmoid(), _numbers(2, 3).tanh(), _numbers(3, 2).T.sigmoid()),
+    "two texts": (
+        _numbers(2, 3),
+        _numbers(2, 3).sigmoid(),
+        _numbers(2, 3).tanh(),
+        _numbers(3, 2).T.sigmoid(),
+    ),
 }
-NAMES = {12: "a name at two places", 5: "in Y and in the text", 13: "in neither", 4: "in Y", 8: "a name"}
-SCORES = {f"words: {T}": (_numbers(T, 7), _numbers(T, 7).flip(1), torch.tensor(TEXT), 6) for T in (1, 3)}
+NAMES = {
+    12: "a name at two places",
+    5: "in Y and in the text",
+    13: "in neither",
+    4: "in Y",
+    8: "a name",
+}
+SCORES = {
+    f"words: {T}": (_numbers(T, 7), _numbers(T, 7).flip(1), torch.tensor(TEXT), 6) for T in (1, 3)
+}
 
 
 @PAGE.exercise(1, points=2, cases=READS)
@@ -68,9 +90,19 @@ def gated_update(h: Tensor, z: Tensor, new: Tensor, alpha: Tensor) -> Tensor:
     return (1 - alpha * z) * h + alpha * z * new
 
 
-@PAGE.exercise(3, points=2, cases={what: (w, TEXT, _numbers(7, 4), _numbers(7, 4) + 9) for w, what in NAMES.items()})
+@PAGE.exercise(
+    3,
+    points=2,
+    cases={what: (w, TEXT, _numbers(7, 4), _numbers(7, 4) + 9) for w, what in NAMES.items()},
+)
 def embed_word(word: int, source: list[int], table: Tensor, p: Tensor) -> Tensor:
-    return table[word] if word < len(table) else p[source.index(word)] if word in source else table[UNK]
+    return (
+        table[word]
+        if word < len(table)
+        else p[source.index(word)]
+        if word in source
+        else table[UNK]
+    )
 
 
 @PAGE.exercise(4, points=3, cases=SCORES)
@@ -80,8 +112,9 @@ def joint_distribution(g: Tensor, k: Tensor, source: Tensor, unknown: int) -> Te
 
 
 def own_model(*functions: Callable, steps: int = STEPS) -> Frames | None:
-    """Train a model whose new parts are computed by a reader's four functions, and the library's. Print how many
-    headlines are right, and return the steps of one; nothing where a function is not right yet."""
+    """Train a model whose new parts are computed by a reader's four functions, and the library's.
+    Print how many headlines are right, and return the steps of one; nothing where a function is not
+    right yet."""
     if not PAGE.ready(1, 2, 3, 4):
         return None
     importance, update, embed, joint = functions
@@ -93,13 +126,17 @@ def own_model(*functions: Callable, steps: int = STEPS) -> Frames | None:
         def _embed(self, tokens: Tensor, source: Tensor, state: Any) -> Tensor:
             table, p = self.target_embedding.weight, per_hypothesis(state.embedded, len(tokens))
             rows = zip(tokens.tolist(), source.tolist(), p)
-            return torch.stack([torch.stack([embed(w, text, table, p) for w in words]) for words, text, p in rows])
+            return torch.stack(
+                [torch.stack([embed(w, text, table, p) for w in words]) for words, text, p in rows]
+            )
 
         def probabilities(self, output: ReadAgainOutput, extra: int) -> Tensor:
             rows = zip(self.generate(output.features), output.copy, output.source)
             return torch.stack([joint(g, k, text, extra) for g, k, text in rows])
 
-        def log_prob(self, output: ReadAgainOutput, target: Tensor, state: Any, places: Any = None) -> Tensor:
+        def log_prob(
+            self, output: ReadAgainOutput, target: Tensor, state: Any, places: Any = None
+        ) -> Tensor:
             P = self.probabilities(output, int(output.source.max()) + 1 - self.config.vocab_size)
             return P.gather(2, target[..., None]).squeeze(2).log()
 
@@ -112,29 +149,43 @@ def own_model(*functions: Callable, steps: int = STEPS) -> Frames | None:
             states.append(update(states[-1], *gates(x, states[-1], own.second_read.gru), alpha_i))
         return torch.stack(states[1:], 1)
 
-    own, unseen, six = reader(0, "read-again gru", Own), dispatches(200, 10**7), short_news.dispatch(*SIX[0])
+    own, unseen, six = (
+        reader(0, "read-again gru", Own),
+        dispatches(200, 10**7),
+        short_news.dispatch(*SIX[0]),
+    )
     own.second_read.forward = second_read  # type: ignore[method-assign]
     for name, model in (("Your model", own), ("The library's", reader(0, "read-again gru"))):
         learn(model, dispatch_batches(0, range(steps)), RATE)
-        print(f"{name}: {short_news.share_right(model, unseen):.0%} of 200 unseen headlines are right")
+        print(
+            f"{name}: {short_news.share_right(model, unseen):.0%} of 200 unseen headlines are right"
+        )
     (words,) = greedy_words(own, [six], max_length=6, min_length=1)
     return copying_frames(own, six, [*words, EOS], [*WRITTEN.words, *six.unknown])
 
 
-# ----------------------------------------------------------------------------------------------------- exercises
+# ---------------------------------------------------------------------------------
+# exercises
 
 
 @PAGE.cases(5, points=2)
 def importance_in_a_batch() -> Iterator[Case]:
     model = _small_reader()
     for lengths in ((12, 5), (5, 14, 1)):
-        batch = make_batch([EncodedDocument.of("", range(4, 4 + n), [n], [EOS]) for n in lengths], 20)
+        batch = make_batch(
+            [EncodedDocument.of("", range(4, 4 + n), [n], [EOS]) for n in lengths], 20
+        )
         mask, x = batch.source_mask, model.source_embedding(batch.source)
         arguments = model.first_read(x)[0], x, mask, *_weights(model)
         importance = model.encode(batch).importance
         assert importance is not None, "a GRU that reads again"
         expected = importance[mask]
-        yield Case(f"texts of {', '.join(map(str, lengths))} words", arguments, expected, of=itemgetter(mask))
+        yield Case(
+            f"texts of {', '.join(map(str, lengths))} words",
+            arguments,
+            expected,
+            of=itemgetter(mask),
+        )
 
 
 SHARES = {
@@ -159,12 +210,20 @@ def acting_together() -> Iterator[Case]:
         model = _small_reader(encoder).double()
         x, states = embeddings_of(model, text), partial(encoder_states, model, text)
         a, b = (0.5 * (torch.arange(9) == place)[:, None].expand_as(x) for place in (2, 7))
-        yield Case(encoder, (states, x, a, b), states(x + a + b) - states(x + a) - states(x + b) + states(x))
+        yield Case(
+            encoder,
+            (states, x, a, b),
+            states(x + a + b) - states(x + a) - states(x + b) + states(x),
+        )
 
 
 @PAGE.cases(8, points=3)
 def equal_copying() -> Iterator[Case]:
-    model = learn(reader(0, "read-again gru"), dispatch_batches(0, range(40)), RATE).requires_grad_(False).eval()
+    model = (
+        learn(reader(0, "read-again gru"), dispatch_batches(0, range(40)), RATE)
+        .requires_grad_(False)
+        .eval()
+    )
     for count in (1, 8):
         batch = make_batch(dispatches(count, 2), len(WRITTEN))
         state = model.encode(batch)
@@ -175,4 +234,9 @@ def equal_copying() -> Iterator[Case]:
 
         with EQUAL["copying equal"].model(model):
             expected = model.loss(batch)["loss"]
-        yield Case(f"loss of a trained model, texts: {count}", (output.copy, batch.source_mask), expected, loss)
+        yield Case(
+            f"loss of a trained model, texts: {count}",
+            (output.copy, batch.source_mask),
+            expected,
+            loss,
+        )

@@ -12,7 +12,15 @@ from torch.nn import functional as F
 from companion.exercises.exercise import Case, Exercises
 from companion.pages.frames import Frames
 from companion.pages.steps import decoding_frames, pointer_steps
-from companion.tasks.stories import CONFIG, SUMMARY, TEXT, VOCABULARY, learned, story_of, unseen_stories
+from companion.tasks.stories import (
+    CONFIG,
+    SUMMARY,
+    TEXT,
+    VOCABULARY,
+    learned,
+    story_of,
+    unseen_stories,
+)
 from companion.tasks.synthetic import planted_sentences
 from companion.tasks.task import learn
 from lib.data.batch import Batch, in_vocabulary, make_batch
@@ -29,12 +37,14 @@ PAGE = Exercises()
 check, grade, progress = PAGE.check, PAGE.grade, PAGE.progress
 
 
-# ------------------------------------------------------------------------------------------------ the reader's model
+# ---------------------------------------------------------------------------------
+# the reader's model
 
 
 @cache
 def _of_two_texts() -> tuple[Batch, PointerOutput, Seq2Seq]:
-    """Make a batch of two stories of different lengths, and a model with random weights; decode the batch with it."""
+    """Make a batch of two stories of different lengths, and a model with random weights; decode the
+    batch with it."""
     torch.manual_seed(0)
     model = _Own(replace(CONFIG, embedding=8, hidden=12)).double().requires_grad_(False)
     batch = make_batch([story_of(TEXT[1:], SUMMARY), story_of(TEXT, SUMMARY)], len(VOCABULARY))
@@ -42,8 +52,8 @@ def _of_two_texts() -> tuple[Batch, PointerOutput, Seq2Seq]:
 
 
 class _Own(Seq2Seq):
-    """A pointer-generator without coverage, of the library's layers and a reader's functions; without these, of the
-    library's."""
+    """A pointer-generator without coverage, of the library's layers and a reader's functions;
+    without these, of the library's."""
 
     functions: Sequence[Callable] = ()
 
@@ -52,7 +62,10 @@ class _Own(Seq2Seq):
         self.word_attention = Attention(config.hidden, config.hidden, config.hidden)
 
     def _attend(self, query: Tensor, state: RecurrentState) -> tuple:
-        layer, of_documents = self.word_attention, per_document(query, len(state.words)).flatten(1, 2)
+        layer, of_documents = (
+            self.word_attention,
+            per_document(query, len(state.words)).flatten(1, 2),
+        )
         queries = layer.project_queries(of_documents)  # [B, K * T, A]
         if self.functions:
             alpha = self.functions[0](queries, state.word_keys, layer.v.weight[0], state.word_mask)
@@ -76,10 +89,17 @@ class _Own(Seq2Seq):
 def attend() -> Iterator[Case]:
     batch, output, model = _of_two_texts()
     layer, state = model.word_attention, model.encode(batch)
-    hidden, _ = model.decoder(model.embedding(in_vocabulary(batch.target_input, len(VOCABULARY))), state.hidden[None])
+    hidden, _ = model.decoder(
+        model.embedding(in_vocabulary(batch.target_input, len(VOCABULARY))), state.hidden[None]
+    )
     queries = layer.project_queries(hidden)
     for b, what in enumerate(("a text with padding", "a text without")):
-        given = queries[b : b + 1], state.word_keys[b : b + 1], layer.v.weight[0], state.word_mask[b : b + 1]
+        given = (
+            queries[b : b + 1],
+            state.word_keys[b : b + 1],
+            layer.v.weight[0],
+            state.word_mask[b : b + 1],
+        )
         yield Case(what, given, output.copy[b : b + 1])
 
 
@@ -89,7 +109,9 @@ def copy_words() -> Iterator[Case]:
     size = len(VOCABULARY) + 2
     for b in (1, 0):
         alpha, extended = output.copy[b : b + 1], batch.source_extended[b : b + 1]
-        yield Case(f"text {b + 1}", (alpha, extended, size), alpha @ F.one_hot(extended, size).double())
+        yield Case(
+            f"text {b + 1}", (alpha, extended, size), alpha @ F.one_hot(extended, size).double()
+        )
 
 
 MIXED = {
@@ -110,15 +132,18 @@ def mix(p: Tensor, P_g: Tensor, P_c: Tensor) -> Tensor:
 @PAGE.cases(4, points=1)
 def loss_of() -> Iterator[Case]:
     P = torch.rand(2, 3, 5, generator=torch.Generator().manual_seed(0)).double().softmax(-1)
-    target, mask = torch.tensor([[1, 4, 2], [3, 0, 0]]), torch.tensor([[True] * 3, [True, False, False]])
+    target, mask = (
+        torch.tensor([[1, 4, 2], [3, 0, 0]]),
+        torch.tensor([[True] * 3, [True, False, False]]),
+    )
     whole, short = -P[0, [0, 1, 2], target[0]].log().mean(), -P[1, 0, 3].log()
     yield Case("a short and a long summary", (P, target, mask), (whole + short) / 2)
     yield Case("the short one", (P[1:], target[1:], mask[1:]), short)
 
 
 def own_model(*functions: Callable, steps: int = 300) -> Frames | None:
-    """Train a model of a reader's four functions on the page's stories, and show how it writes the summary of the
-    page's text. Prints what is missing where a function is not right yet."""
+    """Train a model of a reader's four functions on the page's stories, and show how it writes the
+    summary of the page's text. Prints what is missing where a function is not right yet."""
     if not PAGE.ready(1, 2, 3, 4):
         return None
     model = learned(0, type("Own", (_Own,), {"functions": functions}), steps=steps)
@@ -130,11 +155,14 @@ def own_model(*functions: Callable, steps: int = 300) -> Frames | None:
     with torch.no_grad():
         output, _ = model.decode(batch.target_input, model.encode(batch))
     words = [*VOCABULARY.words, *batch.unknown[0]]
-    steps_of = pointer_steps(model.pointer, output, batch.target[0].tolist(), words, ("generate", "copy", "both"))
+    steps_of = pointer_steps(
+        model.pointer, output, batch.target[0].tolist(), words, ("generate", "copy", "both")
+    )
     return decoding_frames([sentence.split() for sentence in TEXT], steps_of)
 
 
-# -------------------------------------------------------------------------------------------------------- exercises
+# ---------------------------------------------------------------------------------
+# exercises
 
 Chain = Mapping[str, Mapping[str, float]]  # by the word before, "" at the beginning
 END = {"[EOS]": 1.0}
@@ -152,7 +180,10 @@ CATS: Chain = {
     "run": {"and": 0.7, "[EOS]": 0.3},
     **{"and": {"eat": 1.0}, "eat": END},
 }
-LATE_CATS: Chain = CATS | {"cats": {"sleep": 0.7, "[EOS]": 0.3}, "sleep": {"and": 0.9, "[EOS]": 0.1}}
+LATE_CATS: Chain = CATS | {
+    "cats": {"sleep": 0.7, "[EOS]": 0.3},
+    "sleep": {"and": 0.9, "[EOS]": 0.1},
+}
 
 
 BEAMS = (  # the size of the beam, the most symbols, and the best summary that such a beam finds
@@ -177,10 +208,15 @@ def best_of_beam() -> Iterator[Case]:
 def extremes_of_coverage_loss(T: int, N: int) -> list[float]:
     everywhere = torch.full((T, N), 1 / N)
     in_turn = torch.eye(N)[torch.arange(T) % N]  # each word once before any word twice
-    return [torch.minimum(alphas, alphas.cumsum(0) - alphas).sum().item() for alphas in (everywhere, in_turn)]
+    return [
+        torch.minimum(alphas, alphas.cumsum(0) - alphas).sum().item()
+        for alphas in (everywhere, in_turn)
+    ]
 
 
-@PAGE.exercise(7, points=3, cases=[(0.3, 0.8, 0.2), (0.5, 0.0, 0.4), (0.9, 0.3, 0.3), (0.01, 0.5, 0.001)])
+@PAGE.exercise(
+    7, points=3, cases=[(0.3, 0.8, 0.2), (0.5, 0.0, 0.4), (0.9, 0.3, 0.3), (0.01, 0.5, 0.001)]
+)
 def push_on_the_switch(p: float, P_g: float, P_c: float) -> Tensor:
     score = _P(p).logit().requires_grad_()
     P = score.sigmoid() * P_g + (1 - score.sigmoid()) * P_c
@@ -204,14 +240,23 @@ def shown_by_intervals() -> dict[str, bool]:
 @PAGE.prediction(9, points=3)
 @cache
 def smaller_loss_and_better_summary() -> dict[str, str]:
-    """Compare two models on summaries whose words the vocabulary lacks: by the loss, and by the mean probability of
-    their first words (by their own ids, not as [UNK])."""
+    """Compare two models on summaries whose words the vocabulary lacks: by the loss, and by the
+    mean probability of their first words (by their own ids, not as [UNK])."""
     loss, first = {}, {}
     for name in ("plain", "pointer"):
         torch.manual_seed(0)
-        model = Seq2Seq(Seq2SeqConfig(6, embedding=8, hidden=16, bottleneck=8, copy=name == "pointer"))
-        *batches, last = (make_batch(planted_sentences(16, step, 3, 4, 1, 20), 6) for step in range(31))
+        model = Seq2Seq(
+            Seq2SeqConfig(6, embedding=8, hidden=16, bottleneck=8, copy=name == "pointer")
+        )
+        *batches, last = (
+            make_batch(planted_sentences(16, step, 3, 4, 1, 20), 6) for step in range(31)
+        )
         loss[name] = learn(model, iter(batches), 1e-2).loss(last)["loss"].item()
-        P = model.distribution(*model.decode(last.target_input[:, :1], model.encode(last)), extra=14)
+        P = model.distribution(
+            *model.decode(last.target_input[:, :1], model.encode(last)), extra=14
+        )
         first[name] = P.gather(1, last.target[:, :1]).mean().item()
-    return {"the loss": min(loss, key=loss.__getitem__), "the summary": max(first, key=first.__getitem__)}
+    return {
+        "the loss": min(loss, key=loss.__getitem__),
+        "the summary": max(first, key=first.__getitem__),
+    }

@@ -24,7 +24,7 @@ from companion.tasks.windows import (
     facts_in_place,
     learn_facts,
     share_in_place,
-)  # fmt: skip
+)
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.vocabulary import BOS, EOS, SLIDE
 from lib.data.word_vectors import similarities
@@ -55,7 +55,8 @@ def _of_three_windows() -> tuple:
     return model, batch, state, model.decode(batch.target_input, state)[0]
 
 
-# ------------------------------------------------------------------------------------------------------ the own model
+# ---------------------------------------------------------------------------------
+# the own model
 
 
 @PAGE.cases(1, points=3)
@@ -64,7 +65,10 @@ def linked_sentences() -> Iterator[Case]:
     vectors = random.normal(size=(30, 5))
     for summary, source in (((2, 3), (4, 1, 5)), ((1,), (3, 3)), ((4, 2, 2), (6, 2, 1, 4))):
         parts = [[random.integers(5, 30, n) for n in lengths] for lengths in (summary, source)]
-        flat = [(np.concatenate(part), np.array(lengths)) for part, lengths in zip(parts, (summary, source))]
+        flat = [
+            (np.concatenate(part), np.array(lengths))
+            for part, lengths in zip(parts, (summary, source))
+        ]
         best = similarities(flat[0], flat[1], vectors).argmax(1).tolist()
         yield Case(f"{len(summary)} and {len(source)} sentences", (*parts, vectors), best)
 
@@ -76,15 +80,24 @@ def marked_summary() -> Iterator[Case]:
         document = EncodedDocument.of("", [9], [1], [10, 11, 12, 13])
         marks = np.maximum.accumulate(windows) - 1
         yield Case(
-            f"windows {windows}", (sentences, windows), mark_transitions(document, np.array([1, 2, 1]), marks).target
+            f"windows {windows}",
+            (sentences, windows),
+            mark_transitions(document, np.array([1, 2, 1]), marks).target,
         )
 
 
 @PAGE.cases(3, points=3)
 def windows_of_steps() -> Iterator[Case]:
     model, _, state, _ = _of_three_windows()
-    for inputs, before in (([BOS, 9, SLIDE, 10], 1), ([SLIDE, SLIDE, 9, SLIDE], 1), ([9, SLIDE], 2), ([SLIDE], 3)):
-        window = model.decode(torch.tensor([inputs]), state.replace(window=torch.tensor([before - 1])))[0].windows[0]
+    for inputs, before in (
+        ([BOS, 9, SLIDE, 10], 1),
+        ([SLIDE, SLIDE, 9, SLIDE], 1),
+        ([9, SLIDE], 2),
+        ([SLIDE], 3),
+    ):
+        window = model.decode(
+            torch.tensor([inputs]), state.replace(window=torch.tensor([before - 1]))
+        )[0].windows[0]
         yield Case(f"{len(inputs)} inputs, window {before} before", (inputs, before, 3), window + 1)
 
 
@@ -93,7 +106,12 @@ def window_mask() -> Iterator[Case]:
     for windows, words in (([1, 2, 3], 20), ([1, 1], 20), ([3], 19), ([2, 4], 24)):
         places, numbers = torch.arange(words), torch.tensor(windows)
         mask = small_windowed()._in_window(places[None], numbers[None] - 1)[0]
-        yield Case(f"windows {windows} of {words} words", (numbers, words, 8, 6), mask.int(), of=lambda m: m.int())
+        yield Case(
+            f"windows {windows} of {words} words",
+            (numbers, words, 8, 6),
+            mask.int(),
+            of=lambda m: m.int(),
+        )
 
 
 @PAGE.exercise(5, points=3, cases=[(0.4, 1.0), (0.4, 0.6), (0.0, 0.51), (0.9, 1.0), (0.2, 0.62)])
@@ -102,11 +120,17 @@ def decide(p_slide: float, stayed: float) -> list[float]:
     return [1.0, 1.0] if stayed < 0.5 else [0.0, stayed]
 
 
-def _marked_by(link: Callable, mark: Callable, document: EncodedDocument, vectors: np.ndarray) -> EncodedDocument:
-    """Mark a summary of facts without symbols: link each fact to the piece of the text that it was taken from."""
+def _marked_by(
+    link: Callable, mark: Callable, document: EncodedDocument, vectors: np.ndarray
+) -> EncodedDocument:
+    """Mark a summary of facts without symbols: link each fact to the piece of the text that it was
+    taken from."""
     words = document.target[(document.target != SLIDE) & (document.target != EOS)]
     facts = [list(map(int, words[i : i + WORDS])) for i in range(0, len(words), WORDS)]
-    pieces = [document.source[i : i + STRIDE].tolist() for i in range(0, len(document.source) - STRIDE + 1, STRIDE)]
+    pieces = [
+        document.source[i : i + STRIDE].tolist()
+        for i in range(0, len(document.source) - STRIDE + 1, STRIDE)
+    ]
     windows = [int(place) + 1 for place in link(facts, pieces, vectors)]
     return replace(document, target=np.array([*mark(facts, windows), EOS], dtype=np.int32))
 
@@ -123,12 +147,16 @@ class OwnWindowed(Windowed):
 
     def _in_window(self, places: Tensor, windows: Tensor) -> Tensor:
         sizes = int(places.max()) + 1, self.config.window, self.config.stride
-        masks = torch.stack([torch.as_tensor(self.functions[1](row + 1, *sizes)).bool() for row in windows])
+        masks = torch.stack(
+            [torch.as_tensor(self.functions[1](row + 1, *sizes)).bool() for row in windows]
+        )
         return masks.gather(2, places[:, None].expand(-1, windows.shape[1], -1))
 
 
 @torch.no_grad()
-def _write(model: Windowed, document: EncodedDocument, decide: Callable, max_length: int) -> list[int]:
+def _write(
+    model: Windowed, document: EncodedDocument, decide: Callable, max_length: int
+) -> list[int]:
     """Decide before each word whether to slide; then take the most probable word."""
     state, ids, stayed = model.encode(make_batch([document], VOCABULARY)), [BOS], 1.0
     while ids[-1] != EOS and len(ids) <= max_length:
@@ -141,10 +169,15 @@ def _write(model: Windowed, document: EncodedDocument, decide: Callable, max_len
 
 
 def own_model(
-    link: Callable, mark: Callable, slide: Callable, mask: Callable, decide: Callable, steps: int = 200
+    link: Callable,
+    mark: Callable,
+    slide: Callable,
+    mask: Callable,
+    decide: Callable,
+    steps: int = 200,
 ) -> Frames | None:
-    """Train a model of a reader's five functions on facts, print how many it writes beside the library's, and show
-    how. Prints what is missing where a function is not right yet."""
+    """Train a model of a reader's five functions on facts, print how many it writes beside the
+    library's, and show how. Prints what is missing where a function is not right yet."""
     if not PAGE.ready(1, 2, 3, 4, 5):
         return None
     vectors = np.eye(VOCABULARY)
@@ -165,7 +198,8 @@ def own_model(
     return fact_frames(model, shown, _write(model, shown, decide, 18))
 
 
-# -------------------------------------------------------------------------------------------------------- exercises
+# ---------------------------------------------------------------------------------
+# exercises
 
 
 @PAGE.cases(6, points=2)
@@ -192,7 +226,8 @@ def smaller_loss_of_facts() -> Iterator[Case]:
 
 @cache
 def _smaller_losses() -> list[str]:
-    """Train on the same texts: windows of 10, windows of 3, windows of 10 that never slide, and no window."""
+    """Train on the same texts: windows of 10, windows of 3, windows of 10 that never slide, and no
+    window."""
     box, loss = {"windows": 3, "window": 10, "step": 8, "words": 2, "vocab_size": 20}, []
     for window, stride, slides in ((None, None, True), (10, 8, True), (3, 3, True), (10, 8, False)):
         model = small_windowed(20, width=24, window=window, stride=stride)

@@ -1,16 +1,18 @@
 """People judge summaries: blinded forms to fill in, and their judgements in numbers.
 
-    python -m companion.human sheet runs/rating --documents 20 HT=ht.jsonl FT=ft.jsonl Lead=lead.jsonl
-    python -m companion.human scores runs/rating        # when people have sent their saved forms back
+    python -m companion.human sheet runs/rating --documents 20 HT=ht.jsonl FT=ft.jsonl
+    Lead=lead.jsonl python -m companion.human scores runs/rating        # when people have sent
+    their saved forms back
 
-`sheet` draws documents and writes `form.html`, one file for a browser: ratings from 1 to 5 by the criteria of
-Mem2Mem's Table 5, and which of three summaries is best and which worst by informativeness, fluency and succinctness
-(Liu and Lapata 2019, section 5), beside reference and document. Several people save forms under their names
-(`form-anna.csv`), and their files come back into the folder.
+`sheet` draws documents and writes `form.html`, one file for a browser: ratings from 1 to 5 by the
+criteria of Mem2Mem's Table 5, and which of three summaries is best and which worst by
+informativeness, fluency and succinctness (Liu and Lapata 2019, section 5), beside reference and
+document. Several people save forms under their names (`form-anna.csv`), and their files come back
+into the folder.
 
-Summaries are JSON lines of {id, summary}, of any system; at least one file has references and documents, as those
-that `lib.score run` writes. Only `key.json` has the system of each summary. `scores` gives means with intervals,
-Krippendorff's alpha, an analysis of variance and Tukey's test.
+Summaries are JSON lines of {id, summary}, of any system; at least one file has references and
+documents, as those that `lib.score run` writes. Only `key.json` has the system of each summary.
+`scores` gives means with intervals, Krippendorff's alpha, an analysis of variance and Tukey's test.
 """
 
 from functools import partial

@@ -15,7 +15,8 @@ from lib.evaluation.bootstrap import interval
 from lib.system.errors import InputError
 
 BEST_WORST = "best minus worst"
-COLUMNS = ("rater", "unit", "system", "criterion", "value")  # a unit is what several people may have judged
+# a unit is what several people may have judged
+COLUMNS = ("rater", "unit", "system", "criterion", "value")
 RATINGS = {str(rating): float(rating) for rating in range(1, 6)}
 
 
@@ -41,12 +42,16 @@ def read_ratings(folder: str | Path) -> pd.DataFrame:
             try:
                 judgements = _judgements(key, sheet, item, given)
             except (KeyError, ValueError):
-                raise InputError(f"{path}: {given} is no judgement of {sheet} {item} in this folder") from None
+                raise InputError(
+                    f"{path}: {given} is no judgement of {sheet} {item} in this folder"
+                ) from None
             rows += [(path.stem.removeprefix("form-"), *judgement) for judgement in judgements]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _judgements(key: dict, sheet: str, item: str, given: dict[str, str]) -> list[tuple[str, str, str, float]]:
+def _judgements(
+    key: dict, sheet: str, item: str, given: dict[str, str]
+) -> list[tuple[str, str, str, float]]:
     """List unit, system, criterion and value of what a person filled in at an item of a sheet."""
     own = key[sheet][item]
     if sheet == "ratings":
@@ -56,20 +61,30 @@ def _judgements(key: dict, sheet: str, item: str, given: dict[str, str]) -> list
     scores = {given["best"]: 1.0, given["worst"]: -1.0}
     if not scores.keys() <= own.keys() or len(scores) < 2:
         raise ValueError("best and worst are two of the letters")
-    return [(f"{item}{letter}", system, BEST_WORST, scores.get(letter, 0.0)) for letter, system in own.items()]
+    return [
+        (f"{item}{letter}", system, BEST_WORST, scores.get(letter, 0.0))
+        for letter, system in own.items()
+    ]
 
 
 def by_system(ratings: pd.DataFrame, criterion: str) -> dict[str, list[float]]:
     """Compute the value of every unit by system: the mean over the people who rated it."""
     chosen: Any = ratings[ratings["criterion"] == criterion]
     means = chosen.groupby(["system", "unit"], sort=False)["value"].mean()
-    return {str(system): of_system.tolist() for system, of_system in means.groupby(level="system", sort=False)}
+    return {
+        str(system): of_system.tolist()
+        for system, of_system in means.groupby(level="system", sort=False)
+    }
 
 
 def agreement(ratings: pd.DataFrame, criterion: str) -> float | None:
-    """Compute Krippendorff's alpha of the raters for ordinal values. None if no two raters judged the same units, or
-    if all their values are equal."""
-    table = ratings[ratings["criterion"] == criterion].pivot(index="rater", columns="unit", values="value").to_numpy()
+    """Compute Krippendorff's alpha of the raters for ordinal values. None if no two raters judged
+    the same units, or if all their values are equal."""
+    table = (
+        ratings[ratings["criterion"] == criterion]
+        .pivot(index="rater", columns="unit", values="value")
+        .to_numpy()
+    )
     shared = table[:, np.isfinite(table).sum(0) > 1]
     if len(np.unique(shared[np.isfinite(shared)])) < 2:
         return None
@@ -79,18 +94,34 @@ def agreement(ratings: pd.DataFrame, criterion: str) -> float | None:
 
 
 def compare_systems(values: dict[str, list[float]]) -> tuple[pd.DataFrame, pd.DataFrame, float]:
-    """Compare systems: means with 95% bootstrap intervals; Tukey's test of every pair; and p of a one-way analysis of
-    variance. Raises InputError when there are not two systems with two ratings each."""
+    """Compare systems: means with 95% bootstrap intervals; Tukey's test of every pair; and p of a
+    one-way analysis of variance. Raises InputError when there are not two systems with two ratings
+    each."""
     if len(values) < 2 or min(map(len, values.values())) < 2:
         raise InputError("two systems with two ratings each are needed for a comparison")
-    means = {s: {"mean": str(interval(np.array(v), unit="rating")), "ratings": len(v)} for s, v in values.items()}
-    with np.errstate(divide="ignore", invalid="ignore"):  # where all ratings of every system are the same
+    means = {
+        s: {"mean": str(interval(np.array(v), unit="rating")), "ratings": len(v)}
+        for s, v in values.items()
+    }
+    # where all ratings of every system are the same
+    with np.errstate(divide="ignore", invalid="ignore"):
         tukey, names = tukey_hsd(*values.values()), list(values)
     limits, pairs = tukey.confidence_interval(0.95), np.triu_indices(len(names), 1)
-    columns = {"difference": tukey.statistic, "low": limits.low, "high": limits.high, "p": tukey.pvalue}
-    by_pair = pd.DataFrame({name: values_of_pairs[pairs] for name, values_of_pairs in columns.items()})
+    columns = {
+        "difference": tukey.statistic,
+        "low": limits.low,
+        "high": limits.high,
+        "p": tukey.pvalue,
+    }
+    by_pair = pd.DataFrame(
+        {name: values_of_pairs[pairs] for name, values_of_pairs in columns.items()}
+    )
     by_pair.index = pd.Index([f"{names[i]} - {names[k]}" for i, k in zip(*pairs)], name="pair")
-    return pd.DataFrame.from_dict(means, orient="index"), by_pair, float(f_oneway(*values.values()).pvalue)
+    return (
+        pd.DataFrame.from_dict(means, orient="index"),
+        by_pair,
+        float(f_oneway(*values.values()).pvalue),
+    )
 
 
 def report(folder: str | Path) -> str:
@@ -102,14 +133,18 @@ def report(folder: str | Path) -> str:
             parts.append(f"{criterion}: nothing is filled in yet")
             continue
         try:
-            means, pairs, p = compare_systems({name: values[name] for name in key["systems"] if name in values})
+            means, pairs, p = compare_systems(
+                {name: values[name] for name in key["systems"] if name in values}
+            )
         except InputError as error:
             parts.append(f"{criterion}: {error}")
             continue
         alpha = agreement(ratings, criterion)
         agreed = "needs two raters" if alpha is None else f"{alpha:.2f}"
         raters = len(set(ratings["rater"][ratings["criterion"] == criterion]))
-        variance = "all ratings are the same" if np.isnan(p) else f"analysis of variance: p = {p:.2g}"
+        variance = (
+            "all ratings are the same" if np.isnan(p) else f"analysis of variance: p = {p:.2g}"
+        )
         head = f"{criterion} ({raters} raters, Krippendorff's alpha {agreed}; {variance})"
         parts.append(f"{head}\n{means}\n\n{pairs.round(4).to_string(na_rep='-')}")
     return "\n\n".join(parts)

@@ -1,4 +1,5 @@
-"""Blinded forms for people to judge summaries with: HTML files that need nothing else, and the key to them."""
+"""Blinded forms for people to judge summaries with: HTML files that need nothing else, and the key
+to them."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -33,24 +34,39 @@ def write_sheets(
 ) -> None:
     """Draw documents that all systems have, and write form.html and key.json.
 
-    A summary is shown once, under a letter, another one in each document; the key has the system of each. Raises
-    InputError when too little is shared or the folder has a key already; CorpusError where texts that may not be
-    published would be.
+    A summary is shown once, under a letter, another one in each document; the key has the system of
+    each. Raises InputError when too little is shared or the folder has a key already; CorpusError
+    where texts that may not be published would be.
     """
     folder, names = Path(folder), list(systems)
     shared = sorted(set.intersection(*(set(of_system) for of_system in systems.values())))
     if len(names) < 2 or not 1 <= documents <= len(shared):
         raise InputError(
-            f"{len(names)} systems share {len(shared)} documents: two systems and {documents} documents are needed"
+            f"{len(names)} systems share {len(shared)} documents: two systems and {documents} "
+            "documents are needed"
         )
     if (folder / "key.json").exists():
-        raise InputError(f"{folder} holds a form already: choose another folder, people may have filled it in")
-    for corpus in {row["corpus"] for of_system in systems.values() for row in of_system.values() if "corpus" in row}:
+        raise InputError(
+            f"{folder} holds a form already: choose another folder, people may have filled it in"
+        )
+    for corpus in {
+        row["corpus"]
+        for of_system in systems.values()
+        for row in of_system.values()
+        if "corpus" in row
+    }:
         check_unpublished(folder / "form.html", corpus)
 
     random = np.random.default_rng(seed)
     chosen = [shared[i] for i in sorted(random.choice(len(shared), documents, replace=False))]
-    key = {"documents": chosen, "systems": names, "criteria": CRITERIA, "seed": seed, "ratings": {}, "best_worst": {}}
+    key = {
+        "documents": chosen,
+        "systems": names,
+        "criteria": CRITERIA,
+        "seed": seed,
+        "ratings": {},
+        "best_worst": {},
+    }
     rated, compared, texts = [], [], {}
     for document in chosen:
         rows, about = [systems[name][document] for name in names], {"document": document}
@@ -61,7 +77,14 @@ def write_sheets(
         for letter, name in letters.items():
             item = f"r{len(rated) + 1}"
             key["ratings"][item] = [document, name]
-            rated.append({"item": item, **about, "letter": letter, "summary": systems[name][document]["summary"]})
+            rated.append(
+                {
+                    "item": item,
+                    **about,
+                    "letter": letter,
+                    "summary": systems[name][document]["summary"],
+                }
+            )
         for group in combinations(letters, min(COMPARED, len(letters))):
             item = f"b{len(compared) + 1}"
             key["best_worst"][item] = {letter: letters[letter] for letter in group}
@@ -77,23 +100,30 @@ def read_key(folder: str | Path) -> dict:
     """Read which system wrote what."""
     path = Path(folder) / "key.json"
     if not path.is_file():
-        raise InputError(f"{path}: no such file; begin with python -m companion.human sheet {folder} ...")
+        raise InputError(
+            f"{path}: no such file; begin with python -m companion.human sheet {folder} ..."
+        )
     return read_numbers(path, "key", ("documents", "systems", "ratings", "best_worst"))
 
 
 def read_csv(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
-    """Read columns of a CSV file as texts. A spreadsheet may have put semicolons or tabs between them."""
+    """Read columns of a CSV file as texts. A spreadsheet may have put semicolons or tabs between
+    them."""
     try:
         with open(path, encoding="utf-8-sig") as file:
             separator = max(",;\t", key=file.readline().count)
-        table = pd.read_csv(path, sep=separator, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+        table = pd.read_csv(
+            path, sep=separator, dtype=str, keep_default_na=False, encoding="utf-8-sig"
+        )
         return table.loc[:, list(columns)]
     except (ValueError, KeyError) as error:  # pandas has a ValueError for what is no CSV
-        raise InputError(f"{path}: a CSV file in UTF-8 with {', '.join(columns)} is needed ({error})") from None
+        raise InputError(
+            f"{path}: a CSV file in UTF-8 with {', '.join(columns)} is needed ({error})"
+        ) from None
 
 
 def _write_form(path: Path, title: str, content: dict) -> None:
-    """Write form.html beside this file with the content in it. A browser stores what was filled in under the
-    content's digest, so that another form in its place begins empty."""
+    """Write form.html beside this file with the content in it. A browser stores what was filled in
+    under the content's digest, so that another form in its place begins empty."""
     form = Path(__file__).with_name("form.html")
     write_whole(path, html_page(form, {**content, "digest": digest(content)}, TITLE=title))

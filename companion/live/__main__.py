@@ -6,11 +6,12 @@
     python -m companion.live training training.html
     python -m companion.live side_by_side side_by_side.html
 
-The model is the run of Mem2Mem, of windowed attention or of Read-Again; `towns` are the two shipped models of the
-hierarchical transformer's synthetic task. The page offers the given texts, or some of the project's own, and takes
-what a reader pastes. For each word it shows the numbers of every equation; the model and the text can be changed.
-In `training` a reader trains the two small models of Start here. `side_by_side` shows two pages of its folder,
-mem2mem.html, windowed.html or read_again.html, with the same text.
+The model is the run of Mem2Mem, of windowed attention or of Read-Again; `towns` are the two shipped
+models of the hierarchical transformer's synthetic task. The page offers the given texts, or some of
+the project's own, and takes what a reader pastes. For each word it shows the numbers of every
+equation; the model and the text can be changed. In `training` a reader trains the two small models
+of Start here. `side_by_side` shows two pages of its folder, mem2mem.html, windowed.html or
+read_again.html, with the same text.
 """
 
 import sys
@@ -50,10 +51,14 @@ def _papers(run: Run, files: tuple[Path, ...]) -> list[LivePaper]:
     """Read the texts that a page offers, or take some of the project's own."""
     if named := list(read_texts(files)) if files else []:
         documents = run.documents([text for _, text in named], [name for name, _ in named])
-        return [LivePaper(replace(d, title=d.title or name)) for d, (name, _) in zip(documents, named)]
+        return [
+            LivePaper(replace(d, title=d.title or name)) for d, (name, _) in zip(documents, named)
+        ]
     if run.config["paper"] != "read_again":
         return sample_papers()
-    return [LivePaper(document, "made up, with invented names") for document in made_up_dispatches()]
+    return [
+        LivePaper(document, "made up, with invented names") for document in made_up_dispatches()
+    ]
 
 
 main = partial(run_command, "companion.live", __doc__, write)

@@ -1,8 +1,10 @@
-"""Self-contained HTML pages in which models read and write: their weights and equations in the reader's browser,
-without a network: a page of a trained run, of the models of the towns, and the frame of a small pointer-generator.
+"""Self-contained HTML pages in which models read and write: their weights and equations in the
+reader's browser, without a network: a page of a trained run, of the models of the towns, and the
+frame of a small pointer-generator.
 
-The scripts are in `companion/live/static`: products of matrices, layers, beam search, the models, and the pages. The
-texts that a page offers are cut into sentences and words here; only a reader's own text is cut in the browser.
+The scripts are in `companion/live/static`: products of matrices, layers, beam search, the models,
+and the pages. The texts that a page offers are cut into sentences and words here; only a reader's
+own text is cut in the browser.
 """
 
 import base64
@@ -37,14 +39,17 @@ from lib.system.errors import InputError
 from lib.system.files import project_root, write_whole
 
 STATIC = Path(__file__).with_name("static")
-# What the page of each model says: what to see and to try, its formulas and symbols, and the questions of its tour.
+# What the page of each model says: what to see and to try, its formulas and symbols, and the
+# questions of its tour.
 TEXTS = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))
 LAYERS = ("vocabulary", "own_text", "layers", "search")
 PAGE = ("draw", "page")
-# Each model has a script, a page and a picture: NAME.js, NAME_page.js and NAME.svg, NAME that of its module.
+# Each model has a script, a page and a picture: NAME.js, NAME_page.js and NAME.svg, NAME that of
+# its module.
 MODELS = (Mem2Mem, Windowed, ReadAgain)
 MAX_BYTES = 12_000_000  # of a page
-SAMPLE = ("PMC6249499", "PMC6351142", "PMC5985758", "PMC6084865", "PMC6341647")  # of pmc-sample, all CC BY 4.0
+# of pmc-sample, all CC BY 4.0
+SAMPLE = ("PMC6249499", "PMC6351142", "PMC5985758", "PMC6084865", "PMC6341647")
 
 
 @dataclass(frozen=True)
@@ -65,12 +70,21 @@ def scripts(*names: str) -> str:
 
 
 def model_scripts(run: Run) -> str:
-    """Join the scripts that compute what a run computes. Raises InputError for a model without a script."""
+    """Join the scripts that compute what a run computes. Raises InputError for a model without a
+    script."""
     if type(run.model) not in MODELS:
         known = ", ".join(kind.__name__ for kind in MODELS)
-        raise InputError(f"{run.folder}: there is no live page of {type(run.model).__name__}, only of {known}")
-    if {vars(run.model.config).get(name) for name in ("encoder", "encode")} & {"option 1", "option 2", "stream"}:
-        raise InputError(f"{run.folder}: there is no live page of an encoder of several sentences, or of windows")
+        raise InputError(
+            f"{run.folder}: there is no live page of {type(run.model).__name__}, only of {known}"
+        )
+    if {vars(run.model.config).get(name) for name in ("encoder", "encode")} & {
+        "option 1",
+        "option 2",
+        "stream",
+    }:
+        raise InputError(
+            f"{run.folder}: there is no live page of an encoder of several sentences, or of windows"
+        )
     return scripts(*LAYERS, _module(run))
 
 
@@ -79,46 +93,60 @@ def _module(run: Run) -> str:
 
 
 def write_live_page(path: str | Path, run: Run, title: str, papers: Sequence[LivePaper]) -> Path:
-    """Write the page of a run; `title` is a line such as "Mem2Mem, +read", papers are those that it offers.
+    """Write the page of a run; `title` is a line such as "Mem2Mem, +read", papers are those that it
+    offers.
 
-    Weights have the run's precision, or 16 bits where the page would have more than 12 MB otherwise. Raises
-    InputError for a model without a script, and for one that is too large.
+    Weights have the run's precision, or 16 bits where the page would have more than 12 MB
+    otherwise. Raises InputError for a model without a script, and for one that is too large.
     """
     name = _module(run)
     code = f"{model_scripts(run)}\n{scripts('elements', f'{name}_page', *PAGE)}"
     texts = [_paper(paper, run.options) for paper in papers]
     for bits in (32, 16):
-        page = live_page("page", title, name, code, live_data(run, bits) | TEXTS[name] | {"papers": texts})
+        page = live_page(
+            "page", title, name, code, live_data(run, bits) | TEXTS[name] | {"papers": texts}
+        )
         if (size := len(page.encode())) <= MAX_BYTES:
             return write_whole(path, page)
-    raise InputError(f"{run.folder}: the page would have {size / 1e6:.0f} MB, more than {MAX_BYTES / 1e6:.0f}")
+    raise InputError(
+        f"{run.folder}: the page would have {size / 1e6:.0f} MB, more than {MAX_BYTES / 1e6:.0f}"
+    )
 
 
 def live_page(name: str, title: str, model: str, code: str, data: object) -> str:
-    """Fill the frame of all live pages with the page `name`, the picture of a model, scripts and data."""
+    """Fill the frame of all live pages with the page `name`, the picture of a model, scripts and
+    data."""
     body = read_static(f"{name}.html").replace("[TITLE]", escape(title))
     style = read_static("page.css")
     if model:
         body = body.replace("[PICTURE]", read_picture(model))
         style += (FOLDER / "models.css").read_text(encoding="utf-8")
-    return html_page(STATIC / "frame.html", data, TITLE=escape(title), STYLE=style, BODY=body, CODE=code)
+    return html_page(
+        STATIC / "frame.html", data, TITLE=escape(title), STYLE=style, BODY=body, CODE=code
+    )
 
 
 def sample_papers() -> list[LivePaper]:
     """Load five papers of `pmc-sample` from which no run of the project has learned."""
     attributions = project_root() / "lib" / "data" / "pmc_sample" / "ATTRIBUTION.md"
-    sources = dict(re.findall(r"^- (\S+): (.*)$", attributions.read_text(encoding="utf-8"), re.MULTILINE))
+    sources = dict(
+        re.findall(r"^- (\S+): (.*)$", attributions.read_text(encoding="utf-8"), re.MULTILINE)
+    )
     documents = {document.id: document for document in load_corpus("pmc-sample").split("test")}
-    return [LivePaper(documents[name], sources[name].replace("et al..", "et al.")) for name in SAMPLE]
+    return [
+        LivePaper(documents[name], sources[name].replace("et al..", "et al.")) for name in SAMPLE
+    ]
 
 
 def _paper(paper: LivePaper, options: Options) -> dict[str, Any]:
-    """Cut a paper as the scripts read it: of each sentence its words, how the text writes them, and how many words
-    white space sets apart."""
+    """Cut a paper as the scripts read it: of each sentence its words, how the text writes them, and
+    how many words white space sets apart."""
     document = paper.document
 
     def cut(sentence: str) -> dict[str, Any]:
-        tokens, shown = (of(sentence, document.tokenised) for of in (options.words, options.surfaces))
+        tokens, shown = (
+            of(sentence, document.tokenised) for of in (options.words, options.surfaces)
+        )
         return {"tokens": tokens, "shown": shown, "spaced": len(sentence.split())}
 
     named = zip(document.section_names, document.sections)
@@ -127,19 +155,27 @@ def _paper(paper: LivePaper, options: Options) -> dict[str, Any]:
 
 
 def live_data(run: Run, bits: int = 32) -> dict[str, Any]:
-    """Collect what the scripts need of a run: configuration, options, rules of its search, vocabulary, weights."""
+    """Collect what the scripts need of a run: configuration, options, rules of its search,
+    vocabulary, weights."""
     return {
-        "config": asdict(run.model.config), "options": asdict(run.options), "decode": asdict(run.decode),
-        "words": run.vocabulary.words, "caution": run.caution,
+        "config": asdict(run.model.config),
+        "options": asdict(run.options),
+        "decode": asdict(run.decode),
+        "words": run.vocabulary.words,
+        "caution": run.caution,
         "field": run.field and {**asdict(run.field), "warning": run.field.warning},
         "source_words": source.words if (source := run.encoder.source_vocabulary) else None,
-        "weights": packed(dict(run.model.named_parameters()), bits),  # what layers share is there once
-    }  # fmt: skip
+        # what layers share is there once
+        "weights": packed(dict(run.model.named_parameters()), bits),
+    }
 
 
 def packed(tensors: Mapping[str, torch.Tensor], bits: int) -> dict[str, Any]:
-    """Tensors for the scripts: shapes, and all numbers in base64, in 16 bits if `bits` is 16 or nothing is lost."""
-    numbers = np.concatenate([tensor.detach().cpu().float().numpy().ravel() for tensor in tensors.values()])
+    """Tensors for the scripts: shapes, and all numbers in base64, in 16 bits if `bits` is 16 or
+    nothing is lost."""
+    numbers = np.concatenate(
+        [tensor.detach().cpu().float().numpy().ravel() for tensor in tensors.values()]
+    )
     half = numbers.astype("<f2")
     exact = bool((half.astype("<f4") == numbers).all())
     numbers = half if exact or bits == 16 else numbers.astype("<f4")
@@ -151,7 +187,8 @@ def packed(tensors: Mapping[str, torch.Tensor], bits: int) -> dict[str, Any]:
     }
 
 
-# ------------------------------------------------------------------------------------------------- the towns
+# ---------------------------------------------------------------------------------
+# the towns
 
 TOWNS_MODEL = "hierarchical_transformer"
 TOWNS_SCRIPTS = (*LAYERS, "transformer", TOWNS_MODEL, "town_facts")
@@ -164,58 +201,93 @@ def write_towns_page(path: Path) -> Path:
     return write_whole(path, live_page("page", "two towns", TOWNS_MODEL, code, data))
 
 
-def towns_data(models: Sequence[HierarchicalTransformer], clusters: Sequence[towns.TownCluster]) -> dict[str, Any]:
-    """Collect what the scripts need of two models, of which the second one has no global layers, and of clusters.
+def towns_data(
+    models: Sequence[HierarchicalTransformer], clusters: Sequence[towns.TownCluster]
+) -> dict[str, Any]:
+    """Collect what the scripts need of two models, of which the second one has no global layers,
+    and of clusters.
 
     Both models are of the form "code", without dropout.
     """
-    model, beside = ({"config": asdict(m.config), "weights": packed(m.state_dict(), 32)} for m in models)
+    model, beside = (
+        {"config": asdict(m.config), "weights": packed(m.state_dict(), 32)} for m in models
+    )
     papers = [
-        {"title": " and ".join(c.truth), "town": c.title, "paragraphs": [p.text for p in c.paragraphs]}
+        {
+            "title": " and ".join(c.truth),
+            "town": c.title,
+            "paragraphs": [p.text for p in c.paragraphs],
+        }
         for c in clusters
     ]
     return {
-        **TEXTS[TOWNS_MODEL], **model, "beside": beside, "papers": papers, "words": towns.TOWN_PIECES.words,
-        "decode": asdict(DecodeConfig(beam=1, max_length=30)), "specials": len(SPECIALS) + len(CLUSTER_SYMBOLS),
-        "towns": towns.TOWNS, "values": towns.VALUES, "places": towns.FACT_PLACES,
-    }  # fmt: skip
+        **TEXTS[TOWNS_MODEL],
+        **model,
+        "beside": beside,
+        "papers": papers,
+        "words": towns.TOWN_PIECES.words,
+        "decode": asdict(DecodeConfig(beam=1, max_length=30)),
+        "specials": len(SPECIALS) + len(CLUSTER_SYMBOLS),
+        "towns": towns.TOWNS,
+        "values": towns.VALUES,
+        "places": towns.FACT_PLACES,
+    }
 
 
-# ---------------------------------------------------------------------------------------- a pointer-generator
+# ---------------------------------------------------------------------------------------- a
+# pointer-generator
 
 
 def write_training_page(path: Path) -> Path:
-    """Write the page in which a reader trains a pointer-generator of the stories, and a model without copying."""
+    """Write the page in which a reader trains a pointer-generator of the stories, and a model
+    without copying."""
     models = [Seq2Seq(replace(stories.CONFIG, copy=copies)) for copies in (False, True)]
     data = {
         "config": asdict(stories.CONFIG),
         "decode": asdict(DecodeConfig(beam=1, max_length=10, forbidden=(PAD, BOS))),
-        "shapes": [{name: list(tensor.shape) for name, tensor in m.named_parameters()} for m in models],
-        "text": " ".join(stories.TEXT), "words": stories.VOCABULARY.words,
-        **{name: getattr(stories, name.upper()) for name in ("summary", "verbs", "idle", "known", "rare")},
-    }  # fmt: skip
+        "shapes": [
+            {name: list(tensor.shape) for name, tensor in m.named_parameters()} for m in models
+        ],
+        "text": " ".join(stories.TEXT),
+        "words": stories.VOCABULARY.words,
+        **{
+            name: getattr(stories, name.upper())
+            for name in ("summary", "verbs", "idle", "known", "rare")
+        },
+    }
     code = scripts(*LAYERS, "seq2seq", "stories", "elements", "training_page")
     return write_whole(path, live_page("training_page", "two models that learn", "", code, data))
 
 
 def write_side_by_side(path: Path) -> Path:
-    """Write the page in which two models read the same text: its frames are the models' pages in its folder."""
+    """Write the page in which two models read the same text: its frames are the models' pages in
+    its folder."""
     data = TEXTS["side_by_side"] | {"papers": [paper.document.title for paper in sample_papers()]}
-    return write_whole(path, live_page("side_by_side", "two models", "", scripts("elements", "side_by_side"), data))
+    return write_whole(
+        path, live_page("side_by_side", "two models", "", scripts("elements", "side_by_side"), data)
+    )
 
 
-OWN_PAGES = {"towns": write_towns_page, "training": write_training_page, "side_by_side": write_side_by_side}
+OWN_PAGES = {
+    "towns": write_towns_page,
+    "training": write_training_page,
+    "side_by_side": write_side_by_side,
+}
 
-# Shown where a page's frames are removed, as GitHub and a JupyterLab that does not trust the page do.
+# Shown where a page's frames are removed, as GitHub and a JupyterLab that does not trust the page
+# do.
 MISSING = (
-    "Here a text can be typed and the switch be moved, where a browser runs the page's scripts: open the page in the "
+    "Here a text can be typed and the switch be moved, where a browser runs the page's scripts: "
+    "open the page in the "
+    ""
     f"book, or {TRUST}."
 )
 
 
 @dataclass(frozen=True)
 class LivePointer:
-    """As a cell's result: a frame in which a text is typed, with the model's steps and its beam search.
+    """As a cell's result: a frame in which a text is typed, with the model's steps and its beam
+    search.
 
     model: one that copies, in any precision; its weights are rounded to 16 bits.
     text: what the frame begins with.
@@ -230,14 +302,18 @@ class LivePointer:
     def document(self) -> str:
         """The frame's own HTML, which needs nothing else."""
         data = {
-            "config": asdict(self.model.config), "weights": packed(self.model.state_dict(), 16),
-            "decode": asdict(self.decode), "words": self.vocabulary.words, "text": self.text,
-        }  # fmt: skip
+            "config": asdict(self.model.config),
+            "weights": packed(self.model.state_dict(), 16),
+            "decode": asdict(self.decode),
+            "words": self.vocabulary.words,
+            "text": self.text,
+        }
         code = scripts(*LAYERS, "seq2seq", "elements", "pointer_page")
         return live_page("pointer_page", "a pointer-generator", "", code, data)
 
     def _repr_html_(self) -> str:
-        """A frame that may run its script and nothing more; it hides the sentence that stands below it."""
+        """A frame that may run its script and nothing more; it hides the sentence that stands below
+        it."""
         cell, size = "grid-area: 1 / 1", "width: 100%; height: 46rem; border: 1px solid #b0b0b0"
         return (
             f'<div style="display: grid; grid-template-columns: minmax(0, 1fr)"><p style="{cell}">{MISSING}</p>'

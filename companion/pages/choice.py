@@ -27,7 +27,8 @@ DOCUMENTS = 50  # of the test split that a trained run reads
 
 @dataclass(frozen=True)
 class Choice:
-    """A page's model and documents: the shipped run, a run of the reader's own, or one that is trained here."""
+    """A page's model and documents: the shipped run, a run of the reader's own, or one that is
+    trained here."""
 
     setup: Setup
     corpus: Corpus
@@ -50,20 +51,32 @@ class Choice:
         documents, name = run.config["documents"]["train"], Path(run.config["corpus"]).name
         if not self.folder:
             return f"trained here, on {documents:,} documents of {name}, {run.step:,} steps"
-        trained = f"trained on {documents:,} documents of {name}, {run.step:,} steps, {60 * run.hours:.0f} minutes"
-        return f"shipped with the project, {trained} on one core" if self.is_shipped else f"{self.folder}, {trained}"
+        trained = (
+            f"trained on {documents:,} documents of {name}, {run.step:,} steps, "
+            f"{60 * run.hours:.0f} "
+            "minutes"
+        )
+        return (
+            f"shipped with the project, {trained} on one core"
+            if self.is_shipped
+            else f"{self.folder}, {trained}"
+        )
 
     @property
     def box(self) -> Markdown | None:
-        """A box that names the model and the documents, if they are not those that the page's text describes."""
+        """A box that names the model and the documents, if they are not those that the page's text
+        describes."""
         if self.on_sample:
             return None
         model = "the shipped model" if self.is_shipped else f"the run in `{self.folder}`"
         if not self.folder:
-            model = f"a model that is trained here (preset {self.setup.preset}, {self.setup.variant})"
+            model = (
+                f"a model that is trained here (preset {self.setup.preset}, {self.setup.variant})"
+            )
         documents = f"{len(self.documents)} test documents of `{Path(self.corpus.name).name}`"
         return Markdown(
-            f"> **You see {model} on {documents}.** The page's remarks on the shipped model and its sample are"
+            f"> **You see {model} on {documents}.** The page's remarks on the shipped model and "
+            "its sample are"
             " left out. Tables whose text names a command are stored results of the project."
         )
 
@@ -73,42 +86,65 @@ class Choice:
 
 
 def choose(
-    name: str, dataset: str, preset: str, variant: str, steps: int, seed: int, run: str,
-    sample: str = "pmc-sample", demo: str = "aclsum",
-) -> Choice:  # fmt: skip
+    name: str,
+    dataset: str,
+    preset: str,
+    variant: str,
+    steps: int,
+    seed: int,
+    run: str,
+    sample: str = "pmc-sample",
+    demo: str = "aclsum",
+) -> Choice:
     """Find what a page's parameters choose.
 
-    With a preset, a variant that is not the paper's own, or steps, a model is trained on the dataset (`demo` if there
-    is none). Otherwise a trained run reads the dataset's test documents: `run`, or the shipped one, which reads
-    `sample` if there is no dataset.
+    With a preset, a variant that is not the paper's own, or steps, a model is trained on the
+    dataset (`demo` if there is none). Otherwise a trained run reads the dataset's test documents:
+    `run`, or the shipped one, which reads `sample` if there is no dataset.
 
-    Raises InputError where `run` and what is to be trained are both given, and for a run of another paper.
+    Raises InputError where `run` and what is to be trained are both given, and for a run of another
+    paper.
     """
     usual = paper(name).usual
     trains = bool(preset or steps or variant != usual)
     if run and trains:
-        raise InputError("run opens a model that is trained; leave out preset, variant and steps, or leave out run")
+        raise InputError(
+            "run opens a model that is trained; leave out preset, variant and steps, or leave out "
+            "run"
+        )
     if trains:
         setup = resolve(name, preset or "demo", variant, steps=steps or None, seed=seed)
         corpus = load_corpus(dataset or demo, errors="skip")
-        return Choice(setup, corpus, unseen_papers(corpus, setup.documents or DOCUMENTS), None, False, False)
+        return Choice(
+            setup, corpus, unseen_papers(corpus, setup.documents or DOCUMENTS), None, False, False
+        )
     folder = Path(run) if run else trained_folder(name)
     config = read_config(folder)
     if config["paper"] != name:
-        raise InputError(f"{folder} holds a model of another paper: use notebooks/{config['paper']}.ipynb for it")
+        raise InputError(
+            f"{folder} holds a model of another paper: use notebooks/{config['paper']}.ipynb for it"
+        )
     setup = resolve(name, config["preset"], config["variant"], seed=seed)
     corpus = load_corpus(dataset or (config["corpus"] if run else sample), errors="skip")
-    return Choice(setup, corpus, unseen_papers(corpus, DOCUMENTS), folder, not run, not (dataset or run or seed))
+    return Choice(
+        setup,
+        corpus,
+        unseen_papers(corpus, DOCUMENTS),
+        folder,
+        not run,
+        not (dataset or run or seed),
+    )
 
 
 def sample_text(on_sample: bool, text: str) -> Markdown | None:
-    """Show a text about the shipped models on a page's own sample, if these are what the page shows."""
+    """Show a text about the shipped models on a page's own sample, if these are what the page
+    shows."""
     return Markdown(text) if on_sample else None
 
 
 def training_notice(setup: Setup, model: Any, prepared: PreparedCorpus) -> str:
-    """Estimate how long training takes here, from the time of one step; warn if it is too short for good
-    sentences."""
+    """Estimate how long training takes here, from the time of one step; warn if it is too short for
+    good sentences."""
     train, size = prepared["train"], setup.train.batch_size
     batch = make_batch(train[:size], len(prepared.vocabulary))
     with torch.random.fork_rng():
@@ -119,21 +155,28 @@ def training_notice(setup: Setup, model: Any, prepared: PreparedCorpus) -> str:
             seconds = time.perf_counter() - started
     steps = setup.train.steps or setup.train.epochs * -(-len(train) // size)
     text = (
-        f"Training: {steps:,} steps on {len(train):,} documents, about {1 + steps * seconds // 60:.0f} minutes here."
+        f"Training: {steps:,} steps on {len(train):,} documents, about "
+        f"{1 + steps * seconds // 60:.0f} minutes "
+        "here."
     )
     shipped = read_config(trained_folder(setup.paper.name))
     epochs, documents = shipped["train"]["epochs"], shipped["documents"]["train"]
     if 10 * steps * size < epochs * documents:
         text += (
-            f" The model reads {steps * size:,} documents, counting repetitions; the shipped one read"
-            f" {epochs * documents:,}. Less than a tenth of that is too little for sentences that make sense."
+            f" The model reads {steps * size:,} documents, counting repetitions; the shipped one "
+            "read"
+            f" {epochs * documents:,}. Less than a tenth of that is too little for sentences that "
+            "make sense."
         )
     return text
 
 
 def compare_means(parts: dict[str, dict], name: str, others: list[str], seed: int) -> Markdown:
-    """Write a sentence for each other system: whether a system differs from it in R-1. parts: of `score_systems`."""
-    rouge_1 = {system: [scores[0] for scores in parts[system]["rouge"]] for system in (name, *others)}
+    """Write a sentence for each other system: whether a system differs from it in R-1. parts: of
+    `score_systems`."""
+    rouge_1 = {
+        system: [scores[0] for scores in parts[system]["rouge"]] for system in (name, *others)
+    }
     differences = {other: paired_bootstrap(rouge_1[other], rouge_1[name], seed) for other in others}
     sentences, count = [], len(rouge_1[name])
     for other, difference in differences.items():
@@ -141,7 +184,9 @@ def compare_means(parts: dict[str, dict], name: str, others: list[str], seed: in
         if no_interval(count):
             sentences.append(f"{name} minus {other}: {difference.mean:+.1f} points of R-1.")
         elif difference.is_real:
-            sentences.append(f"{name} is {'higher' if difference.mean > 0 else 'lower'} than {other}: {points}.")
+            sentences.append(
+                f"{name} is {'higher' if difference.mean > 0 else 'lower'} than {other}: {points}."
+            )
         else:
             sentences.append(f"We found no difference between {name} and {other}: {points}.")
     sentences += [f"{count} documents are too few for an interval."] * bool(no_interval(count))

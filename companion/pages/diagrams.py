@@ -1,7 +1,8 @@
 """The pictures of the models, drawn by hand in `companion/pages/models` and shown on pages.
 
-A picture is an SVG file; `models.css` has its styles. Each part (a box or an arrow) is a group that names the
-equations which compute it: data-equations="8 9 10". Live pages highlight the parts of an equation by it.
+A picture is an SVG file; `models.css` has its styles. Each part (a box or an arrow) is a group that
+names the equations which compute it: data-equations="8 9 10". Live pages highlight the parts of an
+equation by it.
 """
 
 import base64
@@ -18,13 +19,17 @@ PICTURES = tuple(sorted(path.stem for path in FOLDER.glob("*.svg")))
 
 def image_html(kind: str, picture: bytes, alt: str, attributes: str = "") -> str:
     """Write an image that needs no file beside the page."""
-    source, alt = f"data:image/{kind};base64,{base64.b64encode(picture).decode()}", html.escape(alt, quote=True)
+    source, alt = (
+        f"data:image/{kind};base64,{base64.b64encode(picture).decode()}",
+        html.escape(alt, quote=True),
+    )
     return f'<img src="{source}" alt="{alt}"{attributes} style="max-width: 100%">'
 
 
 @dataclass(frozen=True)
 class ShownModel:
-    """A picture as the result of a cell: an image that needs no file beside it, or its description."""
+    """A picture as the result of a cell: an image that needs no file beside it, or its
+    description."""
 
     image: str  # SVG
     alt: str

@@ -1,7 +1,7 @@
 """The plots of the pages, in one style, each saved with its numbers.
 
-    python -m companion.pages.figures            # draw every figure in figures/ again, from its numbers
-    python -m companion.pages.figures FOLDER
+    python -m companion.pages.figures            # draw every figure in figures/ again, from its
+    numbers python -m companion.pages.figures FOLDER
 
 A figure NAME.png has a NAME.json beside it: the name of a function of this file, and its arguments.
 """
@@ -31,7 +31,8 @@ SIZE = plt.rcParams["font.size"]  # of all letters
 
 @dataclass(frozen=True)
 class Plot:
-    """A kind of figure, named in the JSON files: how its arguments are drawn, and described in words."""
+    """A kind of figure, named in the JSON files: how its arguments are drawn, and described in
+    words."""
 
     draw: Callable[..., Figure]
     describe: Callable[..., str]
@@ -53,16 +54,21 @@ def described_by(describe: Callable[..., str]) -> Callable[[Callable[..., Figure
 
 
 def draw(plot: Plot, name: str, folder: str | Path, caption: str = "", **data) -> bytes:
-    """Draw a figure from `data`, rounded to four digits, and write NAME.png and NAME.json. Returns the PNG.
+    """Draw a figure from `data`, rounded to four digits, and write NAME.png and NAME.json. Returns
+    the PNG.
 
     Args:
         caption: saved in the JSON file, not in the picture.
         data: arguments of the plot: JSON values, tensors or arrays.
     """
     data = rounded(data)
-    content = json.dumps({"plot": plot.draw.__name__, "caption": caption, **data}, ensure_ascii=False) + "\n"
+    content = (
+        json.dumps({"plot": plot.draw.__name__, "caption": caption, **data}, ensure_ascii=False)
+        + "\n"
+    )
     drawn = plot.picture(data)
-    # The numbers come first: without them a picture looks like another program's (`check_replaces`).
+    # The numbers come first: without them a picture looks like another program's
+    # (`check_replaces`).
     write_whole(Path(folder) / f"{name}.json", content)
     write_whole(Path(folder) / f"{name}.png", drawn)
     return drawn
@@ -71,7 +77,8 @@ def draw(plot: Plot, name: str, folder: str | Path, caption: str = "", **data) -
 def redraw(folder: str | Path) -> list[str]:
     """Draw every figure of a folder again from its numbers. Returns their names.
 
-    Raises OSError where there is no such folder, and ValueError for a plot that is not in this file.
+    Raises OSError where there is no such folder, and ValueError for a plot that is not in this
+    file.
     """
     drawn = []
     for path in sorted(path for path in Path(folder).iterdir() if path.suffix == ".json"):
@@ -95,11 +102,14 @@ def rounded(value: Any) -> Any:
     return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
-# --------------------------------------------------------------------------------------------- alternative texts
+# ---------------------------------------------------------------------------------
+# alternative texts
 
 
 def _joined(panels: Sequence[dict], describe: Callable[[dict], str]) -> str:
-    return " ".join(f"{panel.get('title', '')}: {describe(panel)}.".lstrip(": ") for panel in panels)
+    return " ".join(
+        f"{panel.get('title', '')}: {describe(panel)}.".lstrip(": ") for panel in panels
+    )
 
 
 def _describe_map(panel: Mapping[str, Any]) -> str:
@@ -139,14 +149,23 @@ def describe_shaded_words(panels: Sequence[dict], label: str, **_: Any) -> str:
     return "Texts with shaded words. " + _joined(panels, describe)
 
 
-def describe_maximum_attention(places: Sequence[int], windows: Sequence[int], words: int, **_: Any) -> str:
+def describe_maximum_attention(
+    places: Sequence[int], windows: Sequence[int], words: int, **_: Any
+) -> str:
     ends = f"from word {min(places) + 1} to {max(places) + 1}"
-    return f"A point for each of {len(places)} written symbols at one of {words} source words, {ends}; " + (
-        f"in grey the window that it was written from: {len(set(windows))} windows, the last is {windows[-1] + 1}."
+    return (
+        f"A point for each of {len(places)} written symbols at one of {words} source words, "
+        f"{ends}; "
+        + (
+            f"in grey the window that it was written from: {len(set(windows))} windows, the last "
+            f"is {windows[-1] + 1}."
+        )
     )
 
 
-def describe_interval_bars(series: Mapping[str, Mapping[str, Sequence[float]]], xlabel: str, **_: Any) -> str:
+def describe_interval_bars(
+    series: Mapping[str, Mapping[str, Sequence[float]]], xlabel: str, **_: Any
+) -> str:
     bars = [
         f"{label}, {name} {mean:.3g} [{low:.3g}, {high:.3g}]"
         for label, rows in series.items()
@@ -158,12 +177,15 @@ def describe_interval_bars(series: Mapping[str, Mapping[str, Sequence[float]]], 
 def describe_beam_tree(columns: Sequence[Sequence[dict]], **_: Any) -> str:
     text = "A tree of hypotheses."
     for step, column in enumerate(columns[1:], start=1):
-        nodes = [f"{n['word']} {n['value']:.2f}{' (in the beam)' if n['beam'] else ''}" for n in column]
+        nodes = [
+            f"{n['word']} {n['value']:.2f}{' (in the beam)' if n['beam'] else ''}" for n in column
+        ]
         text += f" Step {step}: {', '.join(nodes)}."
     return text
 
 
-# ----------------------------------------------------------------------------------------------------- the plots
+# ---------------------------------------------------------------------------------
+# the plots
 
 PALEST = 0.2  # the smallest top of a colour bar, so that small weights stay pale
 NUMBER = {"ha": "center", "va": "center", "fontsize": SIZE - 2}
@@ -172,16 +194,20 @@ BLUES = {"cmap": "Blues", "vmin": 0, "aspect": "auto", "interpolation": "nearest
 
 @described_by(describe_maps)
 def attention_maps(
-    panels: list[dict], rows: str, columns: str, across: int = 2, top: float = 0.0, size: float = 4.6,
+    panels: list[dict],
+    rows: str,
+    columns: str,
+    across: int = 2,
+    top: float = 0.0,
+    size: float = 4.6,
     label: str = "weight",
-) -> Figure:  # fmt: skip
-    """Several attention maps, axes numbered from 1; each panel is {"title", "weights"} and perhaps "marked" columns,
-    with a triangle below, and a name of its own for the "columns".
+) -> Figure:
+    """Several attention maps, axes numbered from 1; each panel is {"title", "weights"} and perhaps
+    "marked" columns, with a triangle below, and a name of its own for the "columns".
 
     Args:
-        top: weights [rows, columns] are shades from 0 to this, with one colour bar; 0: each panel has its own.
-        size: inches of a panel's width.
-        label: what the shades are, at the colour bar.
+        top: weights [rows, columns] are shades from 0 to this, with one colour bar; 0: each panel
+        has its own. size: inches of a panel's width. label: what the shades are, at the colour bar.
     """
     down = -(-len(panels) // across)
     height = 0.9 + 0.26 * max(len(p["weights"]) for p in panels)
@@ -195,7 +221,8 @@ def attention_maps(
         ax.set_yticks(range(length), map(str, range(1, length + 1)))
         for column in panel.get("marked", ()):
             ax.plot(column, length - 0.42, "^", color="tab:red", markersize=7, clip_on=False)
-        step = max(1, -(-count // min(12, round(2.6 * size))))  # so that the numbers of the columns do not overlap
+        # so that the numbers of the columns do not overlap
+        step = max(1, -(-count // min(12, round(2.6 * size))))
         ax.set_xticks(range(0, count, step), map(str, range(1, count + 1, step)))
         if not top or panel is panels[-1]:
             figure.colorbar(image, ax=axes if top else ax, label=label, shrink=0.9)
@@ -204,10 +231,10 @@ def attention_maps(
 
 @described_by(describe_lines)
 def lines(panels: list[dict], width: float = 5.0) -> Figure:
-    """Lines side by side; each panel is {"series": {name: [x, y]}, "xlabel", "ylabel"} and perhaps "title", "yscale",
-    "styles": {name: matplotlib's format}, "marks" and "ticks" of x, "legend": its place, "zero": whether y begins at
-    0, and "spread": {name: [low, high]}, the range of repeated measurements at each x. A name is in the legend of the
-    first panel that has it."""
+    """Lines side by side; each panel is {"series": {name: [x, y]}, "xlabel", "ylabel"} and perhaps
+    "title", "yscale", "styles": {name: matplotlib's format}, "marks" and "ticks" of x, "legend":
+    its place, "zero": whether y begins at 0, and "spread": {name: [low, high]}, the range of
+    repeated measurements at each x. A name is in the legend of the first panel that has it."""
     figure, axes = plt.subplots(1, len(panels), figsize=(width * len(panels), 3.1), squeeze=False)
     for ax, panel in zip(axes.flat, panels):
         for name, (x, y) in panel["series"].items():
@@ -233,8 +260,8 @@ LETTER = 0.602 * SIZE / 72  # inches of a letter of the monospaced font
 
 @described_by(describe_shaded_words)
 def shaded_words(panels: list[dict], label: str, across: int = 84) -> Figure:
-    """Texts whose words are shaded by weight, from the smallest of all to the largest; each panel is {"title",
-    "words", "weights"}. across: letters of a line."""
+    """Texts whose words are shaded by weight, from the smallest of all to the largest; each panel
+    is {"title", "words", "weights"}. across: letters of a line."""
     every = [weight for panel in panels for weight in panel["weights"]]
     shade = matplotlib.cm.ScalarMappable(Normalize(min(every), max(every)), "Blues")
     texts, row = [], 0.0
@@ -255,9 +282,15 @@ def shaded_words(panels: list[dict], label: str, across: int = 84) -> Figure:
     for row, column, word, colour in texts:
         dark = colour != "none" and sum(colour[:3]) < 1.65
         ax.text(
-            column, row, word, family="monospace", weight="bold" if colour == "none" else "normal", va="center",
-            color="white" if dark else "black", bbox={"facecolor": colour, "edgecolor": "none", "pad": 1.5},
-        )  # fmt: skip
+            column,
+            row,
+            word,
+            family="monospace",
+            weight="bold" if colour == "none" else "normal",
+            va="center",
+            color="white" if dark else "black",
+            bbox={"facecolor": colour, "edgecolor": "none", "pad": 1.5},
+        )
     bar = figure.add_axes(((width + 0.4) / (width + 1.2), 0.15, 0.12 / (width + 1.2), 0.7))
     figure.colorbar(shade, cax=bar, label=label)
     return figure
@@ -265,25 +298,35 @@ def shaded_words(panels: list[dict], label: str, across: int = 84) -> Figure:
 
 @described_by(describe_maps)
 def word_maps(
-    panels: list[dict], across: int = 0, top: float = 0.0, label: str = "weight", zeros: bool = False
+    panels: list[dict],
+    across: int = 0,
+    top: float = 0.0,
+    label: str = "weight",
+    zeros: bool = False,
 ) -> Figure:
-    """Small matrices with a name at every row and column; each panel is {"title", "values" [rows, columns], "rows",
-    "columns"}, the last two lists of names, and perhaps "xlabel", "ylabel" and "shades" [rows, columns] instead of
-    those of the values.
+    """Small matrices with a name at every row and column; each panel is {"title", "values"
+    [rows, columns], "rows", "columns"}, the last two lists of names, and perhaps "xlabel", "ylabel"
+    and "shades" [rows, columns] instead of those of the values.
 
     Args:
-        across: panels side by side; 0: all.
-        top: shades from 0 to this, with one colour bar that has the `label`; 0: each panel has its own shades, and
+        across: panels side by side; 0: all. top: shades from 0 to this, with one colour bar that
+        has the `label`; 0: each panel has its own shades, and
             numbers inside.
-        zeros: a number that is 0 is written too; otherwise its cell stays empty, as outside a window.
+        zeros: a number that is 0 is written too; otherwise its cell stays empty, as outside a
+        window.
     """
     across = across or len(panels)
     down, shapes = -(-len(panels) // across), [np.shape(panel["values"]) for panel in panels]
     step = 0.26 if top else 0.42
-    widths = [max(1.1 + step * n, 0.8 + 0.09 * len(panel["title"])) for panel, (_, n) in zip(panels, shapes)]
+    widths = [
+        max(1.1 + step * n, 0.8 + 0.09 * len(panel["title"]))
+        for panel, (_, n) in zip(panels, shapes)
+    ]
     widths = [max(widths[column::across]) for column in range(across)]
     size = (sum(widths) + (1 if top else 0), down * (1.5 + 0.28 * max(rows for rows, _ in shapes)))
-    figure, axes = plt.subplots(down, across, figsize=size, squeeze=False, gridspec_kw={"width_ratios": widths})
+    figure, axes = plt.subplots(
+        down, across, figsize=size, squeeze=False, gridspec_kw={"width_ratios": widths}
+    )
     for ax, panel in zip(axes.flat, panels):
         values = np.asarray(panel["values"])
         shades = np.asarray(panel.get("shades", values))
@@ -293,7 +336,13 @@ def word_maps(
         digits = "d" if values.dtype.kind == "i" else ".2f"
         for (i, j), value in np.ndenumerate([] if top else values):
             number = f"{value:{digits}}".replace("0.", ".") if value or zeros else ""
-            ax.text(j, i, number, color="white" if abs(shades[i, j]) > 0.6 * largest else "black", **NUMBER)
+            ax.text(
+                j,
+                i,
+                number,
+                color="white" if abs(shades[i, j]) > 0.6 * largest else "black",
+                **NUMBER,
+            )
         ax.set_xticks(range(len(panel["columns"])), panel["columns"], rotation=90)
         ax.set_yticks(range(len(panel["rows"])), panel["rows"])
         ax.set(title=panel["title"], xlabel=panel.get("xlabel", ""), ylabel=panel.get("ylabel", ""))
@@ -304,21 +353,36 @@ def word_maps(
 
 @described_by(describe_maximum_attention)
 def maximum_attention(
-    places: list[int], weights: list[float], windows: list[int], words: int, window: int, stride: int
+    places: list[int],
+    weights: list[float],
+    windows: list[int],
+    words: int,
+    window: int,
+    stride: int,
 ) -> Figure:
-    """The source word with the largest weight for every word that was written, and in grey the window it was in.
+    """The source word with the largest weight for every word that was written, and in grey the
+    window it was in.
 
-    places, weights, windows: of each word written; `windows` are numbers of windows of `window` words, `stride`
-    apart.
+    places, weights, windows: of each word written; `windows` are numbers of windows of `window`
+    words, `stride` apart.
     """
     figure, ax = plt.subplots(figsize=(7, 3.6))
     steps = range(1, len(places) + 1)  # words and steps are counted from 1, as on the pages
     for t, w in zip(steps, windows):
-        ax.barh(t, min(window, words - w * stride), left=float(w * stride) + 0.5, height=1, color="0.9")
+        ax.barh(
+            t, min(window, words - w * stride), left=float(w * stride) + 0.5, height=1, color="0.9"
+        )
     points = ax.scatter(
-        [place + 1 for place in places], steps, c=weights, cmap="Blues", s=14, vmin=0, vmax=1,
-        edgecolors="tab:blue", linewidths=0.4,
-    )  # fmt: skip
+        [place + 1 for place in places],
+        steps,
+        c=weights,
+        cmap="Blues",
+        s=14,
+        vmin=0,
+        vmax=1,
+        edgecolors="tab:blue",
+        linewidths=0.4,
+    )
     ax.set(xlabel="word of the source", ylabel="word of the summary")
     ax.set(xlim=(0.5, words + 0.5), ylim=(len(places) + 0.5, 0.5))
     figure.colorbar(points, ax=ax, label="weight")
@@ -329,8 +393,9 @@ def maximum_attention(
 def interval_bars(
     series: dict[str, dict[str, list[float]]], xlabel: str, width: float = 8, zero: bool = False
 ) -> Figure:
-    """Means with their intervals, {series: {row: [mean, low, high]}}: a colour for each series, the first row on top,
-    and beside each other in a row what several series have there. The series "paper" has diamonds.
+    """Means with their intervals, {series: {row: [mean, low, high]}}: a colour for each series, the
+    first row on top, and beside each other in a row what several series have there. The series
+    "paper" has diamonds.
 
     zero: whether there is a line at 0.
     """
@@ -344,30 +409,46 @@ def interval_bars(
     return figure
 
 
-def _draw_intervals(ax: Any, series: Mapping[str, Mapping[str, Sequence[float]]], rows: Sequence[str]) -> None:
+def _draw_intervals(
+    ax: Any, series: Mapping[str, Mapping[str, Sequence[float]]], rows: Sequence[str]
+) -> None:
     having = {name: [label for label, named in series.items() if name in named] for name in rows}
     for label, named in series.items():
         means, low, high = np.array(list(named.values())).T
         beside = [having[name].index(label) - (len(having[name]) - 1) / 2 for name in named]
         places = [rows.index(name) + 0.3 * offset for name, offset in zip(named, beside)]
         marker = "D" if label == "paper" else "o"
-        ax.errorbar(means, places, xerr=[means - low, high - means], fmt=marker, markersize=5, capsize=3, label=label)
+        ax.errorbar(
+            means,
+            places,
+            xerr=[means - low, high - means],
+            fmt=marker,
+            markersize=5,
+            capsize=3,
+            label=label,
+        )
     ax.set(yticks=range(len(rows)), ylim=(len(rows) - 0.5, -0.5))
     ax.set_yticklabels(rows)
     ax.grid(axis="x", color="0.9")
 
 
 def describe_interval_panels(panels: Sequence[dict], xlabel: str, **_: Any) -> str:
-    return " ".join(describe_interval_bars(panel["series"], f"{panel['title']}, {xlabel}") for panel in panels)
+    return " ".join(
+        describe_interval_bars(panel["series"], f"{panel['title']}, {xlabel}") for panel in panels
+    )
 
 
 @described_by(describe_interval_panels)
 def interval_panels(panels: list[dict], xlabel: str, small: float) -> Figure:
-    """`interval_bars` below each other, each {"title", "series", "top"} on an axis of its own from 0 to "top".
+    """`interval_bars` below each other, each {"title", "series", "top"} on an axis of its own from
+    0 to "top".
 
     small: a grey band goes up to this value; what is smaller does not count.
     """
-    rows = [list(dict.fromkeys(name for named in p["series"].values() for name in named)) for p in panels]
+    rows = [
+        list(dict.fromkeys(name for named in p["series"].values() for name in named))
+        for p in panels
+    ]
     heights = [0.75 + 0.3 * len(names) for names in rows]
     figure, axes = plt.subplots(len(panels), 1, figsize=(4.3, sum(heights)), height_ratios=heights)
     for ax, panel, names in zip(axes, panels, rows):
@@ -380,23 +461,30 @@ def interval_panels(panels: list[dict], xlabel: str, small: float) -> Figure:
     return figure
 
 
-CHOSEN, PALE = "#cfe3f2", "#909090"  # the fill of what is chosen; the lines and letters of what is not
+# the fill of what is chosen; the lines and letters of what is not
+CHOSEN, PALE = "#cfe3f2", "#909090"
 
 
-def describe_memory_path(panels: Sequence[dict], sentences: Sequence[str], summary: Sequence[str]) -> str:
+def describe_memory_path(
+    panels: Sequence[dict], sentences: Sequence[str], summary: Sequence[str]
+) -> str:
     heads, reads = (np.asarray(panel["weights"]) for panel in panels)
     slots = (
-        f"slot {k + 1} holds sentence {j + 1} ({sentences[j]}), with {reads[k, 0]:.0%} of the reads at the first word"
+        f"slot {k + 1} holds sentence {j + 1} ({sentences[j]}), with {reads[k, 0]:.0%} of the "
+        "reads at the first word"
         f" and {reads[k, -1]:.0%} at the last"
         for k, j in enumerate(heads.argmax(1).tolist())
     )
-    return f"{len(sentences)} sentences, {len(heads)} slots, a summary ({' ... '.join(summary)}): {'; '.join(slots)}."
+    return (
+        f"{len(sentences)} sentences, {len(heads)} slots, a summary ({' ... '.join(summary)}): "
+        f"{'; '.join(slots)}."
+    )
 
 
 @described_by(describe_memory_path)
 def memory_path(panels: list[dict], sentences: list[str], summary: list[str]) -> Figure:
-    """Sentences of an article, the slots that hold them, and how much each slot is read at the first and at the last
-    word of a summary.
+    """Sentences of an article, the slots that hold them, and how much each slot is read at the
+    first and at the last word of a summary.
 
     panels: {"weights"} of write attention [r, L] and of read attention [r, T].
     summary: how it begins, and how it ends.
@@ -410,7 +498,11 @@ def memory_path(panels: list[dict], sentences: list[str], summary: list[str]) ->
     y = 0.0
     for j, slots in enumerate(rows):
         ax.text(
-            0, y, f"{j + 1}  {sentences[j]}" if slots else f"{j + 1}", color="black" if slots else "0.55", **small
+            0,
+            y,
+            f"{j + 1}  {sentences[j]}" if slots else f"{j + 1}",
+            color="black" if slots else "0.55",
+            **small,
         )
         if not slots:
             ax.plot([4, 44], [y, y], color="0.88", linewidth=4)
@@ -420,9 +512,19 @@ def memory_path(panels: list[dict], sentences: list[str], summary: list[str]) ->
                 ax.annotate("", (54, y), (47, y - place), arrowprops=arrow)
                 box = {"facecolor": CHOSEN, "edgecolor": "none", "pad": 1.5}
                 ax.text(60, y, f"slot {k + 1}", ha="center", bbox=box, **small)
-                for share, colour, up in ((reads[k, 0], "tab:blue", -0.22), (reads[k, -1], "tab:orange", 0.22)):
+                for share, colour, up in (
+                    (reads[k, 0], "tab:blue", -0.22),
+                    (reads[k, -1], "tab:orange", 0.22),
+                ):
                     ax.barh(y + up, 50 * share, left=68, height=0.4, color=colour)
-                    ax.text(69 + 50 * share, y + up, f"{share:.0%}", fontsize=SIZE - 4, va="center", color=colour)
+                    ax.text(
+                        69 + 50 * share,
+                        y + up,
+                        f"{share:.0%}",
+                        fontsize=SIZE - 4,
+                        va="center",
+                        color=colour,
+                    )
             y += 1 if slots else 0.7
     for x, title in ((0, "the article"), (53, "memory"), (68, "read: first, last word")):
         ax.text(x, -1.3, title, weight="bold", **small)
@@ -440,7 +542,8 @@ def memory_path(panels: list[dict], sentences: list[str], summary: list[str]) ->
 def beam_tree(columns: list[list[dict]], steps: str = "step") -> Figure:
     """Hypotheses of a beam search, a column for each step, the first one for the empty hypothesis.
 
-    columns: of nodes {"word", "value"}, with "parent", the place of the node before it in its column, and "beam":
+    columns: of nodes {"word", "value"}, with "parent", the place of the node before it in its
+    column, and "beam":
         whether the search goes on with it, which is drawn dark.
     """
     height = max(map(len, columns))
@@ -451,11 +554,28 @@ def beam_tree(columns: list[list[dict]], steps: str = "step") -> Figure:
             dark = node["beam"]
             if x:
                 ends = [x - 1, x], [rows[x - 1][node["parent"]], y]
-                ax.plot(*ends, color="tab:blue" if dark else PALE, linewidth=2 if dark else 0.8, zorder=1)
+                ax.plot(
+                    *ends,
+                    color="tab:blue" if dark else PALE,
+                    linewidth=2 if dark else 0.8,
+                    zorder=1,
+                )
             look = {"boxstyle": "round", "facecolor": CHOSEN if dark else "white"}
-            look |= {"edgecolor": "tab:blue" if dark else PALE, "linestyle": "solid" if dark else "dashed"}
+            look |= {
+                "edgecolor": "tab:blue" if dark else PALE,
+                "linestyle": "solid" if dark else "dashed",
+            }
             text = f"{node['word']}  {node['value']:.2f}"
-            ax.text(x, y, text, ha="center", va="center", bbox=look, color="black" if dark else "#5f5f5f", zorder=2)
+            ax.text(
+                x,
+                y,
+                text,
+                ha="center",
+                va="center",
+                bbox=look,
+                color="black" if dark else "#5f5f5f",
+                zorder=2,
+            )
     ax.set(xlim=(-0.5, len(columns) - 0.5), ylim=(height, 0), xlabel=steps, yticks=[])
     ax.set_xticks(range(len(columns)))
     ax.spines["left"].set_visible(False)

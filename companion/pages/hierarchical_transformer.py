@@ -12,8 +12,15 @@ from lib.data.batch import EncodedDocument, make_batch, rows_of
 from lib.data.prepared import PreparedCorpus
 from lib.data.vocabulary import BOS, EOS, PAD
 from lib.layers.transformer import TransformerLayer
-from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
-from lib.papers.hierarchical_transformer.ranking import learned_scores, paragraph_scores, train_ranker
+from lib.models.hierarchical_transformer import (
+    HierarchicalTransformer,
+    HierarchicalTransformerConfig,
+)
+from lib.papers.hierarchical_transformer.ranking import (
+    learned_scores,
+    paragraph_scores,
+    train_ranker,
+)
 
 V = 20  # pieces of the models with random weights, seven of them symbols
 EPSILON = 0.1  # of their smoothed labels
@@ -28,12 +35,21 @@ def local_layer(x: Sequence[torch.Tensor], layer: TransformerLayer) -> list[torc
 def check_equations(
     checks: Checks, eq10_input: Callable, eq20_contexts: Callable, eq23_global_layer: Callable
 ) -> None:
-    """Compare a page's equations of the encoder, in double precision, with the library: attention between paragraphs
-    and the states of words, with a graph and without, the smoothed loss, and its gradients."""
+    """Compare a page's equations of the encoder, in double precision, with the library: attention
+    between paragraphs and the states of words, with a graph and without, the smoothed loss, and its
+    gradients."""
     torch.set_default_dtype(torch.float64)
     torch.manual_seed(1)
-    sizes: dict[str, Any] = {"width": 8, "heads": 2, "inner": 12, "local_layers": 1, "global_layers": 2}
-    model = HierarchicalTransformer(HierarchicalTransformerConfig(V, **sizes, dropout=0.0, smoothing=EPSILON))
+    sizes: dict[str, Any] = {
+        "width": 8,
+        "heads": 2,
+        "inner": 12,
+        "local_layers": 1,
+        "global_layers": 2,
+    }
+    model = HierarchicalTransformer(
+        HierarchicalTransformerConfig(V, **sizes, dropout=0.0, smoothing=EPSILON)
+    )
     for parameter in model.parameters():  # larger than usual: every mistake shows
         torch.nn.init.normal_(parameter, std=0.5)
     clusters = [_cluster(2, 5, 3), _cluster(2, 3), _cluster(2, 5, 2, 6, 1)]
@@ -46,7 +62,12 @@ def check_equations(
         for layer in model.local_layers:
             x = local_layer(x, layer)  # type: ignore[arg-type]
         for layer, between in zip(model.global_layers, state.between):
-            checks.close(eq20_contexts(x, layer, own)[1], between[b, :, :m, :m], eq, "attention of paragraphs")
+            checks.close(
+                eq20_contexts(x, layer, own)[1],
+                between[b, :, :m, :m],
+                eq,
+                "attention of paragraphs",
+            )
             x = eq23_global_layer(x, layer, own)
         words = model.encoder_norm(torch.cat(x))
         checks.close(words, state.words[b, :n], "(7)-(23)", "states of the words")
@@ -64,10 +85,15 @@ def _cluster(*lengths: int) -> EncodedDocument:
     return EncodedDocument.of("", source, list(lengths), [*target, EOS])
 
 
-def _smoothed_loss(model: HierarchicalTransformer, words: torch.Tensor, cluster: EncodedDocument) -> torch.Tensor:
-    """Compute the loss of a cluster's target, where the library's decoder reads these states of words [n, d]."""
+def _smoothed_loss(
+    model: HierarchicalTransformer, words: torch.Tensor, cluster: EncodedDocument
+) -> torch.Tensor:
+    """Compute the loss of a cluster's target, where the library's decoder reads these states of
+    words [n, d]."""
     target = cluster.target.tolist()
-    sources = tuple(layer.source_attention.keys_and_values(words[None]) for layer in model.decoder_layers)
+    sources = tuple(
+        layer.source_attention.keys_and_values(words[None]) for layer in model.decoder_layers
+    )
     state = model.encode(make_batch([cluster], V)).replace(words=words[None], source=sources)
     output, _ = model.decode(torch.tensor([[BOS, *target[:-1]]]), state)
     log_p = (output.features[0] @ model.embedding.weight.T + model.bias).log_softmax(-1)
@@ -87,5 +113,13 @@ def ranking_panel(wide: PreparedCorpus, options, ranked: bool, progress: bool) -
     scores["by the labels"] = [document.labels for document in test]
     series: dict[str, list] = {}
     for name, every in scores.items():
-        series[name] = [COUNTS, [recalls(test, every, count, wide.vocabulary).mean() for count in COUNTS]]
-    return {"series": series, "xlabel": "best paragraphs, L'", "ylabel": "ROUGE-L recall", "ticks": COUNTS}
+        series[name] = [
+            COUNTS,
+            [recalls(test, every, count, wide.vocabulary).mean() for count in COUNTS],
+        ]
+    return {
+        "series": series,
+        "xlabel": "best paragraphs, L'",
+        "ylabel": "ROUGE-L recall",
+        "ticks": COUNTS,
+    }

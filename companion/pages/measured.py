@@ -1,4 +1,5 @@
-"""Tables of a page: stored results of synthetic tasks over several seeds, and systems' summaries."""
+"""Tables of a page: stored results of synthetic tasks over several seeds, and systems'
+summaries."""
 
 from collections.abc import Mapping, Sequence
 
@@ -20,13 +21,16 @@ def task_results(name: str) -> dict[str, dict[str, list]]:
 
 
 def task_table(
-    name: str, columns: Mapping[str, str], rows: Mapping[str, str] | None = None, by_seed: bool = False
+    name: str,
+    columns: Mapping[str, str],
+    rows: Mapping[str, str] | None = None,
+    by_seed: bool = False,
 ) -> pd.DataFrame:
-    """Tabulate results of `companion.solve NAME`: the mean over seeds of each measure, with its range; or its shares
-    by seed.
+    """Tabulate results of `companion.solve NAME`: the mean over seeds of each measure, with its
+    range; or its shares by seed.
 
-    columns, rows: {name in the table: measure or row}; by default all rows. A cell is empty where a row does not have
-    the measure.
+    columns, rows: {name in the table: measure or row}; by default all rows. A cell is empty where a
+    row does not have the measure.
     """
     table, write = task_results(name), shares if by_seed else over_seeds
     cells = {
@@ -50,8 +54,8 @@ def over_seeds(values: Sequence[float]) -> str:
 
 
 def summary_row(part: dict, seed: int) -> dict[str, str]:
-    """Make a system's row of a table from its part of `score_systems`: ROUGE with intervals, mean words, the share of
-    trigrams that are repeated, and of 5-grams that are copied."""
+    """Make a system's row of a table from its part of `score_systems`: ROUGE with intervals, mean
+    words, the share of trigrams that are repeated, and of 5-grams that are copied."""
     repeated, copied = np.sum(part["repeated"], axis=0), np.sum(part["copied"]["5"], axis=0)
     return {
         **{m: str(interval(values, seed)) for m, values in zip(METRICS, np.array(part["rouge"]).T)},
@@ -62,7 +66,8 @@ def summary_row(part: dict, seed: int) -> dict[str, str]:
 
 
 def support_row(part: dict) -> dict[str, str]:
-    """Make a system's row of a table of what the text lacks (`lib.evaluation.support`), in percent with intervals."""
+    """Make a system's row of a table of what the text lacks (`lib.evaluation.support`), in percent
+    with intervals."""
     return {column: str(share) for column, share in intervals("support", part).items()}
 
 
@@ -73,8 +78,8 @@ def summary_table(
     words: int | None,
     seed: int,
 ) -> tuple[pd.DataFrame, dict[str, dict]]:
-    """Make a table of systems' summaries (sentences of each): a `summary_row` each, cut to `words` or whole;
-    and return each one's part of `score_systems`."""
+    """Make a table of systems' summaries (sentences of each): a `summary_row` each, cut to `words`
+    or whole; and return each one's part of `score_systems`."""
     parts = score_systems(systems, documents, options, words)
     rows = {name: summary_row(part, seed) for name, part in parts.items()}
     return pd.DataFrame.from_dict(rows, orient="index"), parts

@@ -1,5 +1,6 @@
-"""Helpers of the Mem2Mem page: a model of the planted task step by step, a memory that is computed by functions of
-the page or of a learner, an article on its way through a memory, and the costs of other memories."""
+"""Helpers of the Mem2Mem page: a model of the planted task step by step, a memory that is computed
+by functions of the page or of a learner, an article on its way through a memory, and the costs of
+other memories."""
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
@@ -31,14 +32,15 @@ NAMES = {MARK: "mark", PLAIN: "plain", EOS: "[EOS]"}
 
 
 def planted_words(ids: ArrayLike) -> list[str]:
-    """Write the words of a planted document: as numbers, except for the first words of sentences and the end."""
+    """Write the words of a planted document: as numbers, except for the first words of sentences
+    and the end."""
     return [NAMES.get(int(i), str(int(i))) for i in np.asarray(ids)]
 
 
 @torch.no_grad()
 def planted_steps(model: Mem2Mem, document: EncodedDocument) -> Frames:
-    """Make a frame for each word that a model writes by greedy search, and for the end. It writes as many words as
-    the document's summary has."""
+    """Make a frame for each word that a model writes by greedy search, and for the end. It writes
+    as many words as the document's summary has."""
     count = len(document.target) - 1
     (words,) = greedy_words(model, [document], count, count)
     document = replace(document, target=np.array([*words, EOS], dtype=np.int32))
@@ -52,15 +54,19 @@ def planted_steps(model: Mem2Mem, document: EncodedDocument) -> Frames:
     slots = [list(zip(*pair)) for pair in zip(left.tolist(), read.tolist())]
     steps = [replace(step, slots=of_step) for step, of_step in zip(steps, slots)]
     sentences = np.split(document.source, np.cumsum(document.sentence_lengths)[:-1])
-    return decoding_frames(list(map(planted_words, sentences)), steps, [f"{j + 1}." for j in range(len(sentences))])
+    return decoding_frames(
+        list(map(planted_words, sentences)), steps, [f"{j + 1}." for j in range(len(sentences))]
+    )
 
 
-# ------------------------------------------------------------------------------------------------ the reading path
+# ---------------------------------------------------------------------------------
+# the reading path
 
 
 @torch.no_grad()
 def article_path(run: Run, document: EncodedDocument) -> dict[str, Any]:
-    """Compute the arguments of `companion.pages.figures.memory_path` for an article that a run summarizes."""
+    """Compute the arguments of `companion.pages.figures.memory_path` for an article that a run
+    summarizes."""
     batch = make_batch([document], len(run.vocabulary))
     state = run.model.encode(batch)
     ids = beam_search(run.model, batch, run.decode)[0][0].ids
@@ -69,9 +75,10 @@ def article_path(run: Run, document: EncodedDocument) -> dict[str, Any]:
     sentences = [_whole_words(text, 31) for text in source_sentences(document, run.vocabulary)]
     summary = run.vocabulary.text(ids, document.unknown)
     return {
-        "panels": panels, "sentences": sentences,
+        "panels": panels,
+        "sentences": sentences,
         "summary": [_whole_words(summary, 56), _whole_words(summary[::-1], 56)[::-1]],
-    }  # fmt: skip
+    }
 
 
 def _whole_words(text: str, letters: int) -> str:
@@ -88,29 +95,41 @@ def _interval(effect: Effect) -> list[float]:
 
 
 def lever_panels(*positions: str) -> list[dict]:
-    """Make panels of `companion.pages.figures.interval_panels`: the costs of memories at these positions of the
-    lever, and of the text's own."""
+    """Make panels of `companion.pages.figures.interval_panels`: the costs of memories at these
+    positions of the lever, and of the text's own."""
 
     def series(label: str, words: str = "") -> dict[str, list[float]]:
         return {"own": [0.0, 0.0, 0.0]} | {
             p: _interval(stored("mem2mem_lever", f"{label}: {p}{words}")) for p in positions
         }
 
-    places = {"all words": series("papers"), "first ten words": series("papers", ", first 10 words")}
+    places = {
+        "all words": series("papers"),
+        "first ten words": series("papers", ", first 10 words"),
+    }
     return [
         {"title": "the toy, five seeds", "top": 10, "series": {"all words": series("toy")}},
         {"title": "the shipped model, 50 articles", "top": 1.2, "series": places},
     ]
 
 
-LADDER = ("encoder-memory", "decoder-memory", "transfer", "first-regulariser", "second-regulariser", "full-model")
+LADDER = (
+    "encoder-memory",
+    "decoder-memory",
+    "transfer",
+    "first-regulariser",
+    "second-regulariser",
+    "full-model",
+)
 
 
 def ladder_series() -> dict[str, dict[str, list[float]]]:
-    """Make series of `companion.pages.figures.interval_bars`: the gain of each row of Table 2, in the paper and
-    here."""
+    """Make series of `companion.pages.figures.interval_bars`: the gain of each row of Table 2, in
+    the paper and here."""
     series: dict[str, dict[str, list[float]]] = {"paper": {}}
-    for claim in sorted((c for c in claims_of("mem2mem") if c.id in LADDER), key=lambda c: LADDER.index(c.id)):
+    for claim in sorted(
+        (c for c in claims_of("mem2mem") if c.id in LADDER), key=lambda c: LADDER.index(c.id)
+    ):
         row = claim.id.replace("-", " ")
         series["paper"][row] = [claim.published or 0.0] * 3
         for setting in claim.settings:
@@ -128,16 +147,21 @@ def blocking_gain() -> float:
 
 
 EXTRACTS = {
-    "first ten sentences": "first ten sentences", "at random": "at random, as long",
+    "first ten sentences": "first ten sentences",
+    "at random": "at random, as long",
     "another article's places": "places of another text's heads, as long",
-    "LexRank, whole article": "LexRank of the whole paper, as long", "heads": "heads",
-}  # fmt: skip
+    "LexRank, whole article": "LexRank of the whole paper, as long",
+    "heads": "heads",
+}
 
 
 def extract_series() -> dict[str, dict[str, list[float]]]:
     """Make series of `companion.pages.figures.interval_bars`: R-1 of extracts on two corpora."""
     return {
-        label: {row: _interval(stored("mem2mem_extracts", f"{corpus}: {name}")) for row, name in EXTRACTS.items()}
+        label: {
+            row: _interval(stored("mem2mem_extracts", f"{corpus}: {name}"))
+            for row, name in EXTRACTS.items()
+        }
         for label, corpus in (("its own corpus", "sumpubmed"), ("another corpus", "pmc-sample"))
     }
 
@@ -153,25 +177,31 @@ def paths_costs() -> dict[str, list[np.ndarray]]:
     }
 
 
-# ----------------------------------------------------------------------------------------------- the building path
+# ---------------------------------------------------------------------------------
+# the building path
 
 Function = Callable[..., Any]
 
 
 def memory_weights(model: Mem2Mem) -> dict[str, tuple[Tensor, ...]]:
-    """Return the weights of the memory: W_a1, W_a2 of (5), Attn's of (7), and W_1, W_2, W_3 of (8) and of (9)."""
-    attention, writes = model.read_attention, (model.write_hidden, model.write_read, model.write_memory)
+    """Return the weights of the memory: W_a1, W_a2 of (5), Attn's of (7), and W_1, W_2, W_3 of (8)
+    and of (9)."""
+    attention, writes = (
+        model.read_attention,
+        (model.write_hidden, model.write_read, model.write_memory),
+    )
     gate, update = zip(*(layer.weight.chunk(2) for layer in writes))
     return {
         "heads": (model.compress_heads.weight, model.compress_hidden.weight),
         "read": (attention.query.weight, attention.key.weight, attention.v.weight[0]),
-        "gate": gate, "update": update,
-    }  # fmt: skip
+        "gate": gate,
+        "update": update,
+    }
 
 
 class HandWritten(Mem2Mem):
-    """Mem2Mem whose memory is computed by five functions of one document, (5), (7), (10), (6) and (11), for batches
-    of documents of the same size."""
+    """Mem2Mem whose memory is computed by five functions of one document, (5), (7), (10), (6) and
+    (11), for batches of documents of the same size."""
 
     def __init__(self, functions: Sequence[Function], config: Mem2MemConfig):
         super().__init__(config)
@@ -195,21 +225,35 @@ class HandWritten(Mem2Mem):
 
     def regularisers(self, output: Any, batch: Any, state: Any) -> dict[str, tuple[float, Tensor]]:
         comp = vmap(self.functions[3])(state.write_attention)
-        read = vmap(self.functions[4])(output.read, state.encoder_memory, output.sentences, state.sentences)
-        return {"comp": (self.config.lambda_comp, comp.mean()), "read": (self.config.lambda_read, read.mean())}
+        read = vmap(self.functions[4])(
+            output.read, state.encoder_memory, output.sentences, state.sentences
+        )
+        return {
+            "comp": (self.config.lambda_comp, comp.mean()),
+            "read": (self.config.lambda_read, read.mean()),
+        }
 
 
 def check_objective(
     checks: Checks, functions: Sequence[Function], trained: Mem2Mem, document: EncodedDocument
 ) -> None:
-    """Compare loss (12) and all gradients of a model with the functions, document by document, with the library's:
-    for a trained model, and for one with random weights and a padded batch."""
+    """Compare loss (12) and all gradients of a model with the functions, document by document, with
+    the library's: for a trained model, and for one with random weights and a padded batch."""
     torch.manual_seed(1)
-    sizes: dict[str, Any] = {"embedding": 5, "hidden": 6, "bottleneck": 4, "slots": 3, "compression": 4}
+    sizes: dict[str, Any] = {
+        "embedding": 5,
+        "hidden": 6,
+        "bottleneck": 4,
+        "slots": 3,
+        "compression": 4,
+    }
     random = Mem2Mem(Mem2MemConfig(20, lambda_comp=0.3, lambda_read=0.7, **sizes))
     for weight in random.parameters():
         torch.nn.init.normal_(weight, std=0.7)
-    ragged = [planted_sentences(1, 0, sentences, words, 1, 20)[0] for sentences, words in ((5, 4), (3, 6), (4, 3))]
+    ragged = [
+        planted_sentences(1, 0, sentences, words, 1, 20)[0]
+        for sentences, words in ((5, 4), (3, 6), (4, 3))
+    ]
     for model, documents in ((trained, [document]), (random, ragged)):
         model = deepcopy(model).double().requires_grad_(True)
         naive = HandWritten(functions, model.config).double()

@@ -1,4 +1,5 @@
-"""Helpers of the Read-Again page: a model that copies, step by step, and the checks of the page's equations."""
+"""Helpers of the Read-Again page: a model that copies, step by step, and the checks of the page's
+equations."""
 
 import time
 import tomllib
@@ -28,12 +29,15 @@ EQUATIONS = {"gru": "(1)-(3)", "lstm": "(7)", "read-again gru": "(4)-(6)", "read
 
 
 def station(
-    name: str, figures: PageFigures, more: dict[str, dict[str, Effect]] | None = None, drawn: Any = None
+    name: str,
+    figures: PageFigures,
+    more: dict[str, dict[str, Effect]] | None = None,
+    drawn: Any = None,
 ) -> Prediction | Markdown:
     """Show a station of `read_again.toml`.
 
-    more: rows that are measured on the page, {series: {label: effect}}; in the answer they follow the stored ones.
-    drawn: a figure of another kind, instead of intervals.
+    more: rows that are measured on the page, {series: {label: effect}}; in the answer they follow
+    the stored ones. drawn: a figure of another kind, instead of intervals.
     """
     stored = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))[name]
     series: dict[str, dict[str, Effect]] = {}
@@ -42,7 +46,9 @@ def station(
         found = Effect(value, value, value, 1) if value else effect_of(Setting(**row))
         series.setdefault(named, {})[row["label"]] = found
     series |= more or {}
-    answer = stored["answer"].format(*(found for rows in series.values() for found in rows.values()))
+    answer = stored["answer"].format(
+        *(found for rows in series.values() for found in rows.values())
+    )
     if "question" not in stored:
         return Markdown(answer)
     if drawn is None:
@@ -57,10 +63,14 @@ def station(
 
 
 @torch.no_grad()
-def copying_frames(model: ReadAgain, document: EncodedDocument, ids: Sequence[int], words: Sequence[str]) -> Frames:
-    """Make a frame for each word that a model writes. It has the text twice: shaded by attention, and by copying.
+def copying_frames(
+    model: ReadAgain, document: EncodedDocument, ids: Sequence[int], words: Sequence[str]
+) -> Frames:
+    """Make a frame for each word that a model writes. It has the text twice: shaded by attention,
+    and by copying.
 
-    ids: of the words that are written; words: one for each id, at the end those that the vocabulary lacks.
+    ids: of the words that are written; words: one for each id, at the end those that the vocabulary
+    lacks.
     """
     state = model.eval().encode(make_batch([document], model.config.vocab_size))
     output, _ = model.decode(torch.tensor([[BOS, *ids[:-1]]]), state)
@@ -84,14 +94,16 @@ def embeddings(model: ReadAgain, document: EncodedDocument) -> Tensor:
 
 
 def gates(x: Tensor, h: Tensor, gru: Any) -> tuple[Tensor, Tensor]:
-    """Compute z, as the paper has it, and h-tilde of PyTorch's GRU, for a word [..., e] and a state [..., d]."""
+    """Compute z, as the paper has it, and h-tilde of PyTorch's GRU, for a word [..., e] and a state
+    [..., d]."""
     xr, xz, xn = nn.functional.linear(x, gru.weight_ih_l0, gru.bias_ih_l0).chunk(3, -1)
     hr, hz, hn = nn.functional.linear(h, gru.weight_hh_l0, gru.bias_hh_l0).chunk(3, -1)
     return 1 - torch.sigmoid(xz + hz), torch.tanh(xn + torch.sigmoid(xr + hr) * hn)
 
 
 def seconds_a_headline(size: int, copy: bool, repeats: int = 5) -> list[float]:
-    """Measure how long beam search takes for one headline, in a model of the paper's width with random weights."""
+    """Measure how long beam search takes for one headline, in a model of the paper's width with
+    random weights."""
     model = ReadAgain(ReadAgainConfig(size, source_vocab_size=5_000, copy=copy))
     batch, taken = make_batch([EncodedDocument.of("", range(100, 130), [30], [5, EOS])], size), []
     for _ in range(repeats):
@@ -102,19 +114,27 @@ def seconds_a_headline(size: int, copy: bool, repeats: int = 5) -> list[float]:
 
 
 def ragged() -> list[EncodedDocument]:
-    """Make texts of different lengths, with names that neither vocabulary has; the last has a single sentence."""
+    """Make texts of different lengths, with names that neither vocabulary has; the last has a
+    single sentence."""
     short = EncodedDocument.of("short", [7, 4, 7], [3], [7, UNK, EOS], ["okapi"])
     return [*dispatches(2, 5), replace(short, source_ids=np.array([UNK, 4, UNK], np.int32))]
 
 
-def check_states(checks: Checks, read: Callable[[EncodedDocument, ReadAgain], tuple[Tensor, Tensor]]) -> None:
+def check_states(
+    checks: Checks, read: Callable[[EncodedDocument, ReadAgain], tuple[Tensor, Tensor]]
+) -> None:
     """Compare the states of words, in models with random weights, with those of a padded batch."""
     for name in ENCODERS:
         model = reader(1, name).double()
         states = model.encode(make_batch(ragged(), len(WRITTEN))).words
         for document, ours in zip(ragged(), states):
             found = read(document, model)[0]
-            checks.close(found, ours[: len(found)], EQUATIONS.get(name, "(9)-(11)"), f"states of words, {name}")
+            checks.close(
+                found,
+                ours[: len(found)],
+                EQUATIONS.get(name, "(9)-(11)"),
+                f"states of words, {name}",
+            )
 
 
 def check_losses(checks: Checks, loss: Callable[[EncodedDocument, ReadAgain], Tensor]) -> None:

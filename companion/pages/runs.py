@@ -24,16 +24,19 @@ from lib.training.loop import evaluate_loss, train
 
 
 def unseen_papers(corpus: Corpus, limit: int | None = None) -> list[Document]:
-    """Return the first test documents of a corpus, without those that shipped runs have learned from."""
+    """Return the first test documents of a corpus, without those that shipped runs have learned
+    from."""
     return unseen(corpus, "test", [other for _, other in IN_BOTH], limit, tell=False)
 
 
 def train_or_load(
     setup: Setup, model: nn.Module, corpus: PreparedCorpus, output: str = "", progress: bool = False
 ) -> Run:
-    """Train as `python -m lib.train` does, or load the result if it is there: the same configuration, data and code.
+    """Train as `python -m lib.train` does, or load the result if it is there: the same
+    configuration, data and code.
 
-    The run is saved in `output`, or in a folder of the `work_folder` named after all that determines it.
+    The run is saved in `output`, or in a folder of the `work_folder` named after all that
+    determines it.
     """
     code = code_of(train, type(model))
     made_of = digest([determining(run_config(setup.recipe, model, corpus, setup.train)), code])
@@ -42,18 +45,26 @@ def train_or_load(
 
 
 def run_facts(run: Run, origin: str) -> Passages:
-    """Show facts of a run: its model's size, its origin (`Choice.origin`), and how it prepares a text."""
+    """Show facts of a run: its model's size, its origin (`Choice.origin`), and how it prepares a
+    text."""
     values = {field.name: getattr(run.options, field.name) for field in fields(run.options)}
     options = ", ".join(f"{name} {value}" for name, value in values.items() if value != "")
-    size = f"{sum(p.numel() for p in run.model.parameters()):,} parameters, {len(run.vocabulary):,} symbols"
-    return Passages([("model", f"{run.config['variant']}: {size}"), ("run", origin), ("options", options)])
+    size = (
+        f"{sum(p.numel() for p in run.model.parameters()):,} parameters, {len(run.vocabulary):,} "
+        "symbols"
+    )
+    return Passages(
+        [("model", f"{run.config['variant']}: {size}"), ("run", origin), ("options", options)]
+    )
 
 
 def loss_figure(figures: PageFigures, name: str, run: Run, is_shipped: bool) -> ShownFigure:
-    """Draw the loss terms of a run over its steps, or over its hours if it is shipped. A term that falls to less than
-    a hundredth has a logarithmic axis."""
+    """Draw the loss terms of a run over its steps, or over its hours if it is shipped. A term that
+    falls to less than a hundredth has a logarithmic axis."""
     caption = (
-        f"Losses of {run.config['variant']} on {run.config['documents']['train']:,} training documents: of single "
+        f"Losses of {run.config['variant']} on {run.config['documents']['train']:,} training "
+        "documents: of single "
+        ""
         "batches (line) and on all validation documents (points)."
     )
     halved = _halvings(run)
@@ -64,20 +75,37 @@ def loss_figure(figures: PageFigures, name: str, run: Run, is_shipped: bool) -> 
         label, pace = f"{unit} ({run.step:,} steps)", time / run.step
     panels = []
     for term in [key for key in run.metrics[0] if key not in ("step", "split", "seconds", "loss")]:
-        logged = {split: [m for m in run.metrics if m["split"] == split and term in m] for split in ("train", "val")}
-        series = {s: [[pace * m["step"] for m in ms], [m[term] for m in ms]] for s, ms in logged.items() if ms}
-        lowest, highest = (f(value for _, values in series.values() for value in values) for f in (min, max))
+        logged = {
+            split: [m for m in run.metrics if m["split"] == split and term in m]
+            for split in ("train", "val")
+        }
+        series = {
+            s: [[pace * m["step"] for m in ms], [m[term] for m in ms]]
+            for s, ms in logged.items()
+            if ms
+        }
+        lowest, highest = (
+            f(value for _, values in series.values() for value in values) for f in (min, max)
+        )
         falls = 0 < 100 * lowest < highest
-        panels.append({
-            "title": term, "series": series, "styles": {"train": "-", "val": "o--"},
-            "marks": [pace * step for step in halved], "xlabel": label, "ylabel": "loss",
-            "yscale": "log" if falls else "linear", "zero": lowest < 0.2 * highest and not falls,
-        })  # fmt: skip
+        panels.append(
+            {
+                "title": term,
+                "series": series,
+                "styles": {"train": "-", "val": "o--"},
+                "marks": [pace * step for step in halved],
+                "xlabel": label,
+                "ylabel": "loss",
+                "yscale": "log" if falls else "linear",
+                "zero": lowest < 0.2 * highest and not falls,
+            }
+        )
     return figures.show(lines, caption, name, panels=panels, width=max(3.4, 4.4 / len(panels)))
 
 
 def _halvings(run: Run) -> list[float]:
-    """List the steps after which the learning rate is halved, of a run that has done all its epochs."""
+    """List the steps after which the learning rate is halved, of a run that has done all its
+    epochs."""
     after, epochs = (run.config["train"][name] for name in ("halve_after", "epochs"))
     if after is None or run.config["train"]["steps"] is not None:
         return []
@@ -85,23 +113,31 @@ def _halvings(run: Run) -> list[float]:
 
 
 def nll_by_text(run: Run, documents: Sequence[Document]) -> pd.Series:
-    """Compute the mean -log P of a word (piece) of the references, given their own texts, and given the text of the
-    next document. The cost of the exchange is the information that a model takes from the text."""
+    """Compute the mean -log P of a word (piece) of the references, given their own texts, and given
+    the text of the next document. The cost of the exchange is the information that a model takes
+    from the text."""
     following = [*documents[1:], *documents[:1]]
     others = [
-        replace(document, title=other.title, sections=other.sections, section_names=other.section_names)
+        replace(
+            document, title=other.title, sections=other.sections, section_names=other.section_names
+        )
         for document, other in zip(documents, following)
     ]
     encoded = {"its own": run.encode(documents), "the next one's": run.encode(others)}
-    nll = {name: evaluate_loss(run.model, split, 8, len(run.vocabulary))["nll"] for name, split in encoded.items()}
+    nll = {
+        name: evaluate_loss(run.model, split, 8, len(run.vocabulary))["nll"]
+        for name, split in encoded.items()
+    }
     return pd.Series(nll, name="nll")
 
 
 def run_module(module: str, *arguments: str, threads: int | None = None) -> None:
-    """Run `python -m MODULE ARGUMENTS` in a process of its own, which may use as many `threads`. Raises RuntimeError
-    with what it wrote when it fails."""
+    """Run `python -m MODULE ARGUMENTS` in a process of its own, which may use as many `threads`.
+    Raises RuntimeError with what it wrote when it fails."""
     environment = {**os.environ, **({"OMP_NUM_THREADS": str(threads)} if threads else {})}
     command = [sys.executable, "-m", module, *arguments]
-    run = subprocess.run(command, cwd=project_root(), env=environment, capture_output=True, encoding="utf-8")
+    run = subprocess.run(
+        command, cwd=project_root(), env=environment, capture_output=True, encoding="utf-8"
+    )
     if run.returncode:
         raise RuntimeError(f"python -m {module} failed:\n{run.stdout[-1000:]}{run.stderr[-2000:]}")

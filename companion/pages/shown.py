@@ -1,5 +1,5 @@
-"""Results that a page shows below its cells: figures with number, caption and description, tables without line
-breaks in numbers, passages of text that wrap between words."""
+"""Results that a page shows below its cells: figures with number, caption and description, tables
+without line breaks in numbers, passages of text that wrap between words."""
 
 import html
 import os
@@ -20,7 +20,8 @@ from lib.system.files import work_folder
 
 @dataclass(frozen=True)
 class ShownFigure:
-    """A figure as the result of a cell: a PNG with its caption, or its description where there are no pictures."""
+    """A figure as the result of a cell: a PNG with its caption, or its description where there are
+    no pictures."""
 
     picture: bytes
     alt: str
@@ -38,8 +39,9 @@ class ShownFigure:
 
 
 def figures_folder() -> Path:
-    """Return the folder of a page's figures: `figures` in the `work_folder`, or that of the environment variable
-    COMPANION_FIGURES. Only `make notebooks` sets it to the committed `figures`."""
+    """Return the folder of a page's figures: `figures` in the `work_folder`, or that of the
+    environment variable COMPANION_FIGURES. Only `make notebooks` sets it to the committed
+    `figures`."""
     return Path(os.environ.get("COMPANION_FIGURES") or work_folder() / "figures")
 
 
@@ -63,8 +65,8 @@ class PageFigures:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A question with choices. Its answer is folded, and so are figures and tables that show it, until the reader has
-    chosen."""
+    """A question with choices. Its answer is folded, and so are figures and tables that show it,
+    until the reader has chosen."""
 
     question: str
     choices: Sequence[str]
@@ -73,7 +75,9 @@ class Prediction:
 
     def _repr_html_(self) -> str:
         choices = "".join(f"<li>{html.escape(choice)}</li>" for choice in self.choices)
-        parts = (table_html(x) if isinstance(x, pd.DataFrame) else x._repr_html_() for x in self.shown)
+        parts = (
+            table_html(x) if isinstance(x, pd.DataFrame) else x._repr_html_() for x in self.shown
+        )
         return (
             f'<div class="predict"><p><b>Predict.</b> {html.escape(self.question)}</p>'
             f"<ul style=\"list-style-type: '○ '\">{choices}</ul>"
@@ -82,7 +86,9 @@ class Prediction:
         )
 
     def __repr__(self) -> str:
-        return "\n".join([f"Predict. {self.question}", *(f"  ○ {choice}" for choice in self.choices)])
+        return "\n".join(
+            [f"Predict. {self.question}", *(f"  ○ {choice}" for choice in self.choices)]
+        )
 
 
 @dataclass(frozen=True)
@@ -110,28 +116,41 @@ def clip(text: str, words: int = 45) -> str:
 
 
 UNIT = r"(?<=\d) (?:ms|s|h|GB|%)(?!\w)"  # behind a number
-PIECE = re.compile(rf"\[[+\-−\d., ]+\]|p (?:&lt; )?(?=\d)|{UNIT}|\d+(?: / \d+)+%")  # of a cell, without line breaks
-LONG_NAME = re.compile(r"(?<=<tr>)(\s*)<th>(?=[^<]{16})")  # of a row: not squeezed into a column of single words
+# of a cell, without line breaks
+PIECE = re.compile(rf"\[[+\-−\d., ]+\]|p (?:&lt; )?(?=\d)|{UNIT}|\d+(?: / \d+)+%")
+# of a row: not squeezed into a column of single words
+LONG_NAME = re.compile(r"(?<=<tr>)(\s*)<th>(?=[^<]{16})")
 
 
 def table_html(frame: pd.DataFrame) -> str:
-    """A table as HTML: no line breaks inside an interval or a number with its unit, and texts begin at the left."""
+    """A table as HTML: no line breaks inside an interval or a number with its unit, and texts begin
+    at the left."""
 
     def whole(cell: re.Match) -> str:
         text = PIECE.sub(lambda piece: piece[0].replace(" ", "&nbsp;"), cell[1])
-        return f'<td style="text-align: left">{text}</td>' if _is_text(html.unescape(cell[1])) else f"<td>{text}</td>"
+        return (
+            f'<td style="text-align: left">{text}</td>'
+            if _is_text(html.unescape(cell[1]))
+            else f"<td>{text}</td>"
+        )
 
     table = frame.to_html(border=0, max_cols=None, na_rep="", max_rows=60, notebook=True)
-    return LONG_NAME.sub(r'\1<th style="min-width: 9rem">', re.sub(r"<td>([^<]*)</td>", whole, table))
+    return LONG_NAME.sub(
+        r'\1<th style="min-width: 9rem">', re.sub(r"<td>([^<]*)</td>", whole, table)
+    )
 
 
 def _is_text(cell: str) -> bool:
-    """Return whether a cell is a text, not a number with its unit, an interval, "p < 0.01" or empty."""
-    return bool(re.search("[A-Za-z]{2}", re.sub(UNIT, "", cell))) or bool(cell.strip() and not re.search(r"\d", cell))
+    """Return whether a cell is a text, not a number with its unit, an interval, "p < 0.01" or
+    empty."""
+    return bool(re.search("[A-Za-z]{2}", re.sub(UNIT, "", cell))) or bool(
+        cell.strip() and not re.search(r"\d", cell)
+    )
 
 
 def show_tables() -> None:
-    """Show every DataFrame at the end of a notebook's cell as `table_html`; texts in it are never cut."""
+    """Show every DataFrame at the end of a notebook's cell as `table_html`; texts in it are never
+    cut."""
     pd.set_option("display.max_colwidth", None)
     if (shell := get_ipython()) and shell.display_formatter:
         shell.display_formatter.formatters["text/html"].for_type(pd.DataFrame, table_html)  # type: ignore[index]

@@ -8,7 +8,8 @@ from lib.evaluation.rouge import repeated_ngrams
 
 
 def repetition_panel(how: str, words: list[str]) -> dict:
-    """Make a panel with a dot for each pair of equal trigrams of a summary, and their share in the title."""
+    """Make a panel with a dot for each pair of equal trigrams of a summary, and their share in the
+    title."""
     repeated, count = repeated_ngrams(words)
     grams = list(enumerate(zip(words, words[1:], words[2:]), start=1))
     pairs = [[i, j] for i, a in grams for j, b in grams if a == b]
@@ -20,13 +21,19 @@ def repetition_panel(how: str, words: list[str]) -> dict:
 
 def resampled(values: np.ndarray, seed: int, resamples: int = 2000) -> np.ndarray:
     """Compute the mean of each resample of documents."""
-    return values[np.random.default_rng(seed).integers(0, len(values), (resamples, len(values)))].mean(1)
+    return values[
+        np.random.default_rng(seed).integers(0, len(values), (resamples, len(values)))
+    ].mean(1)
 
 
-def bootstrap_panels(first: np.ndarray, second: np.ndarray, names: Sequence[str], seed: int) -> list[dict]:
-    """Make histograms of the resampled means of two systems, and of their difference, paired and unpaired."""
+def bootstrap_panels(
+    first: np.ndarray, second: np.ndarray, names: Sequence[str], seed: int
+) -> list[dict]:
+    """Make histograms of the resampled means of two systems, and of their difference, paired and
+    unpaired."""
     apart = {
-        name: resampled(scores, seed + i) for i, (name, scores) in enumerate(zip(names, (first, second)), start=1)
+        name: resampled(scores, seed + i)
+        for i, (name, scores) in enumerate(zip(names, (first, second)), start=1)
     }
     one, two = apart.values()
     differences = {"paired": resampled(second - first, seed), "unpaired": two - one}
@@ -43,8 +50,8 @@ def bootstrap_panels(first: np.ndarray, second: np.ndarray, names: Sequence[str]
 
 
 def lcs_panel(L: Sequence[Sequence[int]], reference: Sequence[str], summary: Sequence[str]) -> dict:
-    """Make a panel of the lengths of the longest common subsequences of all prefixes. On a path back from the last
-    number, shared words are dark."""
+    """Make a panel of the lengths of the longest common subsequences of all prefixes. On a path
+    back from the last number, shared words are dark."""
     i, j, shades = len(reference), len(summary), np.zeros((len(reference) + 1, len(summary) + 1))
     while i and j:
         shared = reference[i - 1] == summary[j - 1]
@@ -53,5 +60,10 @@ def lcs_panel(L: Sequence[Sequence[int]], reference: Sequence[str], summary: Seq
             i, j = i - 1, j - 1
         else:
             i, j = (i, j - 1) if L[i][j - 1] > L[i - 1][j] else (i - 1, j)
-    names = {"rows": ["", *reference], "columns": ["", *summary], "ylabel": "reference", "xlabel": "summary"}
+    names = {
+        "rows": ["", *reference],
+        "columns": ["", *summary],
+        "ylabel": "reference",
+        "xlabel": "summary",
+    }
     return {"title": "", "values": L, "shades": shades, **names}

@@ -1,5 +1,5 @@
-"""Steps of a decoder, one frame each: the text, shaded by its attention weights, the most probable words, the switch,
-and other parts of a model (slots, a window, paragraphs)."""
+"""Steps of a decoder, one frame each: the text, shaded by its attention weights, the most probable
+words, the switch, and other parts of a model (slots, a window, paragraphs)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,8 @@ from companion.pages.frames import Frames
 from lib.layers.pointer import PointerGenerator, PointerOutput
 
 BLUE, ORANGE, GREY = "0, 102, 168", "#b8440a", "#5f6b76"
-WHITE = "background: #fff; color: #14181e"  # drawings have a white background in every theme, table rows too
+# drawings have a white background in every theme, table rows too
+WHITE = "background: #fff; color: #14181e"
 PAPER = f"{WHITE}; max-width: 56rem"
 CELL = "padding: 0.2rem 0.6rem; text-align: left"  # a widget's table has no style of its own
 Best = Sequence[tuple[str, float]]
@@ -42,7 +43,8 @@ class Step:
 
 
 def best_words(probabilities: Tensor, words: Sequence[str], count: int = 3) -> Best:
-    """Return the most probable words of a distribution [V] with their probabilities, the largest first."""
+    """Return the most probable words of a distribution [V] with their probabilities, the largest
+    first."""
     values, ids = probabilities.detach().topk(count)
     return [(words[int(i)], float(p)) for i, p in zip(ids, values)]
 
@@ -55,7 +57,8 @@ def pointer_steps(
     words: Sequence[str],
     names: Sequence[str] = ("P_g", "P_c", "P"),
 ) -> list[Step]:
-    """Make the steps of a model that generates or copies, from its decoder's output for one document.
+    """Make the steps of a model that generates or copies, from its decoder's output for one
+    document.
 
     Args:
         ids: of the words that are written [T].
@@ -110,8 +113,12 @@ def _shaded(text: Sequence[Sequence[str]], names: Sequence[str], step: Step) -> 
         # neighbours that look the same are one piece
         runs = groupby(zip(line, looks), key=itemgetter(1))
         pieces = [(look, escape(" ".join(word for word, _ in run))) for look, run in runs]
-        words = " ".join(f'<span style="{look}">{piece}</span>' if look else piece for look, piece in pieces)
-        lines.append((f'<span style="color: {GREY}">{escape(name)}</span> ' if name else "") + words)
+        words = " ".join(
+            f'<span style="{look}">{piece}</span>' if look else piece for look, piece in pieces
+        )
+        lines.append(
+            (f'<span style="color: {GREY}">{escape(name)}</span> ' if name else "") + words
+        )
     return f'<div style="line-height: 1.8">{"<br>".join(lines)}</div>'
 
 
@@ -126,19 +133,26 @@ def shade(weight: float, place: int = 0, view: tuple[int, int] | None = None) ->
 
 
 def _ink(weight: float) -> str:
-    """Choose black or white for words on blue of this weight, with a contrast of at least 4.5 (WCAG 1.4.3)."""
+    """Choose black or white for words on blue of this weight, with a contrast of at least 4.5 (WCAG
+    1.4.3)."""
     return "#fff" if weight >= 0.86 else "#000"
 
 
 def _distributions(step: Step) -> str:
     cells = {
-        name: "".join(f'<td style="{CELL}">{escape(word)} {probability:.2f}</td>' for word, probability in best)
+        name: "".join(
+            f'<td style="{CELL}">{escape(word)} {probability:.2f}</td>'
+            for word, probability in best
+        )
         for name, best in step.best.items()
     }
     if step.switch is not None:
         generates = f"{share_bar(step.switch)} generates with {step.switch:.2f}"
         cells["switch"] = f'<td colspan="3" style="{CELL}">{generates}</td>'
-    rows = (f'<tr style="{WHITE}"><td style="{CELL}">{escape(name)}</td>{row}</tr>' for name, row in cells.items())
+    rows = (
+        f'<tr style="{WHITE}"><td style="{CELL}">{escape(name)}</td>{row}</tr>'
+        for name, row in cells.items()
+    )
     return f'<table style="{PAPER}">{"".join(rows)}</table>' if cells else ""
 
 

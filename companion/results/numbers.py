@@ -1,5 +1,6 @@
-"""The papers' result tables as plain numbers, made of scores (`lib.evaluation.scores`) or of a page's figure of
-lines: intervals over documents and seeds, and a paired bootstrap for each pair of rows that a table compares."""
+"""The papers' result tables as plain numbers, made of scores (`lib.evaluation.scores`) or of a
+page's figure of lines: intervals over documents and seeds, and a paired bootstrap for each pair of
+rows that a table compares."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,8 +19,11 @@ ANY_TABLE = ("table", "title", "columns")  # keys of the numbers of every table
 REFERENCES = "references"
 
 
-def make_table(name: str, scored: dict[str, list[dict]], corpus: str, preset_name: str, command: str = "") -> dict:
-    """Make a paper's table: intervals over documents and seeds, and a paired bootstrap for each of its pairs.
+def make_table(
+    name: str, scored: dict[str, list[dict]], corpus: str, preset_name: str, command: str = ""
+) -> dict:
+    """Make a paper's table: intervals over documents and seeds, and a paired bootstrap for each of
+    its pairs.
 
     scored: for each row that is built, by label, the scores of its seeds (of a baseline: one).
     Raises InputError when rows were scored on different documents.
@@ -31,11 +35,15 @@ def table_numbers(
     table: Table, scored: dict[str, list[dict]], corpus: str, preset_name: str, command: str = ""
 ) -> dict:
     """Make the numbers of any table; its scores have the parts that its rows name."""
-    rows = [r for r in table.rows_for(corpus) if r.label in scored or not r.part or corpus in r.missing]
+    rows = [
+        r for r in table.rows_for(corpus) if r.label in scored or not r.part or corpus in r.missing
+    ]
     pairs = table.pairs
     if table.decodings:
         rows, pairs, scored = _in_both_decodings(rows, pairs, scored)
-    parts = {r.label: [s["parts"][r.part] for s in scored[r.label]] for r in rows if r.label in scored}
+    parts = {
+        r.label: [s["parts"][r.part] for s in scored[r.label]] for r in rows if r.label in scored
+    }
     every = [scores for seeds in scored.values() for scores in seeds]
     first = every[0]
     if different := {s.get("corpus", "unnamed") for s in every if s["ids"] != first["ids"]}:
@@ -43,7 +51,9 @@ def table_numbers(
         raise InputError(f"{table.title}: not all rows were scored on the same documents: {where}")
     optional = {
         "letters": first.get("letters"),
-        "decoding": next((s["decoding"] for s in every if table.decodings and DECODINGS.keys() & s["parts"]), ""),
+        "decoding": next(
+            (s["decoding"] for s in every if table.decodings and DECODINGS.keys() & s["parts"]), ""
+        ),
         "written": next((s["written"] for s in every if s.get("written")), ""),
     }
     return {
@@ -56,7 +66,9 @@ def table_numbers(
         **{key: value for key, value in optional.items() if value},
         "columns": list(table.columns),
         "command": command,
-        "rows": [_table_row(r, table, corpus, scored.get(r.label, []), parts.get(r.label)) for r in rows],
+        "rows": [
+            _table_row(r, table, corpus, scored.get(r.label, []), parts.get(r.label)) for r in rows
+        ],
         "pairs": [
             {"first": a, "second": b, **_pair(table, parts[a], parts[b])}
             for a, b in pairs
@@ -68,7 +80,8 @@ def table_numbers(
 def _in_both_decodings(
     rows: list[Row], pairs: tuple[tuple[str, str], ...], scored: dict[str, list[dict]]
 ) -> tuple[list[Row], tuple[tuple[str, str], ...], dict[str, list[dict]]]:
-    """Add after each row of a run's summaries one of the same run in the other decoding, and compare these too."""
+    """Add after each row of a run's summaries one of the same run in the other decoding, and
+    compare these too."""
     expanded, of_both, others = [], dict(scored), {}
     for row in rows:
         expanded.append(row)
@@ -78,17 +91,28 @@ def _in_both_decodings(
                 others[row.label] = label
                 of_both[label] = scored[row.label]
                 expanded.append(replace(row, label=label, part=how, published={}))
-    return expanded, (*pairs, *((others[a], others[b]) for a, b in pairs if a in others and b in others)), of_both
+    return (
+        expanded,
+        (*pairs, *((others[a], others[b]) for a, b in pairs if a in others and b in others)),
+        of_both,
+    )
 
 
-def _table_row(row: Row, table: Table, corpus: str, scored: list[dict], parts: list[dict] | None) -> dict:
-    numbers: dict[str, Any] = {"label": row.label, "published": {name: list(v) for name, v in row.published.items()}}
+def _table_row(
+    row: Row, table: Table, corpus: str, scored: list[dict], parts: list[dict] | None
+) -> dict:
+    numbers: dict[str, Any] = {
+        "label": row.label,
+        "published": {name: list(v) for name, v in row.published.items()},
+    }
     if not parts:
         reason = row.missing.get(corpus, row.unbuilt)
         return numbers | ({"missing": reason} if reason else {})
     columns = {c: column_values(table.measure, parts, c) for c in table.columns}
     intervals = {c: interval(values, weights=weights) for c, (values, weights) in columns.items()}
-    numbers["scores"] = {c: _rounded(found, ("mean", "low", "high"), 2) for c, found in intervals.items()}
+    numbers["scores"] = {
+        c: _rounded(found, ("mean", "low", "high"), 2) for c, found in intervals.items()
+    }
     numbers["words"] = round(float(np.mean([part["words"] for part in parts])), 1)
     if table.decodings:
         repeated, trigrams = column_values("repetition", parts, "repeated")
@@ -106,7 +130,9 @@ def _table_row(row: Row, table: Table, corpus: str, scored: list[dict], parts: l
 def _pair(table: Table, first: list[dict], second: list[dict]) -> dict:
     differences = {}
     for column in table.columns:
-        (a, a_weights), (b, b_weights) = (column_values(table.measure, parts, column) for parts in (first, second))
+        (a, a_weights), (b, b_weights) = (
+            column_values(table.measure, parts, column) for parts in (first, second)
+        )
         found = paired_bootstrap(a, b, weights=(a_weights, b_weights))
         differences[column] = _rounded(found, ("mean", "low", "high", "p"), 4)
     return differences
@@ -117,14 +143,22 @@ def _rounded(result: Any, names: Sequence[str], digits: int) -> dict:
 
 
 def support_table(scored: Mapping[str, dict], corpus: str, command: str = "") -> dict:
-    """Make a table of what is not in the text: a row for each system, one for the references, and all differences.
+    """Make a table of what is not in the text: a row for each system, one for the references, and
+    all differences.
 
-    scored: the scores of each system, by label. Raises InputError when they are of different documents.
+    scored: the scores of each system, by label. Raises InputError when they are of different
+    documents.
     """
     rows = [Row(label, part="summaries") for label in scored]
     rows.append(Row(REFERENCES, part="reference"))
     pairs = tuple(combinations([row.label for row in rows], 2))
-    table = Table("", "What summaries have and their texts do not, in percent", tuple(rows), pairs, measure="support")
+    table = Table(
+        "",
+        "What summaries have and their texts do not, in percent",
+        tuple(rows),
+        pairs,
+        measure="support",
+    )
     by_row = {label: [scores] for label, scores in scored.items()}
     by_row[REFERENCES] = [next(iter(scored.values()))]
     return {"table": "support_table", **table_numbers(table, by_row, corpus, "", command)}

@@ -14,10 +14,15 @@ _BLOCK = "<!-- table {} -->\n{}\n<!-- end -->"
 
 
 def shown_in() -> list[str]:
-    """List the files that may show tables: the project's texts, and the cards of its trained runs."""
+    """List the files that may show tables: the project's texts, and the cards of its trained
+    runs."""
     patterns = ("docs/**/*.md", "trained/*/README.md")
     paths = (path for pattern in patterns for path in sorted(project_root().glob(pattern)))
-    return ["papers.md", "README.md", *(path.relative_to(project_root()).as_posix() for path in paths)]
+    return [
+        "papers.md",
+        "README.md",
+        *(path.relative_to(project_root()).as_posix() for path in paths),
+    ]
 
 
 def keep(path: Path, size: str = "") -> Path:

@@ -1,7 +1,8 @@
-"""The tables and figures of the papers, and the trained runs that the project keeps: what each is made of.
+"""The tables and figures of the papers, and the trained runs that the project keeps: what each is
+made of.
 
-They are read from `PAPER.toml` beside this file: `tables` of scores, what runs write or look at (`shown`), what a
-paper's page makes (`page`), and the runs in `trained/`.
+They are read from `PAPER.toml` beside this file: `tables` of scores, what runs write or look at
+(`shown`), what a paper's page makes (`page`), and the runs in `trained/`.
 """
 
 import tomllib
@@ -20,11 +21,13 @@ Kind = TypeVar("Kind")
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table: a run, which has a variant or a preset, a baseline, or something that is not built."""
+    """A row of a table: a run, which has a variant or a preset, a baseline, or something that is
+    not built."""
 
     label: str
     published: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # corpus -> numbers
-    part: str = ""  # of the scores: "summaries" or "extracts" of a run, or a baseline; empty: not built
+    # of the scores: "summaries" or "extracts" of a run, or a baseline; empty: not built
+    part: str = ""
     missing: Mapping[str, str] = field(default_factory=dict)  # corpus -> why it cannot be had there
     unbuilt: str = ""  # why there is nothing but what is published
     # a run, but for corpus, preset and seed
@@ -32,7 +35,8 @@ class Row:
     preset: str = ""  # the row's own, as in the windowed model's table
     vocabulary: Mapping[str, int] = field(default_factory=dict)  # preset -> |Y|
     # how a run is scored
-    scaled: Mapping[str, str] = field(default_factory=dict)  # option -> how many times larger it is at test time
+    # option -> how many times larger it is at test time
+    scaled: Mapping[str, str] = field(default_factory=dict)
     exactly: int | None = None  # words that are written at test time
     numbers: bool = False  # whether the text's numbers replace # before scoring
     slide: str = ""  # how windows slide (`SlidingConfig.slide`), where it is not the paper's search
@@ -53,21 +57,29 @@ class Table:
     paper: str
     title: str
     rows: tuple[Row, ...]
-    pairs: tuple[tuple[str, str], ...]  # labels of rows to compare: a paired bootstrap of the second minus the first
+    # labels of rows to compare: a paired bootstrap of the second minus the first
+    pairs: tuple[tuple[str, str], ...]
     measure: str = "rouge"  # of MEASURES
     decodings: bool = False  # whether each run has a row for both of DECODINGS
     split_name: str = "test"
-    published_rl: str = "summary-level"  # or "sentence-level", as of summaries that are scored in one line
-    words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # corpus, preset -> size in labels -> words
+    # or "sentence-level", as of summaries that are scored in one line
+    published_rl: str = "summary-level"
+    # corpus, preset -> size in labels -> words
+    words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[str, ...]:
         return MEASURES[self.measure].columns
 
     def rows_for(self, corpus: str) -> list[Row]:
-        """Select the rows for a corpus of the paper and those that are not published; for another corpus all."""
+        """Select the rows for a corpus of the paper and those that are not published; for another
+        corpus all."""
         known = {name for row in self.rows for name in row.published}
-        return [row for row in self.rows if corpus not in known or corpus in row.published or not row.published]
+        return [
+            row
+            for row in self.rows
+            if corpus not in known or corpus in row.published or not row.published
+        ]
 
 
 @dataclass(frozen=True)
@@ -88,7 +100,8 @@ class PageResult:
     paper: str
     figure: str  # its name on the page
     title: str = ""  # of a table
-    published: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # rows of a table, at the lines' places
+    # rows of a table, at the lines' places
+    published: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -125,7 +138,8 @@ PAGE_RESULTS = _read("page", PageResult)
 TRAINED = _read("trained", TrainedRun)
 
 
-# --------------------------------------------------------------------------------------------------- runs of rows
+# ---------------------------------------------------------------------------------
+# runs of rows
 
 
 def run_name(paper: str, row: Row, preset: str) -> str:

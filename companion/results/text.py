@@ -1,4 +1,5 @@
-"""Tables of numbers (`companion.results.numbers`) to read: as frames for a page, as Markdown for a text."""
+"""Tables of numbers (`companion.results.numbers`) to read: as frames for a page, as Markdown for a
+text."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -20,10 +21,18 @@ def table_frame(numbers: dict) -> pd.DataFrame:
     columns, shown_corpus = _columns(numbers), _published_corpus(numbers)
     rows = {}
     for row in numbers["rows"]:
-        corpus = shown_corpus if shown_corpus in row["published"] else next(iter(row["published"]), shown_corpus)
+        corpus = (
+            shown_corpus
+            if shown_corpus in row["published"]
+            else next(iter(row["published"]), shown_corpus)
+        )
         published = " / ".join(f"{v:.2f}" for v in row["published"].get(corpus, ()))
         scores = row.get("scores", {})
-        cells = {c: str(Interval(**scores[c], count=numbers["documents"])) for c in columns if c in scores}
+        cells = {
+            c: str(Interval(**scores[c], count=numbers["documents"]))
+            for c in columns
+            if c in scores
+        }
         if not cells:
             cells = dict.fromkeys(columns, "" if "missing" in row else "not built")
         if "missing" in row:
@@ -31,7 +40,9 @@ def table_frame(numbers: dict) -> pd.DataFrame:
         cells["words"] = f"{row['words']:.0f}" if "words" in row else ""
         if "repeated" in row:  # otherwise the table has it as a column with an interval
             cells["repeated"] = f"{row['repeated']:.0f}%"
-        cells["published"] = published + f" ({corpus})" * (bool(published) and corpus != shown_corpus)
+        cells["published"] = published + f" ({corpus})" * (
+            bool(published) and corpus != shown_corpus
+        )
         rows[row["label"]] = cells
     frame = pd.DataFrame.from_dict(rows, orient="index").fillna("")
     return frame.loc[:, (frame != "").any()]
@@ -51,7 +62,8 @@ def _published_corpus(numbers: dict) -> str:
 
 
 def pairs_frame(numbers: dict) -> pd.DataFrame:
-    """Make the frame of differences between rows: the 95% interval of each, and p of a paired bootstrap."""
+    """Make the frame of differences between rows: the 95% interval of each, and p of a paired
+    bootstrap."""
     columns = [c for c in numbers["columns"] if c not in ("repeated", "distinct")]
     rows = {
         _difference(pair["first"], pair["second"]): {
@@ -64,14 +76,18 @@ def pairs_frame(numbers: dict) -> pd.DataFrame:
 
 def _difference(first: str, second: str) -> str:
     """Name both rows; a decoding that they share comes once, at the end."""
-    shared = next((f", {how}" for how in DECODINGS if first.endswith(how) and second.endswith(how)), "")
+    shared = next(
+        (f", {how}" for how in DECODINGS if first.endswith(how) and second.endswith(how)), ""
+    )
     return f"{second.removesuffix(shared)} - {first}"
 
 
 def setting(numbers: dict) -> str:
     """List how the numbers came about, as "name: value; name: value"."""
     if "lines" in numbers:
-        return f"Measured by the page at preset `{numbers['preset']}`." if "preset" in numbers else ""
+        return (
+            f"Measured by the page at preset `{numbers['preset']}`." if "preset" in numbers else ""
+        )
     runs = [row for row in numbers["rows"] if "seeds" in row]
     published, columns = _published_corpus(numbers), numbers["columns"]
     facts = {
@@ -87,7 +103,9 @@ def setting(numbers: dict) -> str:
         "words are": numbers.get("letters"),
         "R-L": "in one line" if {"R-L", "R-Lsum"} <= set(columns) else "",
         "published": published,
-        "published R-L": TABLES[numbers["table"]].published_rl if published and columns[0] == "R-1" else "",
+        "published R-L": TABLES[numbers["table"]].published_rl
+        if published and columns[0] == "R-1"
+        else "",
     }
     return "; ".join(f"{name}: {value}" for name, value in facts.items() if value)
 
@@ -99,13 +117,18 @@ def _values(values: set[int], between: str) -> str:
 
 def markdown(numbers: dict) -> str:
     """Write a table, its setting and its comparisons."""
-    parts = [f"**{numbers['title']}.** {setting(numbers)}".rstrip(), _grid(table_frame(numbers), "")]
+    parts = [
+        f"**{numbers['title']}.** {setting(numbers)}".rstrip(),
+        _grid(table_frame(numbers), ""),
+    ]
     if numbers.get("pairs"):
         parts += [_FOLD, _grid(pairs_frame(numbers), "difference"), "</details>"]
     if numbers.get("command"):
         parts.append(f"Made by `{numbers['command']}`.")
     text, table = "\n\n".join(parts), TABLES.get(numbers["table"])
-    for size, words in table.words.get(f"{numbers['corpus']} {numbers['preset']}", {}).items() if table else ():
+    for size, words in (
+        table.words.get(f"{numbers['corpus']} {numbers['preset']}", {}).items() if table else ()
+    ):
         text = text.replace(f", {size}", f", {words} words")  # in the labels of rows
     return text
 
@@ -113,7 +136,9 @@ def markdown(numbers: dict) -> str:
 def _grid(frame: pd.DataFrame, corner: str) -> str:
     # Markdown takes a "+" that begins a cell for a list.
     names = [re.sub(r"^\+[^,]*", r"`\g<0>`", name) for name in frame.index]
-    return markdown_table([corner, *frame.columns], [[name, *row] for name, row in zip(names, frame.values)])
+    return markdown_table(
+        [corner, *frame.columns], [[name, *row] for name, row in zip(names, frame.values)]
+    )
 
 
 def markdown_table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> str:

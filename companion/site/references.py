@@ -1,4 +1,5 @@
-r"""Numbers of equations in a text become links: "(7)" leads to the equation with \tag{7} on the same page."""
+r"""Numbers of equations in a text become links: "(7)" leads to the equation with \tag{7} on the
+same page."""
 
 import re
 
@@ -15,14 +16,17 @@ def anchor(number: str) -> str:
 
 
 def link_equations(doctree: nodes.document) -> None:
-    """Give every numbered equation an id, and every mention of it a link, except in titles and code."""
+    """Give every numbered equation an id, and every mention of it a link, except in titles and
+    code."""
     numbers = set()
     for equation in doctree.findall(nodes.math_block):
         found = TAG.findall(equation.astext())
         equation["ids"] += [anchor(number) for number in found if number not in numbers]
         numbers |= set(found)
     for text in list(doctree.findall(nodes.Text)):
-        if not any(isinstance(parent, (nodes.title, nodes.reference, *CODE)) for parent in _above(text)):
+        if not any(
+            isinstance(parent, (nodes.title, nodes.reference, *CODE)) for parent in _above(text)
+        ):
             parts = list(_linked(text.astext(), numbers))
             if len(parts) > 1:
                 text.parent.replace(text, parts)

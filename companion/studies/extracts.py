@@ -1,11 +1,13 @@
 """Compare the extract of a memory's heads with other extracts that are as long, and with chance.
 
-    python -m companion.studies.extracts trained/mem2mem --dataset sumpubmed pmc-sample --output extracts.json
-    python -m companion.studies.extracts trained/mem2mem --dataset sumpubmed --reading small --output chance.json
+    python -m companion.studies.extracts trained/mem2mem --dataset sumpubmed pmc-sample --output
+    extracts.json python -m companion.studies.extracts trained/mem2mem --dataset sumpubmed --reading
+    small --output chance.json
 
-R-1 rewards an extract that is as long as the reference, so extracts are compared at equal length. Sentences are taken
-in a random order, or in LexRank's, until the extract is about as long as that of the heads. --reading measures only
-chance, on the text that another preset reads; no run of that preset is needed.
+R-1 rewards an extract that is as long as the reference, so extracts are compared at equal length.
+Sentences are taken in a random order, or in LexRank's, until the extract is about as long as that
+of the heads. --reading measures only chance, on the text that another preset reads; no run of that
+preset is needed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -57,8 +59,13 @@ def compare_extracts(
 
 
 def compare(run: Run, documents: Sequence[Document], reading: str = "") -> Iterator[dict]:
-    """Measure the R-1 of each extract of the documents, and differences between extracts of equal length."""
-    encoder = replace(run.encoder, options=resolve("mem2mem", reading).options) if reading else run.encoder
+    """Measure the R-1 of each extract of the documents, and differences between extracts of equal
+    length."""
+    encoder = (
+        replace(run.encoder, options=resolve("mem2mem", reading).options)
+        if reading
+        else run.encoder
+    )
     encoded = encoder.encode(documents)
     read = [source_sentences(document, run.vocabulary) for document in encoded]
     whole = [document.sentences for document in documents]
@@ -74,18 +81,30 @@ def compare(run: Run, documents: Sequence[Document], reading: str = "") -> Itera
         letters, words = counted_in(documents), [count_words(extract) for extract in heads]
         systems["heads"] = [heads]
         systems["at random, as long"] = [
-            [as_long(s, np.random.default_rng(seed).permutation(len(s)), n) for s, n in zip(read, words)]
+            [
+                as_long(s, np.random.default_rng(seed).permutation(len(s)), n)
+                for s, n in zip(read, words)
+            ]
             for seed in range(DRAWS)
         ]
         places = [head_places(run.model, document, encoder) for document in documents]
         random, orders = np.random.default_rng(0), []
         for document, sentences, of_heads in zip(documents, read, [*places[1:], places[0]]):
             moved = at_places(of_heads, [*map(len, encoder.options.kept_sections(document))])
-            orders.append(sorted(random.permutation(len(sentences)), key=lambda i, moved=moved: i not in moved))
-        systems["places of another text's heads, as long"] = [list(map(as_long, read, orders, words))]
+            orders.append(
+                sorted(
+                    random.permutation(len(sentences)), key=lambda i, moved=moved: i not in moved
+                )
+            )
+        systems["places of another text's heads, as long"] = [
+            list(map(as_long, read, orders, words))
+        ]
         for text, sources in (("the text that is read", read), ("the whole paper", whole)):
             systems[f"LexRank of {text}, as long"] = [
-                [as_long(s, by_centrality(s, all_letters=letters), n) for s, n in zip(sources, words)]
+                [
+                    as_long(s, by_centrality(s, all_letters=letters), n)
+                    for s, n in zip(sources, words)
+                ]
             ]
         pairs += [("heads", other) for other in systems if other != "heads"]
         pairs += [("at random, as long", "first ten sentences")]
@@ -101,8 +120,8 @@ def compare(run: Run, documents: Sequence[Document], reading: str = "") -> Itera
 
 
 def at_places(places: np.ndarray, lengths: Sequence[int]) -> list[int]:
-    """Find the sentences at the places of another document's heads (`head_places`), counted from the nearer end of
-    their section. lengths: of this document's sections."""
+    """Find the sentences at the places of another document's heads (`head_places`), counted from
+    the nearer end of their section. lengths: of this document's sections."""
     sections = np.split(np.arange(sum(lengths)), np.cumsum(lengths)[:-1])
     return [
         int(sections[section - 1][begin - 1 if begin <= end else -end])
@@ -114,12 +133,16 @@ def at_places(places: np.ndarray, lengths: Sequence[int]) -> list[int]:
 def _rouge_1(texts: Sequence[list[str]], references: Sequence[list[str]]) -> np.ndarray:
     """Compute F1 of R-1 in percent: [documents]. `rouge` takes far longer, for R-Lsum."""
     scorers = (RougeScorer(["rouge1"], tokenizer=words) for words in words_for(references))
-    scores = [s.score("\n".join(wanted), "\n".join(text)) for s, wanted, text in zip(scorers, references, texts)]
+    scores = [
+        s.score("\n".join(wanted), "\n".join(text))
+        for s, wanted, text in zip(scorers, references, texts)
+    ]
     return np.array([100 * score["rouge1"].fmeasure for score in scores])
 
 
 def as_long(sentences: list[str], order: Any, words: int) -> list[str]:
-    """Take sentences in an `order` of their numbers until they have about so many words. In document order."""
+    """Take sentences in an `order` of their numbers until they have about so many words. In
+    document order."""
     lengths = np.cumsum([count_words([sentences[i]]) for i in order])
     count = int(np.abs(lengths - words).argmin()) + 1
     return [sentences[i] for i in sorted(order[:count])]

@@ -2,9 +2,10 @@
 
     python -m companion.studies.hidden_words trained/read_again --dataset docstrings
 
-A word that encoder and decoder know is hidden: the encoder reads [UNK] at all its places. The decoder reads the
-reference up to the hidden word, and then one of several embeddings in its place. The measure is how far the
-distributions of the next word are apart (Jensen-Shannon divergence, in nats).
+A word that encoder and decoder know is hidden: the encoder reads [UNK] at all its places. The
+decoder reads the reference up to the hidden word, and then one of several embeddings in its place.
+The measure is how far the distributions of the next word are apart (Jensen-Shannon divergence, in
+nats).
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,19 +43,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     args = rows_parser("companion.studies.hidden_words", __doc__).parse_args(arguments)
     with plain_errors():
         run, documents = read(args)
-        write_rows(args, "| what | | mean over documents |", hidden_words(run, documents), len(documents))
+        write_rows(
+            args, "| what | | mean over documents |", hidden_words(run, documents), len(documents)
+        )
 
 
 def hidden_words(run: Run, documents: Sequence[Document]) -> Iterator[dict]:
-    """Yield a row of each of PAIRS and DIFFERENCES: the mean over documents of the means over hidden words, its
-    interval, and the values of all documents. Documents in which fewer than two words can be hidden are left out, and
-    those without a hidden word in their reference."""
+    """Yield a row of each of PAIRS and DIFFERENCES: the mean over documents of the means over
+    hidden words, its interval, and the values of all documents. Documents in which fewer than two
+    words can be hidden are left out, and those without a hidden word in their reference."""
     if not (isinstance(run.model, ReadAgain) and run.model.config.copy):
         raise InputError(f"{run.folder}: only Read-Again with copying has embeddings from context")
     every = [divergences(run.model, document) for document in run.encode(documents)]
     apart = [of_document for of_document in every if of_document.size]
     if not apart:
-        raise InputError("no document has two words that can be hidden, one of them in its reference")
+        raise InputError(
+            "no document has two words that can be hidden, one of them in its reference"
+        )
     values = dict(zip(PAIRS, np.array([of_document.mean(1) for of_document in apart]).T))
     words = sum(of_document.shape[1] for of_document in apart)
     for name in (*PAIRS, *DIFFERENCES):
@@ -63,9 +68,12 @@ def hidden_words(run: Run, documents: Sequence[Document]) -> Iterator[dict]:
 
 
 @torch.no_grad()
-def divergences(model: ReadAgain, document: EncodedDocument, frequent: int = FREQUENT) -> np.ndarray:
-    """Jensen-Shannon divergences of next-word distributions for each of PAIRS, after each hidden word that the
-    reference has: [pairs, words]; [pairs, 0] where fewer than two words can be hidden.
+def divergences(
+    model: ReadAgain, document: EncodedDocument, frequent: int = FREQUENT
+) -> np.ndarray:
+    """Jensen-Shannon divergences of next-word distributions for each of PAIRS, after each hidden
+    word that the reference has: [pairs, words]; [pairs, 0] where fewer than two words can be
+    hidden.
 
     frequent: so many words at the beginning of the vocabulary are not hidden.
     """
@@ -85,7 +93,8 @@ def divergences(model: ReadAgain, document: EncodedDocument, frequent: int = FRE
 
 
 def _next_words(model: ReadAgain, document: EncodedDocument, before: Tensor, fed: Tensor) -> Tensor:
-    """Compute the distributions of the word after each of the embeddings [n, e] that follow `before` [1, t]."""
+    """Compute the distributions of the word after each of the embeddings [n, e] that follow
+    `before` [1, t]."""
     batch = make_batch([document], model.config.vocab_size)
     _, state = model.decode(before, model.encode(batch))
     state = state.reorder(torch.zeros(len(fed), dtype=torch.long))
@@ -98,13 +107,18 @@ def _apart(P: Tensor) -> list[float]:
     """Jensen-Shannon divergences, in nats, of the rows that PAIRS name."""
     pairs = [(P[i].double(), P[j].double()) for i, j in PAIRS.values()]
     both = [(p, q, (p + q) / 2) for p, q in pairs]
-    return [float(torch.xlogy(p, p / m).nansum() + torch.xlogy(q, q / m).nansum()) / 2 for p, q, m in both]
+    return [
+        float(torch.xlogy(p, p / m).nansum() + torch.xlogy(q, q / m).nansum()) / 2
+        for p, q, m in both
+    ]
 
 
 def most_similar(table: Tensor, word: int) -> int:
-    """The id of the other word, no symbol, whose embedding [Y, e] has the largest cosine with that of a word."""
+    """The id of the other word, no symbol, whose embedding [Y, e] has the largest cosine with that
+    of a word."""
     cosines = torch.nn.functional.cosine_similarity(table, table[[word]])
-    return int(cosines[len(SPECIALS) :].topk(2).indices[1]) + len(SPECIALS)  # the first one is the word itself
+    # the first one is the word itself
+    return int(cosines[len(SPECIALS) :].topk(2).indices[1]) + len(SPECIALS)
 
 
 def _first_places(document: EncodedDocument, vocab_size: int, frequent: int) -> list[int]:

@@ -1,12 +1,13 @@
-"""Exchange a memory at the moment when it is handed over, and measure how much less probable the right words become.
+"""Exchange a memory at the moment when it is handed over, and measure how much less probable the
+right words become.
 
     python -m companion.studies.lever --output figures/mem2mem_lever.json
     python -m companion.studies.lever runs/mine --dataset my/folder --seeds --output lever.json
 
-The lever has five positions: a text's own memory, another text's, an erased one, random vectors, and one memory for
-all texts, which is the mean over other texts. It is pulled in a trained run, and in synthetic models
-(`companion.tasks.memory`) in which all paths from the text to the summary are open or the memory is the only one. The
-file also has cosines between memories.
+The lever has five positions: a text's own memory, another text's, an erased one, random vectors,
+and one memory for all texts, which is the mean over other texts. It is pulled in a trained run, and
+in synthetic models (`companion.tasks.memory`) in which all paths from the text to the summary are
+open or the memory is the only one. The file also has cosines between memories.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,9 +43,14 @@ BEGINNING = 10  # words of a summary that are measured on their own
 
 
 def pull(
-    run: Path = SHIPPED, /, *, output: Path, dataset: str = "pmc-sample", documents: int = 50,
+    run: Path = SHIPPED,
+    /,
+    *,
+    output: Path,
+    dataset: str = "pmc-sample",
+    documents: int = 50,
     seeds: tuple[int, ...] = (3, 0, 1, 2, 4),
-) -> None:  # fmt: skip
+) -> None:
     """Measure the positions of the lever, and write the numbers.
 
     Args:
@@ -59,7 +65,9 @@ def pull(
         models = {seed: learn_planted(kind, "both", gate, seed) for seed in seeds}
         texts, others = unseen_documents(), planted_sentences(200, seed=2, vocab_size=VOCABULARY)
         effects += [*costs(label, models, texts, others), *cosines(label, models, texts)]
-    encoded = opened.encode(unseen(load_corpus(dataset), "test", [opened.config["corpus"]], 2 * documents))
+    encoded = opened.encode(
+        unseen(load_corpus(dataset), "test", [opened.config["corpus"]], 2 * documents)
+    )
     own = [document for document in encoded[:documents] if len(document.target) > BEGINNING]
     models = {opened.config["train"].get("seed", 0): opened.model}
     effects += [*costs("papers", models, own, encoded[documents:]), *cosines("papers", models, own)]
@@ -70,18 +78,28 @@ def pull(
 
 def positions(model: Mem2Mem, others: Sequence[EncodedDocument]) -> dict[str, Change]:
     """Return the positions of the lever as changes; `others` give the mean memory."""
-    names = {"another text's": "another memory", "erased": "memory erased", "random": "random memory"}
+    names = {
+        "another text's": "another memory",
+        "erased": "memory erased",
+        "random": "random memory",
+    }
     changes = {position: MEMORY[name] for position, name in names.items()}
     return {"own": NOTHING, **changes, "one for all": one_memory(model, others)}
 
 
 def costs(
-    label: str, models: Mapping[int, Mem2Mem], documents: Sequence[EncodedDocument], others: Sequence[EncodedDocument]
+    label: str,
+    models: Mapping[int, Mem2Mem],
+    documents: Sequence[EncodedDocument],
+    others: Sequence[EncodedDocument],
 ) -> Iterator[dict]:
-    """Measure the nats a word that references lose in each position, over all words, the first ones and the later
-    ones; for "own" the loss itself. models: by seed."""
+    """Measure the nats a word that references lose in each position, over all words, the first ones
+    and the later ones; for "own" the loss itself. models: by seed."""
     found = [
-        {name: by_place(model, documents, change) for name, change in positions(model, others).items()}
+        {
+            name: by_place(model, documents, change)
+            for name, change in positions(model, others).items()
+        }
         for model in models.values()
     ]
     for name in found[0]:
@@ -92,7 +110,8 @@ def costs(
 
 
 def by_place(model: Mem2Mem, documents: Sequence[EncodedDocument], change: Change) -> np.ndarray:
-    """Compute the log-probability of all words, of the first ones and of the later ones: [3, documents]."""
+    """Compute the log-probability of all words, of the first ones and of the later ones:
+    [3, documents]."""
     begun = [replace(document, target=document.target[:BEGINNING]) for document in documents]
     whole, first = (log_probs(model, texts, change) for texts in (documents, begun))
     lengths = np.array([len(document.target) for document in documents])
@@ -100,15 +119,27 @@ def by_place(model: Mem2Mem, documents: Sequence[EncodedDocument], change: Chang
 
 
 @torch.no_grad()
-def cosines(label: str, models: Mapping[int, Mem2Mem], documents: Sequence[EncodedDocument]) -> Iterator[dict]:
-    """Measure cosines of a slot and the same slot for the next document, of two slots, and of two sentence states."""
-    states = [[model.encode(batch_alone(model, document)) for document in documents] for model in models.values()]
+def cosines(
+    label: str, models: Mapping[int, Mem2Mem], documents: Sequence[EncodedDocument]
+) -> Iterator[dict]:
+    """Measure cosines of a slot and the same slot for the next document, of two slots, and of two
+    sentence states."""
+    states = [
+        [model.encode(batch_alone(model, document)) for document in documents]
+        for model in models.values()
+    ]
     memories = [torch.cat([state.memory for state in row]) for row in states]
-    across = [F.cosine_similarity(memory, memory.roll(-1, 0), dim=-1).mean(1).numpy() for memory in memories]
+    across = [
+        F.cosine_similarity(memory, memory.roll(-1, 0), dim=-1).mean(1).numpy()
+        for memory in memories
+    ]
     for name, values in (
         ("a slot and the same slot for the next text", across),
         ("two slots of a text", [[mean_cosine(state.memory) for state in row] for row in states]),
-        ("two sentences of a text", [[mean_cosine(state.sentences) for state in row] for row in states]),
+        (
+            "two sentences of a text",
+            [[mean_cosine(state.sentences) for state in row] for row in states],
+        ),
     ):
         yield effect_row(f"{label}: {name}", "cosine", values, [*models])
 

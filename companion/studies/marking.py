@@ -1,15 +1,18 @@
-"""Measure how references are marked with slides: the windows of their links, before and after "never goes back".
+"""Measure how references are marked with slides: the windows of their links, before and after
+"never goes back".
 
-    python -m companion.studies.marking trained/windowed --dataset pmc-sample --output figures/windowed_links.json
+    python -m companion.studies.marking trained/windowed --dataset pmc-sample --output
+    figures/windowed_links.json
 
-Each reference sentence is linked to the source sentence that is most like it, by the run's embeddings ("embeddings",
-as in training), or to one that is drawn ("random", mean of 20 draws). Three rules make windows of the
-links: "link alone"; "never goes back", the rule of training, by which no window is earlier than the one before; and
-"best path", the windows that never go back and have the largest sum of similarities.
+Each reference sentence is linked to the source sentence that is most like it, by the run's
+embeddings ("embeddings", as in training), or to one that is drawn ("random", mean of 20 draws).
+Three rules make windows of the links: "link alone"; "never goes back", the rule of training, by
+which no window is earlier than the one before; and "best path", the windows that never go back and
+have the largest sum of similarities.
 
-right: share of the reference sentences copied from a known source sentence (`companion.studies.windows`) that get its
-window; last, between: shares of all reference words in the last window, and in those between it and the first. Texts
-of two windows are left out.
+right: share of the reference sentences copied from a known source sentence
+(`companion.studies.windows`) that get its window; last, between: shares of all reference words in
+the last window, and in those between it and the first. Texts of two windows are left out.
 """
 
 from collections.abc import Sequence
@@ -50,8 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def count(run: Run, documents: Sequence, min_windows: int = 3) -> dict[str, list[list[float]]]:
-    """Count for each kind of link and rule, in each paper with at least so many windows: right windows and sentences
-    with a known source; words in the last window, in those between, and all words."""
+    """Count for each kind of link and rule, in each paper with at least so many windows: right
+    windows and sentences with a known source; words in the last window, in those between, and all
+    words."""
     vectors, random, counts = embeddings_of(run), np.random.default_rng(0), {}
     for document in run.encode(documents):
         sentences = SentenceLists.of(document, run.options.lower)
@@ -60,7 +64,10 @@ def count(run: Run, documents: Sequence, min_windows: int = 3) -> dict[str, list
             continue
         lengths, copies = np.array([len(s) for s in sentences.reference]), sentences.copies
         drawn = [random.random((len(lengths), len(windows))) for _ in range(DRAWS)]
-        for links, tables in {"embeddings": [sentences.similarities(vectors)], "random": drawn}.items():
+        for links, tables in {
+            "embeddings": [sentences.similarities(vectors)],
+            "random": drawn,
+        }.items():
             for rule in RULES:
                 rows = []
                 for table in tables:
@@ -74,7 +81,8 @@ def count(run: Run, documents: Sequence, min_windows: int = 3) -> dict[str, list
 
 
 def apply_rule(rule: str, similar: np.ndarray, windows: np.ndarray) -> np.ndarray:
-    """Find the window of each of S reference sentences. similar: [S, L], to source sentences of `windows` [L]."""
+    """Find the window of each of S reference sentences. similar: [S, L], to source sentences of
+    `windows` [L]."""
     if rule == PATH:
         return best_path(similar, windows)
     linked = windows[similar.argmax(1)]
@@ -84,7 +92,11 @@ def apply_rule(rule: str, similar: np.ndarray, windows: np.ndarray) -> np.ndarra
 def _parts(rows: Sequence[Sequence[float]], measure: str) -> tuple[np.ndarray, np.ndarray]:
     """Return numerators, in percent, and denominators of a share, by paper."""
     right, known, last, between, words = np.array(rows).T
-    return {"right": (100 * right, known), "last": (100 * last, words), "between": (100 * between, words)}[measure]
+    return {
+        "right": (100 * right, known),
+        "last": (100 * last, words),
+        "between": (100 * between, words),
+    }[measure]
 
 
 def shares(counts: dict) -> dict[str, dict[str, str]]:
@@ -92,18 +104,24 @@ def shares(counts: dict) -> dict[str, dict[str, str]]:
     found = {}
     for name, rows in counts.items():
         parts = {measure: _parts(rows, measure) for measure in MEASURES}
-        found[name] = {measure: str(interval(a, weights=weights)) for measure, (a, weights) in parts.items()}
+        found[name] = {
+            measure: str(interval(a, weights=weights)) for measure, (a, weights) in parts.items()
+        }
     return found
 
 
 def effects(counts: dict) -> list[dict]:
-    """Compare the shares in pairs, in points. values: of each paper, weighted by its sentences or words."""
+    """Compare the shares in pairs, in points. values: of each paper, weighted by its sentences or
+    words."""
     found = []
     for pair in PAIRS:
         first, second = map(", ".join, pair)
         for measure in MEASURES:
             (a, wa), (b, wb) = (_parts(counts[name], measure) for name in (first, second))
-            difference, values = paired_bootstrap(a, b, weights=(wa, wb)), (b - a) / np.maximum(wa, 1)
+            difference, values = (
+                paired_bootstrap(a, b, weights=(wa, wb)),
+                (b - a) / np.maximum(wa, 1),
+            )
             row = difference_row(f"{measure}: {second} - {first}", "points", difference, values)
             found.append({**row, "weights": wa.tolist()})
     return found

@@ -1,9 +1,10 @@
 """Measure how much of a summary is in the best paragraphs of its cluster, for several rankings.
 
-    python -m companion.studies.ranking --dataset my/clusters --preset clusters --output rankings.json
+    python -m companion.studies.ranking --dataset my/clusters --preset clusters --output
+    rankings.json
 
-This is Table 1 of Liu and Lapata (2019): ROUGE-L recall of the first paragraphs, joined. The ranker is trained with
-three seeds.
+This is Table 1 of Liu and Lapata (2019): ROUGE-L recall of the first paragraphs, joined. The ranker
+is trained with three seeds.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,12 @@ from lib.data.vocabulary import Vocabulary
 from lib.evaluation.rouge import longest_common_recall
 from lib.intervene import mean_row
 from lib.papers import resolve
-from lib.papers.hierarchical_transformer.ranking import best_first, learned_scores, paragraph_scores, train_ranker
+from lib.papers.hierarchical_transformer.ranking import (
+    best_first,
+    learned_scores,
+    paragraph_scores,
+    train_ranker,
+)
 from lib.system.files import write_json
 
 SEEDS = (0, 1, 2)
@@ -29,7 +35,8 @@ _PAIRS = [("similarity", "learned"), ("as they come", "learned"), ("similarity",
 
 
 def study(*, dataset: str, output: Path, preset: str = "demo") -> None:
-    """Measure all rankings: their means by L', a number for each seed, and differences at the first L'.
+    """Measure all rankings: their means by L', a number for each seed, and differences at the first
+    L'.
 
     Args:
         dataset: a corpus of clusters.
@@ -42,7 +49,9 @@ def study(*, dataset: str, output: Path, preset: str = "demo") -> None:
     scores = {
         "as they come": [paragraph_scores(test, "order", pieces)],
         "similarity": [paragraph_scores(test, "similarity", pieces)],
-        "learned": [learned_scores(train_ranker(wide, setup.options, seed=seed), test) for seed in SEEDS],
+        "learned": [
+            learned_scores(train_ranker(wide, setup.options, seed=seed), test) for seed in SEEDS
+        ],
         "by the labels": [[document.labels for document in test]],
     }
     found = {
@@ -53,16 +62,26 @@ def study(*, dataset: str, output: Path, preset: str = "demo") -> None:
     numbers = {
         "command": f"python -m companion.studies.ranking --dataset {name} --preset {preset}",
         "documents": len(test),
-        "means": {name: dict(zip(COUNTS, of.mean(2).T.round(2).tolist())) for name, of in found.items()},
+        "means": {
+            name: dict(zip(COUNTS, of.mean(2).T.round(2).tolist())) for name, of in found.items()
+        },
         "effects": [
-            mean_row(f"{second} - {first}", what, found[second][:, 0] - found[first][:, 0], 3, seeds=SEEDS)
+            mean_row(
+                f"{second} - {first}",
+                what,
+                found[second][:, 0] - found[first][:, 0],
+                3,
+                seeds=SEEDS,
+            )
             for first, second in _PAIRS
         ],
     }
     write_json(output, numbers)
 
 
-def recalls(test: Split, scores: Sequence[np.ndarray], count: int, pieces: Vocabulary) -> np.ndarray:
+def recalls(
+    test: Split, scores: Sequence[np.ndarray], count: int, pieces: Vocabulary
+) -> np.ndarray:
     """Compute the ROUGE-L recall of the best `count` paragraphs of each document, in percent."""
     best = [
         " ".join(pieces.text(rows_of(document)[1 + i]) for i in best_first(own)[:count])

@@ -2,8 +2,8 @@
 
     python -m companion.studies.repetition trained/mem2mem --dataset pmc-sample
 
-The same weights write by beam search, by greedy search and by sampling. Temperature 1 draws words as often as the
-model's own distribution has them; a lower one prefers probable words.
+The same weights write by beam search, by greedy search and by sampling. Temperature 1 draws words
+as often as the model's own distribution has them; a lower one prefers probable words.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,12 +27,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     args = rows_parser("companion.studies.repetition", __doc__).parse_args(arguments)
     with plain_errors():
         run, documents = read(args)
-        write_rows(args, "| decoding | | mean over documents |", repetition(run, documents), len(documents))
+        write_rows(
+            args, "| decoding | | mean over documents |", repetition(run, documents), len(documents)
+        )
 
 
 def repetition(run: Run, documents: Sequence[Document]) -> Iterator[dict]:
-    """Yield a row for each way of decoding, for the references, and for the difference between beam search and
-    sampling at temperature 1: the mean over documents, its interval, and all values."""
+    """Yield a row for each way of decoding, for the references, and for the difference between beam
+    search and sampling at temperature 1: the mean over documents, its interval, and all values."""
     encoded, plain = run.encode(documents), replace(run.decode, block_ngrams=0)
     drawn = replace(plain, sample=len(run.vocabulary))
     ways = {BEAM: plain, "greedy search": replace(plain, beam=1)}
@@ -41,7 +43,9 @@ def repetition(run: Run, documents: Sequence[Document]) -> Iterator[dict]:
     for name, way in ways.items():
         written = search_split(run.model, encoded, run.vocabulary, way)
         repeated[name] = repeated_percent([best.ids for best in written])
-    repeated["references"] = repeated_percent([document.target[:-1].tolist() for document in encoded])
+    repeated["references"] = repeated_percent(
+        [document.target[:-1].tolist() for document in encoded]
+    )
     repeated[f"{BEAM} - {SAMPLED}"] = repeated[BEAM] - repeated[SAMPLED]
     for name, values in repeated.items():
         yield mean_row(name, WHAT, values)

@@ -1,15 +1,17 @@
-"""When a windowed run slides: the paper's search beside searches that first decide whether to slide, then which word.
+"""When a windowed run slides: the paper's search beside searches that first decide whether to
+slide, then which word.
 
-    python -m companion.studies.slides trained/windowed --dataset pmc-sample --output figures/windowed_slides_pmc.json
+    python -m companion.studies.slides trained/windowed --dataset pmc-sample --output
+    figures/windowed_slides_pmc.json
 
-Every system is scored with plain beam search and with trigram blocking: the paper's search, where the slide symbol
-competes with single words; three rules of `SlidingConfig.slide`; the same greedily; symbols drawn with the model's
-own probability; and chunks, each summarized separately. Summaries are cut to 200 words. A system
-that --output already holds is not measured again.
+Every system is scored with plain beam search and with trigram blocking: the paper's search, where
+the slide symbol competes with single words; three rules of `SlidingConfig.slide`; the same
+greedily; symbols drawn with the model's own probability; and chunks, each summarized separately.
+Summaries are cut to 200 words. A system that --output already holds is not measured again.
 
-by window: words written in the first window, in those between, and in the last, of each document. example: P of the
-slide symbol and of the most probable word at each step of the first document, in the paper's search and by the
-median. first step: these two before the first word of each document.
+by window: words written in the first window, in those between, and in the last, of each document.
+example: P of the slide symbol and of the most probable word at each step of the first document, in
+the paper's search and by the median. first step: these two before the first word of each document.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,15 +52,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for decoding, block in DECODINGS.items():
             of_decoding = replace(run, decode=replace(run.decode, block_ngrams=block))
             for name in args.systems:
-                system = partial(_system, of_decoding, one_of(name, SYSTEMS, "system"), encoded, documents)
-                print(f"{name}, {decoding}: {store.part(f'{name}, {decoding}', system)['R-1']}", flush=True)
+                system = partial(
+                    _system, of_decoding, one_of(name, SYSTEMS, "system"), encoded, documents
+                )
+                print(
+                    f"{name}, {decoding}: {store.part(f'{name}, {decoding}', system)['R-1']}",
+                    flush=True,
+                )
         store.part("example", lambda: example(run, encoded[0]))
         store.part("first step", lambda: first_step(run, encoded))
         store.numbers.pop("effects", None)
         store.part("effects", lambda: effects(store.numbers))
 
 
-def _system(run: Run, name: str, encoded: Sequence[EncodedDocument], documents: Sequence[Document]) -> dict:
+def _system(
+    run: Run, name: str, encoded: Sequence[EncodedDocument], documents: Sequence[Document]
+) -> dict:
     """Score a system's summaries, and count their words by window."""
     counts = window_counts(run, encoded)
     if name == CHUNKS:
@@ -88,18 +97,27 @@ def write_with(run: Run, name: str, encoded: Sequence[EncodedDocument]) -> list[
 
 
 def words_by_window(ids: Sequence[int], count: int) -> list[int]:
-    """Count the words in the first of `count` windows, in those between, and in the last one (after the first)."""
+    """Count the words in the first of `count` windows, in those between, and in the last one (after
+    the first)."""
     symbols = np.array(ids) == SLIDE
     windows = np.bincount(np.cumsum(symbols)[~symbols], minlength=count)
-    return [int(windows[0]), int(windows[1 : count - 1].sum()), int(windows[max(1, count - 1) :].sum())]
+    return [
+        int(windows[0]),
+        int(windows[1 : count - 1].sum()),
+        int(windows[max(1, count - 1) :].sum()),
+    ]
 
 
 def _by_parts(run: Run, texts: Sequence[Sequence[EncodedDocument]]) -> list[list[str]]:
-    """Summarize the parts of each text separately, in an equal share of the words, and put these together."""
+    """Summarize the parts of each text separately, in an equal share of the words, and put these
+    together."""
     summaries: list[list[str]] = [[] for _ in texts]
     for count in {len(parts) for parts in texts}:
         places = [place for place, parts in enumerate(texts) if len(parts) == count]
-        lengths = {"min_length": -(-run.decode.min_length // count), "max_length": run.decode.max_length // count}
+        lengths = {
+            "min_length": -(-run.decode.min_length // count),
+            "max_length": run.decode.max_length // count,
+        }
         parts = [part for place in places for part in texts[place]]
         best = search_split(run.model, parts, run.vocabulary, replace(run.decode, **lengths))
         for n, (hypothesis, part) in enumerate(zip(best, parts)):
@@ -113,20 +131,26 @@ def _sentences(run: Run, ids: Sequence[int], document: EncodedDocument) -> list[
 
 @torch.no_grad()
 def first_step(run: Run, documents: Sequence[EncodedDocument]) -> dict[str, list[float]]:
-    """Compute P of the slide symbol and of the most probable word before the first word of each document."""
+    """Compute P of the slide symbol and of the most probable word before the first word of each
+    document."""
     batch = make_batch(documents, len(run.vocabulary))
     output, state = run.model.decode(torch.full((len(batch), 1), BOS), run.model.encode(batch))
     p = run.model.distribution(output, state, max(map(len, batch.unknown)))
     slide = p[:, SLIDE].tolist()
     p[:, SLIDE] = 0
-    return {"slide": [round(x, 4) for x in slide], "word": [round(x, 4) for x in p.amax(1).tolist()]}
+    return {
+        "slide": [round(x, 4) for x in slide],
+        "word": [round(x, 4) for x in p.amax(1).tolist()],
+    }
 
 
 @torch.no_grad()
 def example(run: Run, document: EncodedDocument) -> dict[str, Any]:
-    """Compute P of the slide symbol and of the most probable word at each step of greedy summaries of one document.
+    """Compute P of the slide symbol and of the most probable word at each step of greedy summaries
+    of one document.
 
-    "product": of 1 - P since the last slide, before each step. "slides": the steps that wrote the symbol.
+    "product": of 1 - P since the last slide, before each step. "slides": the steps that wrote the
+    symbol.
     """
     batch, steps = make_batch([document], len(run.vocabulary)), {}
     for search in (PAPERS, MEDIAN):
@@ -146,7 +170,8 @@ def example(run: Run, document: EncodedDocument) -> dict[str, Any]:
 
 
 def effects(systems: Mapping[str, dict]) -> list[dict]:
-    """Compare the R-1 of every system with the paper's search, and that of chunks with every search."""
+    """Compare the R-1 of every system with the paper's search, and that of chunks with every
+    search."""
     found = []
     for decoding in DECODINGS:
         for first in SEARCHES:
@@ -156,7 +181,9 @@ def effects(systems: Mapping[str, dict]) -> list[dict]:
                     a, b = (systems[label] for label in labels)
                     difference = paired_bootstrap(a["values"], b["values"])
                     values = np.subtract(b["values"], a["values"])
-                    found.append(difference_row(f"{second} - {first}, {decoding}", "R-1", difference, values))
+                    found.append(
+                        difference_row(f"{second} - {first}, {decoding}", "R-1", difference, values)
+                    )
     return found
 
 

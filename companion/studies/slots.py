@@ -1,4 +1,5 @@
-"""Measure the slots of a memory while a summary is written, and the places that its heads attend to."""
+"""Measure the slots of a memory while a summary is written, and the places that its heads attend
+to."""
 
 import numpy as np
 import torch
@@ -13,8 +14,8 @@ from lib.models.mem2mem import Mem2Mem
 
 @torch.no_grad()
 def slots_left(model: Mem2Mem, batch: Batch, count: int) -> Tensor:
-    """Compute the share of each slot that is left before each of the first words of the references, by the product
-    of its write gates: [B, count, r], 1 before the first word.
+    """Compute the share of each slot that is left before each of the first words of the references,
+    by the product of its write gates: [B, count, r], 1 before the first word.
 
     It is a lower bound: the update (9) reads the slots as well, and may write their content back.
     """
@@ -32,8 +33,8 @@ def slots_left(model: Mem2Mem, batch: Batch, count: int) -> Tensor:
 
 @torch.no_grad()
 def head_places(model: Mem2Mem, document: Document, encoder: TextEncoder) -> np.ndarray:
-    """Find the sentence on which each head is strongest [3, r]: its section, its place from the section's beginning,
-    and its place from the end, all counted from 1."""
+    """Find the sentence on which each head is strongest [3, r]: its section, its place from the
+    section's beginning, and its place from the end, all counted from 1."""
     ends = np.cumsum([len(section) for section in encoder.options.kept_sections(document)])
     (read,) = encoder.encode([document])
     attention = model.encode(batch_alone(model, read)).write_attention
@@ -45,7 +46,8 @@ def head_places(model: Mem2Mem, document: Document, encoder: TextEncoder) -> np.
 
 
 def mean_cosine(memory: Tensor) -> float:
-    """Compute the mean cosine of two different rows (slots, or sentences) of each document in [B, r, d]."""
+    """Compute the mean cosine of two different rows (slots, or sentences) of each document in
+    [B, r, d]."""
     unit = torch.nn.functional.normalize(memory, dim=-1)
     others = ~torch.eye(memory.shape[1], dtype=torch.bool, device=memory.device)
     return (unit @ unit.transpose(1, 2))[:, others].mean().item()

@@ -1,9 +1,11 @@
-"""Measure which paragraphs a model of the task `towns` marks for its decoder, and whether the marks are used.
+"""Measure which paragraphs a model of the task `towns` marks for its decoder, and whether the marks
+are used.
 
     python -m companion.studies.town_marks --output figures/town_marks.json
 
-c (21) is the vector that a global layer adds to all words of a paragraph. The command measures its length in the
-paragraphs about each town, and what is still right where it is left out of some paragraphs.
+c (21) is the vector that a global layer adds to all words of a paragraph. The command measures its
+length in the paragraphs about each town, and what is still right where it is left out of some
+paragraphs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +17,14 @@ import torch
 from torch import Tensor
 
 from companion.command import run_command
-from companion.tasks.towns import TownCluster, batch_of, facts_right, open_towns, rows_about, unseen_towns
+from companion.tasks.towns import (
+    TownCluster,
+    batch_of,
+    facts_right,
+    open_towns,
+    rows_about,
+    unseen_towns,
+)
 from lib.intervene import mean_row
 from lib.models.changes import Change
 from lib.models.hierarchical_transformer import HierarchicalTransformer
@@ -35,13 +44,16 @@ def measure_marks(*, output: Path) -> None:
 
 
 def effects_in(model: HierarchicalTransformer, layer: int) -> Iterator[dict]:
-    """Measure the length of a layer's c on unseen clusters, and what is lost without c, in percent of facts."""
+    """Measure the length of a layer's c on unseen clusters, and what is lost without c, in percent
+    of facts."""
     clusters, mean = unseen_towns(), {}
     lengths, right = context_lengths(model, clusters, layer), facts_right(model, clusters)
     for name, own in {"the title's town": True, "the other town": False}.items():
         rows = rows_about(clusters, own)
         mean[own] = (lengths * rows).sum(1).div(rows.sum(1)).numpy()
-        yield mean_row(f"layer {layer + 1}: length, {name}", "mean over its paragraphs", mean[own], 3)
+        yield mean_row(
+            f"layer {layer + 1}: length, {name}", "mean over its paragraphs", mean[own], 3
+        )
         change = Change(name, model=partial(without_context, layer=layer, rows=rows))
         lost = right - facts_right(model, clusters, change)
         yield mean_row(f"layer {layer + 1}: left out, {name}", "% of facts that are lost", lost, 3)
@@ -50,7 +62,9 @@ def effects_in(model: HierarchicalTransformer, layer: int) -> Iterator[dict]:
 
 
 @torch.no_grad()
-def context_lengths(model: HierarchicalTransformer, clusters: Sequence[TownCluster], layer: int) -> Tensor:
+def context_lengths(
+    model: HierarchicalTransformer, clusters: Sequence[TownCluster], layer: int
+) -> Tensor:
     """Compute the length of c for the title and each paragraph: [clusters, rows]."""
     batch, found = batch_of(list(clusters)), []
     with (

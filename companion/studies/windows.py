@@ -1,4 +1,5 @@
-"""Helpers of the studies of windowed runs: command lines, chunks of a text, lists of sentences and their links."""
+"""Helpers of the studies of windowed runs: command lines, chunks of a text, lists of sentences and
+their links."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
@@ -33,7 +34,8 @@ def papers_parser(module: str, docstring: str | None) -> ArgumentParser:
 
 
 def open_papers(args: Namespace) -> tuple[Run, list[Document], dict[str, Any]]:
-    """Open the run and the documents that a command asks for; return also what its results are about.
+    """Open the run and the documents that a command asks for; return also what its results are
+    about.
 
     Raises InputError for a run without windows.
     """
@@ -41,20 +43,29 @@ def open_papers(args: Namespace) -> tuple[Run, list[Document], dict[str, Any]]:
     if not (isinstance(run.model, Windowed) and run.model.config.window):
         raise InputError(f"{args.run}: this run has no windows")
     documents = unseen(load_corpus(args.dataset), "test", [run.config["corpus"]], args.documents)
-    return run, documents, {"run": str(args.run), "corpus": Path(args.dataset).name, "documents": len(documents)}
+    return (
+        run,
+        documents,
+        {"run": str(args.run), "corpus": Path(args.dataset).name, "documents": len(documents)},
+    )
 
 
 def window_counts(run: Run, documents: Sequence[EncodedDocument]) -> list[int]:
     """Count the windows of each document."""
     config = run.model.config
-    return [int(count_windows(len(document.source), config.window, config.stride)) for document in documents]
+    return [
+        int(count_windows(len(document.source), config.window, config.stride))
+        for document in documents
+    ]
 
 
-# ----------------------------------------------------------------------------------------------------------- chunks
+# ---------------------------------------------------------------------------------
+# chunks
 
 
 def equal_chunks(document: EncodedDocument, count: int) -> list[EncodedDocument]:
-    """Cut a document into so many chunks of equal length, to a word. A sentence that is cut is one in both chunks."""
+    """Cut a document into so many chunks of equal length, to a word. A sentence that is cut is one
+    in both chunks."""
     cuts = [len(document.source) * i // count for i in range(1, count)]
     ends, parts = np.cumsum(document.sentence_lengths), []
     for begin, end in zip([0, *cuts], [*cuts, len(document.source)]):
@@ -64,15 +75,16 @@ def equal_chunks(document: EncodedDocument, count: int) -> list[EncodedDocument]
     return parts
 
 
-# ------------------------------------------------------------------------------------------------------------ links
+# ---------------------------------------------------------------------------------
+# links
 
 
 RUN = 5  # words in a row that two sentences share by copying
 
 
 def copied_from(sentence: Sequence[int], source: Sequence[Sequence[int]]) -> int | None:
-    """The index of the only source sentence that shares the longest run of words with a sentence; None where the run
-    has fewer than `RUN` words, or several sentences share it."""
+    """The index of the only source sentence that shares the longest run of words with a sentence;
+    None where the run has fewer than `RUN` words, or several sentences share it."""
     longest = [_shared_run(sentence, other) for other in source]
     best = max(longest, default=0)
     return longest.index(best) if best >= RUN and longest.count(best) == 1 else None
@@ -105,14 +117,20 @@ class SentenceLists:
 
     def similarities(self, vectors: np.ndarray) -> np.ndarray:
         """Compute (2) and (3): [S, L]."""
-        summary, source = ((np.concatenate(s), np.array([len(x) for x in s])) for s in (self.reference, self.source))
+        summary, source = (
+            (np.concatenate(s), np.array([len(x) for x in s]))
+            for s in (self.reference, self.source)
+        )
         return similarities(summary, source, vectors)
 
     @property
     def copies(self) -> list[tuple[int, int]]:
         """(reference sentence, source sentence) of every one that was copied."""
         sources = [other.tolist() for other in self.source]
-        found = [(i, copied_from(sentence.tolist(), sources)) for i, sentence in enumerate(self.reference)]
+        found = [
+            (i, copied_from(sentence.tolist(), sources))
+            for i, sentence in enumerate(self.reference)
+        ]
         return [(i, j) for i, j in found if j is not None]
 
 

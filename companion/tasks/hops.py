@@ -1,5 +1,6 @@
-"""Two hops: the title has a name, one paragraph gives its alias, and the answer is in the alias's paragraph. How many
-global layers lead there, with attention that is learned or a graph that is given?"""
+"""Two hops: the title has a name, one paragraph gives its alias, and the answer is in the alias's
+paragraph. How many global layers lead there, with attention that is learned or a graph that is
+given?"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,12 +24,17 @@ STEPS = 500
 BATCH = 32
 # global layers; whether the first head has the graph of shared names
 ROWS = {"no global layer": (0, False)}
-ROWS |= {f"{layers}, {how}": (layers, how == "given") for layers in (1, 2, 3) for how in ("learned", "given")}
+ROWS |= {
+    f"{layers}, {how}": (layers, how == "given")
+    for layers in (1, 2, 3)
+    for how in ("learned", "given")
+}
 
 
 def hop_cluster(random: np.random.Generator, graph: bool = False) -> EncodedDocument:
-    """Draw four paragraphs that say which alias a name has, and four with an alias and two words, in any order. The
-    title is a name, the answer the two words after its alias. No paragraph with an answer shares a word with it.
+    """Draw four paragraphs that say which alias a name has, and four with an alias and two words,
+    in any order. The title is a name, the answer the two words after its alias. No paragraph with
+    an answer shares a word with it.
 
     graph: whether it has the graph of `shared_names`.
     """
@@ -38,15 +44,20 @@ def hop_cluster(random: np.random.Generator, graph: bool = False) -> EncodedDocu
     ends = [[alias, *pair] for alias, pair in zip(aliases, words)]
     paragraphs, asked = links + ends, int(random.integers(CHAINS))
     rows = [[names[asked], TITLE_END], *(paragraphs[i] for i in random.permutation(2 * CHAINS))]
-    document = EncodedDocument.of("", np.concatenate(rows), list(map(len, rows)), [*words[asked], EOS])
+    document = EncodedDocument.of(
+        "", np.concatenate(rows), list(map(len, rows)), [*words[asked], EOS]
+    )
     return replace(document, graph=shared_names(rows).ravel()) if graph else document
 
 
 def shared_names(rows: list[list[int]]) -> np.ndarray:
-    """Join rows that share a name or an alias: [rows, rows], 1 for an edge and on the diagonal. These are the edges
-    that (26) of the hierarchical transformer draws between paragraphs with the same entity."""
+    """Join rows that share a name or an alias: [rows, rows], 1 for an edge and on the diagonal.
+    These are the edges that (26) of the hierarchical transformer draws between paragraphs with the
+    same entity."""
     called = [{word for word in row if word in NAMES or word in ALIASES} for row in rows]
-    return np.array([[float(bool(one & other)) for other in called] for one in called], dtype=np.float32)
+    return np.array(
+        [[float(bool(one & other)) for other in called] for one in called], dtype=np.float32
+    )
 
 
 def _documents(seed: int | list[int], count: int, graph: bool) -> list[EncodedDocument]:
@@ -55,8 +66,9 @@ def _documents(seed: int | list[int], count: int, graph: bool) -> list[EncodedDo
 
 
 def solve(row: str, seed: int, steps: int = STEPS) -> dict[str, float]:
-    """Train a model of three layers, at least one of them local. Returns the share of unseen clusters whose answer it
-    writes, on the way and at the end. One of the four answers, chosen at random, is right in 0.25."""
+    """Train a model of three layers, at least one of them local. Returns the share of unseen
+    clusters whose answer it writes, on the way and at the end. One of the four answers, chosen at
+    random, is right in 0.25."""
     layers, graph = ROWS[row]
     torch.manual_seed(seed)
     model = small_transformer(VOCAB_SIZE, local_layers=max(1, 3 - layers), global_layers=layers)

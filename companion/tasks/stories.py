@@ -14,7 +14,14 @@ from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.data.vocabulary import EOS, Vocabulary
 from lib.models.seq2seq import Seq2Seq, Seq2SeqConfig
 
-VERBS = {"seen": "saw", "known": "knew", "drawn": "drew", "bitten": "bit", "chosen": "chose", "forgotten": "forgot"}
+VERBS = {
+    "seen": "saw",
+    "known": "knew",
+    "drawn": "drew",
+    "bitten": "bit",
+    "chosen": "chose",
+    "forgotten": "forgot",
+}
 IDLE, KNOWN = ["slept", "ran", "ate", "sat"], ["cat", "dog", "cow"]
 RARE = ["zebra", "quokka", "okapi", "lynx", "panda", "otter", "llama", "koala", "tapir", "ibex"]
 VOCABULARY = Vocabulary(["the", "was", "by", ".", *VERBS, *VERBS.values(), *IDLE, *KNOWN])
@@ -39,7 +46,9 @@ def story_of(text: Sequence[str], summary: str) -> EncodedDocument:
     sentences = [sentence.split() for sentence in text]
     source, unknown = VOCABULARY.encode_source(w for words in sentences for w in words)
     target = [*VOCABULARY.encode_target(summary.split(), unknown), EOS]
-    return EncodedDocument.of("story", source, [len(words) for words in sentences], target, unknown, [summary])
+    return EncodedDocument.of(
+        "story", source, [len(words) for words in sentences], target, unknown, [summary]
+    )
 
 
 def unseen_stories(count: int = 100) -> list[EncodedDocument]:
@@ -53,7 +62,9 @@ def batches(seed: int, steps: int) -> Iterator[Batch]:
         yield make_batch([story_of(*tell(rng)) for _ in range(32)], len(VOCABULARY))
 
 
-def learned(seed: int, kind: Any = Seq2Seq, config: Seq2SeqConfig = CONFIG, steps: int = 300) -> Any:
+def learned(
+    seed: int, kind: Any = Seq2Seq, config: Seq2SeqConfig = CONFIG, steps: int = 300
+) -> Any:
     """Train a small model on `steps` batches of 32 new stories."""
     torch.manual_seed(seed)
     return learn(kind(config), batches(seed, steps), learning_rate=3e-3)

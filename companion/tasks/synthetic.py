@@ -7,13 +7,20 @@ import numpy as np
 from lib.data.batch import EncodedDocument
 from lib.data.vocabulary import EOS, SENTENCE_END, SLIDE, SPECIALS, TITLE_END
 
-MARK, PLAIN = len(SPECIALS), len(SPECIALS) + 1  # the first word of a planted sentence, and of any other
+# the first word of a planted sentence, and of any other
+MARK, PLAIN = len(SPECIALS), len(SPECIALS) + 1
 
 
 def planted_sentences(
-    count: int, seed: int, sentences: int = 12, words: int = 6, planted: int = 3, vocab_size: int = 100
+    count: int,
+    seed: int,
+    sentences: int = 12,
+    words: int = 6,
+    planted: int = 3,
+    vocab_size: int = 100,
 ) -> list[EncodedDocument]:
-    """Documents of random words in which some sentences begin with MARK: the summary is the rest of those, in order.
+    """Documents of random words in which some sentences begin with MARK: the summary is the rest of
+    those, in order.
 
     Each has `sentences` sentences of `words` ids below `vocab_size`; the target ends with [EOS].
     """
@@ -25,7 +32,9 @@ def planted_sentences(
         source[:, 0] = PLAIN
         source[chosen, 0] = MARK
         target = np.append(source[chosen, 1:].ravel(), EOS)
-        documents.append(EncodedDocument.of(str(number), source.ravel(), [words] * sentences, target))
+        documents.append(
+            EncodedDocument.of(str(number), source.ravel(), [words] * sentences, target)
+        )
     return documents
 
 
@@ -33,12 +42,19 @@ FACT = SLIDE + 1  # the word before a fact
 
 
 def planted_facts(
-    count: int, seed: int, windows: int, window: int = 20, step: int = 16, words: int = 4, vocab_size: int = 60
+    count: int,
+    seed: int,
+    windows: int,
+    window: int = 20,
+    step: int = 16,
+    words: int = 4,
+    vocab_size: int = 60,
 ) -> list[EncodedDocument]:
-    """Documents of `windows` windows, each with one fact where only that window sees it: FACT and `words` words.
+    """Documents of `windows` windows, each with one fact where only that window sees it: FACT and
+    `words` words.
 
-    The summary is the facts in order, with [SLIDE] between them and [EOS] at the end. Words are random ids below
-    `vocab_size`. A fact needs words + 1 <= 2 step - window.
+    The summary is the facts in order, with [SLIDE] between them and [EOS] at the end. Words are
+    random ids below `vocab_size`. A fact needs words + 1 <= 2 step - window.
     """
     random, length = np.random.default_rng(seed), window + (windows - 1) * step
     documents = []
@@ -60,13 +76,19 @@ def planted_at(document: EncodedDocument) -> list[int]:
 
 
 def planted_clusters(
-    count: int, seed: int, paragraphs: int = 8, words: int = 4, names: int = 16, vocab_size: int = 48
+    count: int,
+    seed: int,
+    paragraphs: int = 8,
+    words: int = 4,
+    names: int = 16,
+    vocab_size: int = 48,
 ) -> list[EncodedDocument]:
-    """Make clusters whose title names one of the paragraphs. The summary is the words after that name.
+    """Make clusters whose title names one of the paragraphs. The summary is the words after that
+    name.
 
-    As `ParagraphOptions` of the hierarchical transformer encodes them: a row for the title, ended by `<T>`, and one
-    for each paragraph: a name and `words` random words. Names are the first ids after the symbols. The asked
-    paragraph alone has the label 1.
+    As `ParagraphOptions` of the hierarchical transformer encodes them: a row for the title, ended
+    by `<T>`, and one for each paragraph: a name and `words` random words. Names are the first ids
+    after the symbols. The asked paragraph alone has the label 1.
     """
     random, first = np.random.default_rng(seed), SENTENCE_END + 1
     documents = []

@@ -1,8 +1,9 @@
-"""Towns: many snippets about two invented towns repeat and contradict each other. The title names the town to
-summarize. Every fact occurs several times in other words, and perhaps once wrongly.
+"""Towns: many snippets about two invented towns repeat and contradict each other. The title names
+the town to summarize. Every fact occurs several times in other words, and perhaps once wrongly.
 
-Every part of the hierarchical transformer has a job here. Local layers bind "it" and a fact to the town of their
-paragraph, global layers compare that town with the title's, and the decoder goes with the majority of the mentions.
+Every part of the hierarchical transformer has a job here. Local layers bind "it" and a fact to the
+town of their paragraph, global layers compare that town with the title's, and the decoder goes with
+the majority of the mentions.
 """
 
 from collections import Counter
@@ -22,7 +23,10 @@ from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, PARAGRAPH_END, TITLE_END, Vocabulary
 from lib.evaluation.interventions import changes_of
 from lib.models.changes import NOTHING, Change
-from lib.models.hierarchical_transformer import HierarchicalTransformer, HierarchicalTransformerConfig
+from lib.models.hierarchical_transformer import (
+    HierarchicalTransformer,
+    HierarchicalTransformerConfig,
+)
 from lib.system.files import project_root, write_whole
 from lib.training.folder import load_tensors, under
 
@@ -33,11 +37,14 @@ VALUES = [
     line.split()
     for line in (
         " ".join(str(year) for year in range(1100, 1900, 40)),
-        "arno bresk colva drune elt fenna garr hylde istra jarn korb lenn mura narew oder prut quelle ruhr saale "
+        "arno bresk colva drune elt fenna garr hylde istra jarn korb lenn mura narew oder prut "
+        "quelle ruhr saale "
         "tisza",
-        "amber barley cheese cider clocks copper glass honey lace lamps linen paper pears salt silk soap timber "
+        "amber barley cheese cider clocks copper glass honey lace lamps linen paper pears salt "
+        "silk soap timber "
         "tiles wine wool",
-        "abel brandt conti dahl eriksen fabre greco haas ivers jansen keller lund moreau novak olsen petrov quist "
+        "abel brandt conti dahl eriksen fabre greco haas ivers jansen keller lund moreau novak "
+        "olsen petrov quist "
         "rossi sand toth",
     )
 ]
@@ -63,7 +70,8 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class TownCluster:
-    """Paragraphs about several towns; `truth` has the four facts of each, the title's town first."""
+    """Paragraphs about several towns; `truth` has the four facts of each, the title's town
+    first."""
 
     truth: dict[str, list[str]]
     paragraphs: list[Paragraph]
@@ -77,15 +85,19 @@ class TownCluster:
         return _SUMMARY.format(self.title, *self.truth[self.title])
 
 
-def town_cluster(random: np.random.Generator, towns: int = 2, groups: int = 1, wrong_groups: int = 1) -> TownCluster:
+def town_cluster(
+    random: np.random.Generator, towns: int = 2, groups: int = 1, wrong_groups: int = 1
+) -> TownCluster:
     """Make a cluster with `groups` times six paragraphs about each town, in random order.
 
-    A paragraph has two facts; the second one is about "it". Each fact of a town occurs three times a group. With
-    probability 1/2, one of these three mentions is wrong in each of `wrong_groups` groups, always with the same
-    value."""
+    A paragraph has two facts; the second one is about "it". Each fact of a town occurs three times
+    a group. With probability 1/2, one of these three mentions is wrong in each of `wrong_groups`
+    groups, always with the same value."""
     names = [TOWNS[i] for i in random.permutation(len(TOWNS))[:towns]]
     truth = {name: [_any(random, values) for values in VALUES] for name in names}
-    paragraphs = [p for name in names for p in _about(random, name, truth[name], groups, wrong_groups)]
+    paragraphs = [
+        p for name in names for p in _about(random, name, truth[name], groups, wrong_groups)
+    ]
     return TownCluster(truth, [paragraphs[i] for i in random.permutation(len(paragraphs))])
 
 
@@ -117,20 +129,30 @@ def _pairs(random: np.random.Generator) -> np.ndarray:
             return pairs
 
 
-def _paragraph(random: np.random.Generator, town: str, facts: list[int], values: list[str]) -> Paragraph:
+def _paragraph(
+    random: np.random.Generator, town: str, facts: list[int], values: list[str]
+) -> Paragraph:
     first, second = (_any(random, PHRASES[f]).format(value) for f, value in zip(facts, values))
     subject = _any(random, (town, f"the town of {town}"))
     one, other = facts
-    return Paragraph(town, (one, other), (values[0], values[1]), f"{subject} {first} . it {second} .")
+    return Paragraph(
+        town, (one, other), (values[0], values[1]), f"{subject} {first} . it {second} ."
+    )
 
 
-# ------------------------------------------------------------------------------------------------------- pieces
+# ---------------------------------------------------------------------------------
+# pieces
 
 
 def _words() -> list[str]:
     phrases = [*(phrase for fact in PHRASES for phrase in fact), _SUMMARY, "the town of it . ,"]
     frame = {word for phrase in phrases for word in phrase.split() if word != "{}"}
-    return [*CLUSTER_SYMBOLS, *sorted(frame), *TOWNS, *(value for values in VALUES for value in values)]
+    return [
+        *CLUSTER_SYMBOLS,
+        *sorted(frame),
+        *TOWNS,
+        *(value for values in VALUES for value in values),
+    ]
 
 
 TOWN_PIECES = Vocabulary(_words())
@@ -148,14 +170,22 @@ FACT_PLACES = [i for i, word in enumerate(_SUMMARY.split()) if word == "{}"][1:]
 
 
 def town_document(
-    cluster: TownCluster, name: str = "", flat: bool = False, separator: bool = False, graph: bool = False
+    cluster: TownCluster,
+    name: str = "",
+    flat: bool = False,
+    separator: bool = False,
+    graph: bool = False,
 ) -> EncodedDocument:
     """Encode a cluster: a row for the title, which ends with `<T>`, and one for each paragraph.
 
-    flat: all in one row, with `<P>` between paragraphs if separator is set. graph: the weight of two paragraphs is 1
-    if they are about the same town, the title's row being about its own, and else 0.
+    flat: all in one row, with `<P>` between paragraphs if separator is set. graph: the weight of
+    two paragraphs is 1 if they are about the same town, the title's row being about its own, and
+    else 0.
     """
-    rows = [[*pieces_of(cluster.title), TITLE_END], *(pieces_of(p.text) for p in cluster.paragraphs)]
+    rows = [
+        [*pieces_of(cluster.title), TITLE_END],
+        *(pieces_of(p.text) for p in cluster.paragraphs),
+    ]
     if separator:
         rows[1:-1] = [[*row, PARAGRAPH_END] for row in rows[1:-1]]
     source = [piece for row in rows for piece in row]
@@ -165,12 +195,14 @@ def town_document(
 
 
 def same_town(cluster: TownCluster) -> np.ndarray:
-    """Join the rows about the same town: [rows, rows], 1 for an edge. The title is the first row."""
+    """Join the rows about the same town: [rows, rows], 1 for an edge. The title is the first
+    row."""
     about = np.array([cluster.title, *(p.town for p in cluster.paragraphs)])
     return (about[:, None] == about).astype(np.float32)
 
 
-# ---------------------------------------------------------------------------------------------------- models
+# ---------------------------------------------------------------------------------
+# models
 
 STEPS = 1000
 BATCH = 32
@@ -188,7 +220,8 @@ class TownsRow:
 
 
 _NO_GLOBAL = {"local_layers": 4, "global_layers": 0}
-ROWS = {  # the stored results of those "trained longer" were made on an H100 in float32, all others on a CPU
+# the stored results of those "trained longer" were made on an H100 in float32, all others on a CPU
+ROWS = {
     "HT": TownsRow(),
     "without global layers": TownsRow(_NO_GLOBAL),
     "without global layers, trained longer": TownsRow(_NO_GLOBAL, steps=3 * STEPS),
@@ -213,15 +246,19 @@ def town_model(row: str = "HT") -> HierarchicalTransformer:
     return small_transformer(len(TOWN_PIECES), **sizes)
 
 
-def unseen_towns(count: int = TESTED, towns: int = 2, groups: int = 1, wrong_groups: int = 1) -> list[TownCluster]:
+def unseen_towns(
+    count: int = TESTED, towns: int = 2, groups: int = 1, wrong_groups: int = 1
+) -> list[TownCluster]:
     """Make clusters that no training has, always the same ones."""
     random = np.random.default_rng(10**6)
     return [town_cluster(random, towns, groups, wrong_groups) for _ in range(count)]
 
 
-def train_towns(row: str, seed: int, steps: int = 0) -> tuple[HierarchicalTransformer, dict[str, float]]:
-    """Train the model of a row, by default for the row's steps. Returns it, and the share of facts right after every
-    500 steps."""
+def train_towns(
+    row: str, seed: int, steps: int = 0
+) -> tuple[HierarchicalTransformer, dict[str, float]]:
+    """Train the model of a row, by default for the row's steps. Returns it, and the share of facts
+    right after every 500 steps."""
     torch.manual_seed(seed)
     model, on_the_way = town_model(row), {}
 
@@ -245,7 +282,10 @@ def batch_of(clusters: list[TownCluster], row: str = "HT") -> Batch:
 
 
 def write_towns(
-    model: HierarchicalTransformer, clusters: list[TownCluster], row: str = "HT", change: Change = NOTHING
+    model: HierarchicalTransformer,
+    clusters: list[TownCluster],
+    row: str = "HT",
+    change: Change = NOTHING,
 ) -> list[list[str]]:
     """Write summaries by greedy search."""
     summaries = greedy_words(model, documents_of(clusters, row), _LONGEST, change=change)
@@ -260,31 +300,44 @@ def kind_of(cluster: TownCluster, fact: int, word: str) -> str:
     if word == cluster.truth[cluster.title][fact]:
         return "right"
     said = {own: _said(cluster, fact, own) for own in (True, False)}
-    return "minority's" if word in said[True] else "other town's" if word in said[False] else "nowhere"
+    return (
+        "minority's" if word in said[True] else "other town's" if word in said[False] else "nowhere"
+    )
 
 
 def _said(cluster: TownCluster, fact: int, own: bool) -> set[str]:
-    """Collect the values of a fact in the paragraphs about the title's town, or in those about the others."""
+    """Collect the values of a fact in the paragraphs about the title's town, or in those about the
+    others."""
     chosen = [p for p in cluster.paragraphs if (p.town == cluster.title) == own]
     return {value for p in chosen for f, value in zip(p.facts, p.values) if f == fact}
 
 
 def facts_written(
-    model: HierarchicalTransformer, row: str = "HT", change: Change = NOTHING, groups: int = 1, wrong_groups: int = 1
+    model: HierarchicalTransformer,
+    row: str = "HT",
+    change: Change = NOTHING,
+    groups: int = 1,
+    wrong_groups: int = 1,
 ) -> dict[str, float]:
-    """Summarize `unseen_towns` in `groups` of twelve paragraphs. Returns the shares of facts by `KINDS`, and the
-    share of summaries that are right from the first word to the last ("whole")."""
+    """Summarize `unseen_towns` in `groups` of twelve paragraphs. Returns the shares of facts by
+    `KINDS`, and the share of summaries that are right from the first word to the last ("whole")."""
     clusters = unseen_towns(groups=groups, wrong_groups=wrong_groups)
     written = write_towns(model, clusters, row, change)
-    kinds = Counter(kind for cluster, summary in zip(clusters, written) for kind in kinds_of(cluster, summary))
+    kinds = Counter(
+        kind for cluster, summary in zip(clusters, written) for kind in kinds_of(cluster, summary)
+    )
     whole = sum(" ".join(summary) == cluster.summary for cluster, summary in zip(clusters, written))
     return {kind: kinds[kind] / kinds.total() for kind in KINDS} | {"whole": whole / len(clusters)}
 
 
-def facts_right(model: HierarchicalTransformer, clusters: list[TownCluster], change: Change = NOTHING) -> np.ndarray:
+def facts_right(
+    model: HierarchicalTransformer, clusters: list[TownCluster], change: Change = NOTHING
+) -> np.ndarray:
     """Compute the share of facts that are right in each cluster's summary, in percent."""
     pairs = zip(clusters, write_towns(model, clusters, change=change))
-    return np.array([100 * kinds_of(cluster, summary).count("right") / FACTS for cluster, summary in pairs])
+    return np.array(
+        [100 * kinds_of(cluster, summary).count("right") / FACTS for cluster, summary in pairs]
+    )
 
 
 def kinds_of(cluster: TownCluster, summary: list[str]) -> list[str]:
@@ -292,32 +345,46 @@ def kinds_of(cluster: TownCluster, summary: list[str]) -> list[str]:
     return [kind_of(cluster, f, "".join(summary[at : at + 1])) for f, at in enumerate(FACT_PLACES)]
 
 
-# ------------------------------------------------------------------------------------------- what each part does
+# ------------------------------------------------------------------------------------------- what
+# each part does
 
 CUTS = "layer 1 cut", "layer 2 cut", "layers cut"  # of `lib.models.paragraph_changes`
 
 
 @torch.no_grad()
 def towns_under_changes(model: HierarchicalTransformer) -> dict[str, float]:
-    """Measure the share of facts right with longer inputs and under `CUTS`. The last longer input has as large a
-    share of wrong mentions as in training."""
-    found = {f"right, {12 * groups} paragraphs": facts_written(model, groups=groups)["right"] for groups in (2, 4)}
-    found["right, 48 paragraphs, as many wrong"] = facts_written(model, groups=4, wrong_groups=4)["right"]
+    """Measure the share of facts right with longer inputs and under `CUTS`. The last longer input
+    has as large a share of wrong mentions as in training."""
+    found = {
+        f"right, {12 * groups} paragraphs": facts_written(model, groups=groups)["right"]
+        for groups in (2, 4)
+    }
+    found["right, 48 paragraphs, as many wrong"] = facts_written(model, groups=4, wrong_groups=4)[
+        "right"
+    ]
     changes = changes_of(model)
-    return found | {f"right, {cut}": facts_written(model, change=changes[cut])["right"] for cut in CUTS}
+    return found | {
+        f"right, {cut}": facts_written(model, change=changes[cut])["right"] for cut in CUTS
+    }
 
 
 def rows_about(clusters: list[TownCluster], own: bool) -> Tensor:
-    """Mark the rows that are paragraphs about the title's town, or about the others: [clusters, rows]."""
-    return torch.tensor([[False, *((p.town == c.title) == own for p in c.paragraphs)] for c in clusters])
+    """Mark the rows that are paragraphs about the title's town, or about the others:
+    [clusters, rows]."""
+    return torch.tensor(
+        [[False, *((p.town == c.title) == own for p in c.paragraphs)] for c in clusters]
+    )
 
 
 def solve(row: str, seed: int) -> dict[str, float]:
     model, on_the_way = train_towns(row, seed)
-    return facts_written(model, row) | on_the_way | (towns_under_changes(model) if row == "HT" else {})
+    return (
+        facts_written(model, row) | on_the_way | (towns_under_changes(model) if row == "HT" else {})
+    )
 
 
-# ------------------------------------------------------------------------------------------------ shipped models
+# ---------------------------------------------------------------------------------
+# shipped models
 
 SHIPPED = ("HT", "without global layers")  # of seed 0, in 16 bits
 
@@ -328,7 +395,11 @@ def shipped_towns() -> Path:
 
 def save_towns(models: Mapping[str, HierarchicalTransformer], path: Path) -> None:
     """Write the weights of models, by the name of their row, in 16 bits."""
-    weights = {f"{row}.{name}": w.half() for row, model in models.items() for name, w in model.state_dict().items()}
+    weights = {
+        f"{row}.{name}": w.half()
+        for row, model in models.items()
+        for name, w in model.state_dict().items()
+    }
     write_whole(path, save({name: weight.contiguous() for name, weight in weights.items()}))
 
 

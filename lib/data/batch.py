@@ -1,5 +1,5 @@
-"""Encoded documents, and batches of them: tensors with lengths. Batches are of like length for training, and in the
-documents' own order for everything else."""
+"""Encoded documents, and batches of them: tensors with lengths. Batches are of like length for
+training, and in the documents' own order for everything else."""
 
 import math
 from bisect import bisect_right
@@ -28,18 +28,31 @@ class EncodedDocument:
     unknown: list[str]  # the word of extended id len(vocabulary) + j
     reference: list[str]  # sentences
     source_ids: np.ndarray | None = None  # [N] ids for an encoder that has a vocabulary of its own
-    graph: np.ndarray | None = None  # [L * L] weights between paragraphs, which are stored as sentences
-    # to be learned of sentences: [L] 1 for those to extract, or [L - 1] ROUGE-2 recall of paragraphs after a title
+    # [L * L] weights between paragraphs, which are stored as sentences
+    graph: np.ndarray | None = None
+    # to be learned of sentences: [L] 1 for those to extract, or [L - 1] ROUGE-2 recall of
+    # paragraphs after a title
     labels: np.ndarray | None = None
     tokenised: bool = False  # whether words of the text were set apart by spaces
 
     @classmethod
     def of(
-        cls, name: str, source, sentence_lengths, target, unknown=(), reference=(), tokenised: bool = False
+        cls,
+        name: str,
+        source,
+        sentence_lengths,
+        target,
+        unknown=(),
+        reference=(),
+        tokenised: bool = False,
     ) -> "EncodedDocument":
         """A document from ids and lengths in any kind of sequence."""
-        source, lengths, target = (np.asarray(x, dtype=np.int32) for x in (source, sentence_lengths, target))
-        return cls(name, source, lengths, target, list(unknown), list(reference), tokenised=tokenised)
+        source, lengths, target = (
+            np.asarray(x, dtype=np.int32) for x in (source, sentence_lengths, target)
+        )
+        return cls(
+            name, source, lengths, target, list(unknown), list(reference), tokenised=tokenised
+        )
 
 
 def with_units(document: EncodedDocument, order: Sequence[int]) -> EncodedDocument:
@@ -48,7 +61,9 @@ def with_units(document: EncodedDocument, order: Sequence[int]) -> EncodedDocume
     places = np.split(np.arange(lengths.sum()), lengths.cumsum()[:-1])
     moved = np.concatenate([places[i] for i in order])
     own = None if document.source_ids is None else document.source_ids[moved]
-    changed = replace(document, source=document.source[moved], source_ids=own, sentence_lengths=lengths[[*order]])
+    changed = replace(
+        document, source=document.source[moved], source_ids=own, sentence_lengths=lengths[[*order]]
+    )
     if document.graph is None:
         return changed
     square = document.graph.reshape(len(lengths), len(lengths))
@@ -62,7 +77,8 @@ def rows_of(document: EncodedDocument) -> list[np.ndarray]:
 
 @dataclass(frozen=True)
 class Batch:
-    """Tensors of B documents: N source words at most, in L sentences at most; T target words at most."""
+    """Tensors of B documents: N source words at most, in L sentences at most; T target words at
+    most."""
 
     ids: list[str]
     unknown: list[list[str]]  # per document, the words of ids vocab_size + j
@@ -76,7 +92,8 @@ class Batch:
     target_places: Tensor  # [W] places of the target words in the flat [B * T]
     graph: Tensor | None = None  # [B, L, L] weights between paragraphs, 0 where padded
     labels: Tensor | None = None  # [A] of the paragraphs of all documents
-    by_words: bool = False  # whether a loss is the mean over all target words, not over the documents' means
+    # whether a loss is the mean over all target words, not over the documents' means
+    by_words: bool = False
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -85,14 +102,18 @@ class Batch:
         return self._with_each(partial(put, device=device))
 
     def pinned(self) -> "Batch":
-        """The batch in memory from which a GPU copies while it computes; `to` need not put it there then."""
+        """The batch in memory from which a GPU copies while it computes; `to` need not put it there
+        then."""
         return self._with_each(Tensor.pin_memory)
 
     def _with_each(self, function: Callable[[Tensor], Tensor]) -> "Batch":
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return replace(self, **{name: function(x) for name, x in values.items() if isinstance(x, Tensor)})
+        return replace(
+            self, **{name: function(x) for name, x in values.items() if isinstance(x, Tensor)}
+        )
 
-    # Models that read sentence by sentence need the following; it is made when they first ask for it, on the host.
+    # Models that read sentence by sentence need the following; it is made when they first ask for
+    # it, on the host.
 
     @cached_property
     def rows(self) -> "Rows":
@@ -139,7 +160,8 @@ class Batch:
 class Rows:
     """Sentences of B documents, A in all, whose words are padded to [B, N]: arrays on the host.
 
-    Indices are made here, with the batch, because a GPU would be waited for to know how many there are.
+    Indices are made here, with the batch, because a GPU would be waited for to know how many there
+    are.
     """
 
     owner: np.ndarray  # [A] document
@@ -162,22 +184,27 @@ class Rows:
         return Sentences(*(put(torch.from_numpy(array), device) for array in arrays))
 
     def in_groups(self, device: torch.device | str = "cpu", min_share: float = 0.75) -> "Ragged":
-        """Group the sentences by length. A group ends before a sentence that is shorter than `min_share` of its
-        longest one."""
+        """Group the sentences by length. A group ends before a sentence that is shorter than
+        `min_share` of its longest one."""
         order = np.argsort(-self.length, kind="stable")
         lengths = self.length[order]
         row = np.repeat(np.arange(len(lengths)), lengths)
         place = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         groups, first = [], 0
         while first < len(lengths):
-            last = first + int(np.searchsorted(-lengths[first:], -min_share * lengths[first], side="right"))
+            last = first + int(
+                np.searchsorted(-lengths[first:], -min_share * lengths[first], side="right")
+            )
             mask = torch.arange(int(lengths[first])) < torch.from_numpy(lengths[first:last, None])
             full = bool(mask.all())
             slots = None if full else put(mask.flatten().nonzero()[:, 0], device)
-            groups.append(Group(len(mask), mask.shape[1], slots, None if full else put(mask, device)))
+            groups.append(
+                Group(len(mask), mask.shape[1], slots, None if full else put(mask, device))
+            )
             first = last
         arrays = self.start[order][row] + place, row, place, self.owner[order], self.number[order]
-        return Ragged(*(put(torch.from_numpy(array), device) for array in arrays), groups=groups)  # type: ignore[call-arg]
+        tensors = [put(torch.from_numpy(array), device) for array in arrays]
+        return Ragged(*tensors, groups=groups)  # type: ignore[call-arg]
 
 
 @dataclass(frozen=True)
@@ -186,7 +213,8 @@ class Sentences:
 
     owner: Tensor  # [A] document
     number: Tensor  # [A] which of its sentences
-    place: Tensor  # [A, J] position of each word in the flat [B * N]; of the first word where padded
+    # [A, J] position of each word in the flat [B * N]; of the first word where padded
+    place: Tensor
     mask: Tensor  # [A, J] true where there is a word
     words: Tensor  # [W] places of the words in the flat [A * J]
 
@@ -197,13 +225,15 @@ class Group:
 
     rows: int
     longest: int
-    slots: Tensor | None  # [words of the group] place of each in the flat [rows * longest]; None: no padding
+    # [words of the group] place of each in the flat [rows * longest]; None: no padding
+    slots: Tensor | None
     mask: Tensor | None  # [rows, longest] true where there is a word
 
 
 @dataclass(frozen=True)
 class Ragged:
-    """All sentences without padding, W words, the longest sentence first, in groups of similar length."""
+    """All sentences without padding, W words, the longest sentence first, in groups of similar
+    length."""
 
     word: Tensor  # [W] position of each word in the flat [B * N]
     row: Tensor  # [W] its sentence
@@ -220,8 +250,8 @@ class Ragged:
 
 @dataclass(frozen=True)
 class Packed:
-    """Rows of words in the order in which a recurrent layer reads them without padding: time step by time step, the
-    longest row first."""
+    """Rows of words in the order in which a recurrent layer reads them without padding: time step
+    by time step, the longest row first."""
 
     words: Tensor  # [W] position of each packed word in a flat tensor
     sizes: Tensor  # [longest row] how many rows reach each step; on the CPU
@@ -229,18 +259,24 @@ class Packed:
     back: Tensor | None  # [rows] where each row is in that order
 
     def sequence(self, words: Tensor) -> PackedSequence:
-        """Values [W, e] of the packed words, as PyTorch's recurrent layers take them. Their last states are put back
-        into the rows' own order where `back` gives it."""
-        return PackedSequence(words, self.sizes, None if self.back is None else self.rows, self.back)
+        """Values [W, e] of the packed words, as PyTorch's recurrent layers take them. Their last
+        states are put back into the rows' own order where `back` gives it."""
+        return PackedSequence(
+            words, self.sizes, None if self.back is None else self.rows, self.back
+        )
 
 
 def pack(
-    starts: np.ndarray, lengths: np.ndarray, device: torch.device, backwards: bool = False,
+    starts: np.ndarray,
+    lengths: np.ndarray,
+    device: torch.device,
+    backwards: bool = False,
     places: np.ndarray | None = None,
-) -> Packed:  # fmt: skip
+) -> Packed:
     """Pack rows that begin at `starts` [rows] of a flat tensor and have `lengths` [rows] words.
 
-    `pack_padded_sequence` would wait for a GPU, and its backward pass copies the gradient of each step.
+    `pack_padded_sequence` would wait for a GPU, and its backward pass copies the gradient of each
+    step.
 
     backwards: each row is read from its last word to its first.
     places: [rows] where the caller puts the last states, which then stay in packed order.
@@ -248,7 +284,8 @@ def pack(
     order = np.argsort(-lengths, kind="stable")
     starts, lengths = starts[order], lengths[order].astype(np.int64)
     steps = np.arange(lengths[0])
-    sizes = np.searchsorted(-lengths, -steps, side="left")  # rows that are longer than the number of the step
+    # rows that are longer than the number of the step
+    sizes = np.searchsorted(-lengths, -steps, side="left")
     step = np.repeat(steps, sizes)
     row = np.arange(len(step)) - np.repeat(sizes.cumsum() - sizes, sizes)
     words = starts[row] + (lengths[row] - 1 - step if backwards else step)
@@ -260,7 +297,8 @@ def pack(
 
 
 def put(tensor: Tensor, device: torch.device | str) -> Tensor:
-    """A tensor on `device`; from the CPU through pinned memory, without which a GPU is waited for."""
+    """A tensor on `device`; from the CPU through pinned memory, without which a GPU is waited
+    for."""
     pinned = tensor.device.type == "cpu" != torch.device(device).type
     return (tensor.pin_memory() if pinned else tensor).to(device, non_blocking=True)
 
@@ -287,7 +325,9 @@ def make_batch(documents: Sequence[EncodedDocument], vocab_size: int) -> Batch:
         target_input=shifted.masked_fill(~target_mask, PAD),
         target=target,
         target_mask=target_mask,
-        target_places=word_places(torch.tensor([len(d.target) for d in documents]), target.shape[1]),
+        target_places=word_places(
+            torch.tensor([len(d.target) for d in documents]), target.shape[1]
+        ),
         graph=_squares(graphs) if graphs else None,
         labels=torch.from_numpy(np.concatenate(labels)) if labels else None,
     )
@@ -300,7 +340,9 @@ def in_vocabulary(extended: Tensor, vocab_size: int) -> Tensor:
 
 def _pad(rows: list[np.ndarray]) -> tuple[Tensor, Tensor]:
     lengths = torch.tensor([len(row) for row in rows])
-    padded = pad_sequence([torch.from_numpy(row) for row in rows], batch_first=True, padding_value=PAD)
+    padded = pad_sequence(
+        [torch.from_numpy(row) for row in rows], batch_first=True, padding_value=PAD
+    )
     return padded.long(), torch.arange(padded.shape[1]) < lengths[:, None]
 
 
@@ -318,22 +360,30 @@ def _squares(graphs: list[np.ndarray]) -> Tensor:
     return padded
 
 
-# ------------------------------------------------------------------------------------------ documents in batches
+# ---------------------------------------------------------------------------------
+# documents in batches
 
 
 class BucketSampler:
     """Batches of documents of like length, shuffled by seed and epoch; the same for every process.
 
-    Documents are shuffled, sorted by length within pools of `pool` batches, cut into batches, and the batches
-    shuffled. What does not fill a batch is left out of that epoch, other documents in each, so that every step has
-    the same number of documents; a corpus smaller than one batch is one batch.
+    Documents are shuffled, sorted by length within pools of `pool` batches, cut into batches, and
+    the batches shuffled. What does not fill a batch is left out of that epoch, other documents in
+    each, so that every step has the same number of documents; a corpus smaller than one batch is
+    one batch.
 
-    With a budget of `tokens`, a batch has as many documents as fit into it when all are padded to the longest, at
-    most `batch_size` and at least `least` (processes that share it).
+    With a budget of `tokens`, a batch has as many documents as fit into it when all are padded to
+    the longest, at most `batch_size` and at least `least` (processes that share it).
     """
 
     def __init__(
-        self, lengths, batch_size: int, seed: int, pool: int = 50, tokens: int | None = None, least: int = 1
+        self,
+        lengths,
+        batch_size: int,
+        seed: int,
+        pool: int = 50,
+        tokens: int | None = None,
+        least: int = 1,
     ):
         self.lengths, self.seed, self.pool = np.asarray(lengths), seed, pool
         if not len(self.lengths):
@@ -341,7 +391,8 @@ class BucketSampler:
         self.batch_size, self.tokens, self.least = min(batch_size, len(self.lengths)), tokens, least
         if tokens and tokens < least * self.lengths.max():
             raise InputError(
-                f"{tokens} tokens do not hold {least} x the longest document, {self.lengths.max()} words"
+                f"{tokens} tokens do not hold {least} x the longest document, {self.lengths.max()} "
+                "words"
             )
         self.epoch = lru_cache(1)(self._make_epoch)  # steps are asked for one after the other
         self._firsts = [0]  # the first step of each epoch, as far as they are known
@@ -378,14 +429,18 @@ def in_order(
 ) -> Iterator[Batch]:
     """Yield the batches of a split in its own order, for validation and generation.
 
-    tokens: the most source words in a batch, padding included; a longer document has a batch of its own.
+    tokens: the most source words in a batch, padding included; a longer document has a batch of its
+    own.
     """
     for part in cut(split, lambda document: len(document.source), batch_size, tokens):
         yield make_batch(part, vocab_size)
 
 
-def cut(items: Iterable, length: Callable[[Any], int], size: int, tokens: int | None) -> Iterator[list]:
-    """Cut items, in their order, into parts of at most `size`, and of at most `tokens` when all are padded."""
+def cut(
+    items: Iterable, length: Callable[[Any], int], size: int, tokens: int | None
+) -> Iterator[list]:
+    """Cut items, in their order, into parts of at most `size`, and of at most `tokens` when all are
+    padded."""
     part, longest = [], 0
     for item in items:
         longest = max(longest, length(item))

@@ -1,19 +1,23 @@
-"""Characters of a text, normalised: invisible ones are removed, and what looks the same is the same."""
+"""Characters of a text, normalised: invisible ones are removed, and what looks the same is the
+same."""
 
 from collections import Counter
 from unicodedata import is_normalized, normalize
 
 import regex
 
-JOINERS = "\u200c\u200d"  # of zero width; visible between letters of Arabic, Indic scripts and Mongolian
+# of zero width; visible between letters of Arabic, Indic scripts and Mongolian
+JOINERS = "\u200c\u200d"
 _JOINED = "\u0600-\u08ff\u0900-\u0dff\u1800-\u18af"
 _JOINER = regex.compile(rf"(?<=[{_JOINED}])([{JOINERS}])[{JOINERS}]*(?=[{_JOINED}])|[{JOINERS}]+")
-# Format characters, variation selectors and the grapheme joiner; a few format characters are drawn around numbers.
+# Format characters, variation selectors and the grapheme joiner; a few format characters are drawn
+# around numbers.
 _INVISIBLE = regex.compile(
-    rf"[\p{{Cf}}\p{{Variation_Selector}}\u034f--[{JOINERS}\p{{Prepended_Concatenation_Mark}}]]+", regex.VERSION1
+    rf"[\p{{Cf}}\p{{Variation_Selector}}\u034f--[{JOINERS}\p{{Prepended_Concatenation_Mark}}]]+",
+    regex.VERSION1,
 )
-# Ligatures and full-width characters mean what their plain forms mean. The marks of Chinese and Japanese prose become
-# plain only among full-width letters and digits.
+# Ligatures and full-width characters mean what their plain forms mean. The marks of Chinese and
+# Japanese prose become plain only among full-width letters and digits.
 _WIDE = "\uff10-\uff19\uff21-\uff3a\uff41-\uff5a"
 _COMPATIBLE = regex.compile(
     r"[\u0132\u0133\ufb00-\ufdf9\ufdfc\ufe80-\ufefc\uff65-\uffdc\uffe0-\uffe6]+"
@@ -35,9 +39,10 @@ def clean(text: str) -> str:
 def unified(text: str) -> str:
     """Write every character of a text in one way.
 
-    Characters are composed (NFC); ligatures and full-width letters become plain ones; invisible characters are
-    removed (soft hyphens, zero-width spaces, byte-order and direction marks), except joiners between letters that
-    show them. Exponents, fractions and units are characters of their own and stay.
+    Characters are composed (NFC); ligatures and full-width letters become plain ones; invisible
+    characters are removed (soft hyphens, zero-width spaces, byte-order and direction marks), except
+    joiners between letters that show them. Exponents, fractions and units are characters of their
+    own and stay.
     """
     if text.isascii():
         return text
@@ -47,25 +52,30 @@ def unified(text: str) -> str:
 
 
 def lowered(text: str) -> str:
-    """Return a text in lower case. The Turkish İ becomes i, without the dot that `str.lower` adds."""
+    """Return a text in lower case. The Turkish İ becomes i, without the dot that `str.lower`
+    adds."""
     return text.lower() if text.isascii() else text.lower().replace("i\u0307", "i")
 
 
 _LINE_END = regex.compile(r"[-\u2010][ \t]*\r?\n")
 _COMPOUND = regex.compile(r"[^\W_]+(?:[-\u2010][^\W_]+)*")
 _CUT_WORD = regex.compile(
-    rf"(?<![-\u2010\w])(?P<before>{_COMPOUND.pattern})(?P<hyphen>[-\u2010])[ \t]*\r?\n[ \t]*(?P<after>[^\W_]+)"
+    rf"(?<![-\u2010\w])(?P<before>{_COMPOUND.pattern})(?P<hyphen>[-\u2010])[ \t]*\r?\n[ "
+    rf"\t]*(?P<after>[^\W_]+)"
 )
 
 
 def _join_cut_words(text: str) -> str:
     """Join words that hyphens cut at line ends.
 
-    The hyphen stays if the text has the word with it elsewhere, at least as often as without it. If the text has
-    neither, it stays in compounds and names (of-the-, p53-, T-, -CoV) and between two words of the text.
+    The hyphen stays if the text has the word with it elsewhere, at least as often as without it. If
+    the text has neither, it stays in compounds and names (of-the-, p53-, T-, -CoV) and between two
+    words of the text.
     """
     words = Counter(_COMPOUND.findall(lowered(_CUT_WORD.sub(" ", text))))
-    words.update(part for word in list(words) for part in regex.split("[-\u2010]", word) if part != word)
+    words.update(
+        part for word in list(words) for part in regex.split("[-\u2010]", word) if part != word
+    )
 
     def join(match: regex.Match) -> str:
         before, hyphen, after = match["before"], match["hyphen"], match["after"]
@@ -74,7 +84,11 @@ def _join_cut_words(text: str) -> str:
         joined, hyphenated = words[lowered(before + after)], words[lowered(before + hyphen + after)]
         if not joined and not hyphenated:
             are_words = all(len(part) > 3 and words[lowered(part)] for part in (before, after))
-            if are_words or len(before) == 1 or regex.search(r"[\p{Lu}\d\u2010-]", before[1:] + after[0]):
+            if (
+                are_words
+                or len(before) == 1
+                or regex.search(r"[\p{Lu}\d\u2010-]", before[1:] + after[0])
+            ):
                 hyphenated = 1
         return before + hyphen + after if hyphenated >= max(1, joined) else before + after
 

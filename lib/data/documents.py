@@ -1,4 +1,5 @@
-"""One schema for documents, and what is turned into it: records in the layouts of public corpora."""
+"""One schema for documents, and what is turned into it: records in the layouts of public
+corpora."""
 
 import html
 import re
@@ -21,11 +22,13 @@ class CorpusError(InputError):
 
 @dataclass(frozen=True)
 class Document:
-    """A document and its summary, in sentences. Text keeps its case; models do their own preprocessing."""
+    """A document and its summary, in sentences. Text keeps its case; models do their own
+    preprocessing."""
 
     id: str
     title: str
-    section_names: list[str]  # where the sections are paragraphs of several documents: the document of each
+    # where the sections are paragraphs of several documents: the document of each
+    section_names: list[str]
     sections: list[list[str]]  # sentences, section by section
     summary: list[str]  # sentences
     more_summaries: list[list[str]] = field(default_factory=list)  # by other people, for evaluation
@@ -56,7 +59,8 @@ class Example:
         return [word for sentence in self.sentences for word in sentence]
 
 
-# Keys of the source and of the summary in records of public corpora; the first one that a record has is read.
+# Keys of the source and of the summary in records of public corpora; the first one that a record
+# has is read.
 SOURCES = ("sections", "article_text", "paragraphs", "article", "document", "text")
 SUMMARIES = ("abstract_text", "abstract", "highlights", "summary")
 IDS = ("article_id", "id", "url")
@@ -73,12 +77,16 @@ def to_document(record: Any, number: int = 0, reference: bool = True) -> Documen
     Raises ValueError with the reason; the caller adds file and line.
     """
     if not isinstance(record, dict):
-        raise InputError(f"expected an object with a source and a summary, found {type(record).__name__}")
+        raise InputError(
+            f"expected an object with a source and a summary, found {type(record).__name__}"
+        )
     record = {key: value for key, value in record.items() if _has_value(value)}
     source_key, summary_key = first_key(record, SOURCES), first_key(record, SUMMARIES)
     if not source_key or (reference and not summary_key):
         known = " and ".join(" or ".join(keys) for keys in (SOURCES, SUMMARIES))
-        raise InputError(f"no source and summary ({known}) among {sorted({*map(str, record)} - {'tokenised'})}")
+        raise InputError(
+            f"no source and summary ({known}) among {sorted({*map(str, record)} - {'tokenised'})}"
+        )
     names, sections = _sections(record, source_key)
     sentences = _sentences(record[summary_key], summary_key) if summary_key else []
     document = Document(
@@ -98,7 +106,8 @@ def to_document(record: Any, number: int = 0, reference: bool = True) -> Documen
 
 
 def _sections(record: dict, key: str) -> tuple[list[str], list[list[str]]]:
-    """Section names and sentences; of paragraphs the document of each. Empty sections are left out."""
+    """Section names and sentences; of paragraphs the document of each. Empty sections are left
+    out."""
     if key == "paragraphs":
         parts = [p if isinstance(p, dict) else {"text": p} for p in _list(record, key)]
         pairs = [(str(part.get("source") or ""), part.get("text")) for part in parts]
@@ -106,13 +115,20 @@ def _sections(record: dict, key: str) -> tuple[list[str], list[list[str]]]:
         sections = _list(record, key)
         names = _list(record, "section_names") or [""] * len(sections)
         if len(names) != len(sections):
-            raise InputError(f"'section_names' ({len(names)}) and 'sections' ({len(sections)}) differ in length")
+            raise InputError(
+                f"'section_names' ({len(names)}) and 'sections' ({len(sections)}) differ in length"
+            )
         pairs = list(zip(names, sections))
     else:
         articles = [record[key]]
         if isinstance(record[key], str):
-            articles = [article for article in _BETWEEN_ARTICLES.split(record[key]) if article.strip()]
-        pairs = [(f"article {n}" if len(articles) > 1 else "", article) for n, article in enumerate(articles, 1)]
+            articles = [
+                article for article in _BETWEEN_ARTICLES.split(record[key]) if article.strip()
+            ]
+        pairs = [
+            (f"article {n}" if len(articles) > 1 else "", article)
+            for n, article in enumerate(articles, 1)
+        ]
     filled = [(checked_text(name, "section_names"), _sentences(text, key)) for name, text in pairs]
     filled = [(name, sentences) for name, sentences in filled if sentences]
     return [name for name, _ in filled], [sentences for _, sentences in filled]
@@ -133,7 +149,8 @@ def _sentences(value, key: str) -> list[str]:
 
 
 def checked_text(value, key: str) -> str:
-    """Return the text of a record's key or of a file, as `clean` makes it. Raises InputError for what is no text."""
+    """Return the text of a record's key or of a file, as `clean` makes it. Raises InputError for
+    what is no text."""
     if not isinstance(value, str):
         raise InputError(f"{key!r} must hold text, found {type(value).__name__}")
     return clean(value)
@@ -145,7 +162,8 @@ _ENTITY = re.compile(r"&(?:[a-z]{2,8}|#\d{2,5}|#x[\da-f]{2,4});", re.IGNORECASE)
 
 
 def split_summary(summary: str | list[str]) -> list[str]:
-    """Split a summary, a text or its sentences, at line ends and marks; HTML's entities become characters."""
+    """Split a summary, a text or its sentences, at line ends and marks; HTML's entities become
+    characters."""
     sentences = []
     for text in [summary] if isinstance(summary, str) else summary:
         for part in _MARK.split(text):
@@ -156,11 +174,20 @@ def split_summary(summary: str | list[str]) -> list[str]:
 
 def report_marks(name: str, summaries: Iterable[str | list[str]]) -> None:
     """Print a line to standard error about marks and entities, if there are any."""
-    texts = (text for summary in summaries for text in ([summary] if isinstance(summary, str) else summary))
-    counts = Counter(found for text in texts for mark in (_MARK, _ENTITY) for found in mark.findall(text))
+    texts = (
+        text
+        for summary in summaries
+        for text in ([summary] if isinstance(summary, str) else summary)
+    )
+    counts = Counter(
+        found for text in texts for mark in (_MARK, _ENTITY) for found in mark.findall(text)
+    )
     if counts:
         found = ", ".join(f"{mark} {count} times" for mark, count in counts.most_common(6))
-        print(f"{name}: {found}: read as ends of sentences, or as the characters that they mean", file=sys.stderr)
+        print(
+            f"{name}: {found}: read as ends of sentences, or as the characters that they mean",
+            file=sys.stderr,
+        )
 
 
 def first_key(record: dict, keys: tuple[str, ...]) -> str | None:
@@ -168,5 +195,6 @@ def first_key(record: dict, keys: tuple[str, ...]) -> str | None:
 
 
 def _has_value(value: Any) -> bool:
-    """Whether a value is none of those that tables have for a missing one: None and the NaN of floats and pandas."""
+    """Whether a value is none of those that tables have for a missing one: None and the NaN of
+    floats and pandas."""
     return isinstance(value, str | list | dict) or str(value) not in ("None", "nan", "<NA>", "NaT")

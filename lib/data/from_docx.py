@@ -6,7 +6,10 @@ import re
 from lib.data.markdown import aside, heading_line, joined_parts, plain_lines
 from lib.system.errors import InputError
 
-_READ = "./descendant::*[self::w:t or self::w:tab or self::w:br or self::w:noBreakHyphen][not(ancestor::w:moveFrom)]"
+_READ = (
+    "./descendant::*[self::w:t or self::w:tab or self::w:br or "
+    "self::w:noBreakHyphen][not(ancestor::w:moveFrom)]"
+)
 _SIGNS = {"tab": " ", "br": " ", "noBreakHyphen": "-"}
 
 

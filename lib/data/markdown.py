@@ -16,7 +16,8 @@ def heading_line(text: str, level: int) -> str:
 
 
 def plain_lines(text: str) -> str:
-    """Return a paragraph; lines stay lines, so that words which hyphens cut at their ends are joined."""
+    """Return a paragraph; lines stay lines, so that words which hyphens cut at their ends are
+    joined."""
     return _escape("\n".join(filter(None, (" ".join(line.split()) for line in text.splitlines()))))
 
 

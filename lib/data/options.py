@@ -27,7 +27,8 @@ from lib.system.processes import default_workers, in_processes
 
 @checked
 class Options(ABC):
-    """Sizes of a paper's preprocessing, as values that JSON can hold. They raise ValueError for impossible ones."""
+    """Sizes of a paper's preprocessing, as values that JSON can hold. They raise ValueError for
+    impossible ones."""
 
     summary_tokens: Count  # [EOS] counted in
     vocab_size: int  # special symbols counted in
@@ -37,12 +38,14 @@ class Options(ABC):
     symbols: ClassVar[tuple[str, ...]] = ()  # that the vocabulary has after the special ones
 
     def for_corpus(self, corpus) -> "Options":
-        """Take over what a corpus determines. Raises CorpusError where it lacks what the options need."""
+        """Take over what a corpus determines. Raises CorpusError where it lacks what the options
+        need."""
         return self
 
     @property
     def base(self) -> "Options | None":
-        """Options of the prepared corpus that these make another one of; None: it is made of the texts."""
+        """Options of the prepared corpus that these make another one of; None: it is made of the
+        texts."""
         return None
 
     @property
@@ -51,30 +54,35 @@ class Options(ABC):
         return ""
 
     def prepare(self, corpus, limit: int | None = None, progress: bool = True) -> PreparedCorpus:
-        """Encode every split of a `lib.data.corpora.Corpus` as a model reads it, of each at most `limit` documents.
+        """Encode every split of a `lib.data.corpora.Corpus` as a model reads it, of each at most
+        `limit` documents.
 
-        The result is saved in the cache, and loaded from there the next time. Raises CorpusError for a corpus that
-        cannot be read, or is none for a model of these options.
+        The result is saved in the cache, and loaded from there the next time. Raises CorpusError
+        for a corpus that cannot be read, or is none for a model of these options.
         """
         options = self.for_corpus(corpus)
         base = options.base.prepare(corpus, limit, progress=progress) if options.base else None
         key = [corpus.identity, limit, options.outside]
 
         def make(folder: Path) -> PreparedCorpus:
-            for name in SPLITS:  # a missing split or a bad first record is found before hours go into the others
+            # a missing split or a bad first record is found before hours go into the others
+            for name in SPLITS:
                 next(corpus.split(name))
             return options.make(corpus, base, limit, progress, folder)
 
         return prepare(corpus.name, options, key, make)
 
     @abstractmethod
-    def make(self, corpus, base: PreparedCorpus | None, limit: int | None, progress: bool, folder: Path) -> Any:
-        """Make what `prepare` returns, a `PreparedCorpus`, with the files of its splits in `folder`."""
+    def make(
+        self, corpus, base: PreparedCorpus | None, limit: int | None, progress: bool, folder: Path
+    ) -> Any:
+        """Make what `prepare` returns, a `PreparedCorpus`, with the files of its splits in
+        `folder`."""
 
     @abstractmethod
     def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[Any]:
-        """Encode texts, with or without a summary, as `prepare` does it for a corpus; without one the target is
-        [EOS]. Raises ValueError for a text of which nothing is left to read."""
+        """Encode texts, with or without a summary, as `prepare` does it for a corpus; without one
+        the target is [EOS]. Raises ValueError for a text of which nothing is left to read."""
 
     def words(self, sentence: str, tokenised: bool = False) -> list[str]:
         """Words of a sentence of a document, as `words_of` has them."""
@@ -85,7 +93,9 @@ class Options(ABC):
         text = clean(sentence)
         return surfaces(text, word_spans(text, tokenised))
 
-    def cut(self, sentences: Iterable[str], budget: int, tokenised: bool = False) -> list[list[str]]:
+    def cut(
+        self, sentences: Iterable[str], budget: int, tokenised: bool = False
+    ) -> list[list[str]]:
         """Sentences in words until `budget` is used up; the last one may be cut."""
         cut_sentences = []
         for sentence in sentences:
@@ -98,11 +108,15 @@ class Options(ABC):
         return cut_sentences
 
     def with_summary(self, document: Document, sentences: list[list[str]]) -> Example:
-        """A document of these `sentences`, and of the words of its summary up to `summary_tokens`. Raises InputError
-        where there is no sentence."""
+        """A document of these `sentences`, and of the words of its summary up to `summary_tokens`.
+        Raises InputError where there is no sentence."""
         if not sentences:
             raise InputError(f"document {document.id!r} has no words: nothing is left to summarize")
-        summary = [word for sentence in document.summary for word in self.words(sentence, document.tokenised)]
+        summary = [
+            word
+            for sentence in document.summary
+            for word in self.words(sentence, document.tokenised)
+        ]
         summary = summary[: self.summary_tokens]
         return Example(document.id, sentences, summary, document.summary, document.tokenised)
 
@@ -121,11 +135,19 @@ class WordOptions(Options):
 
     def learn_encoder(self, source: Counter, summary: Counter) -> TextEncoder:
         """Learn the vocabulary from the counts of words in the training documents."""
-        return TextEncoder(self, Vocabulary.from_counts(source + summary, self.vocab_size, self.symbols))
+        return TextEncoder(
+            self, Vocabulary.from_counts(source + summary, self.vocab_size, self.symbols)
+        )
 
     def make(self, corpus, base, limit, progress, folder) -> PreparedCorpus:
-        """Two passes: documents to words, by several processes, in files of JSON lines; then words to ids."""
-        source, summary, longest, left_out = Counter(), Counter(), dict.fromkeys(SPLITS, 0), Counter()
+        """Two passes: documents to words, by several processes, in files of JSON lines; then words
+        to ids."""
+        source, summary, longest, left_out = (
+            Counter(),
+            Counter(),
+            dict.fromkeys(SPLITS, 0),
+            Counter(),
+        )
         for name in SPLITS:
             documents = watched(corpus.split(name, limit), f"{corpus.name}, {name}", progress)
             with open(folder / f"{name}.words", "w", encoding="utf-8") as file:
@@ -150,7 +172,9 @@ class WordOptions(Options):
                 splits[name] = Split.write(folder, name, encoded, largest + longest[name])
             words.unlink()
         filtered = f" Left out by the filters: {dict(left_out)}." if left_out else ""
-        return PreparedCorpus(corpus.name, encoder, splits, corpus.report() + filtered, corpus.remarks())
+        return PreparedCorpus(
+            corpus.name, encoder, splits, corpus.report() + filtered, corpus.remarks()
+        )
 
     def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[Any]:
         return [encoder.encode_example(self.example(document)) for document in documents]
@@ -181,13 +205,17 @@ class PieceOptions(Options):
     def make(self, corpus, base, limit, progress, folder) -> PreparedCorpus:
         pieces, splits = corpus.pieces, {}
         if pieces is None:
-            documents = watched(corpus.split("train", limit), f"{corpus.name}, train, read for pieces", progress)
+            documents = watched(
+                corpus.split("train", limit), f"{corpus.name}, train, read for pieces", progress
+            )
             texts = (text for document in documents for text in cased(self.texts(document), self))
             pieces = Pieces.train(texts, self.vocab_size, kind=self.kind)
         for name in SPLITS:
             documents = watched(corpus.split(name, limit), f"{corpus.name}, {name}", progress)
             splits[name] = encode_split(folder, name, documents, self.encode_training, pieces)
-        return PreparedCorpus(corpus.name, TextEncoder(self, pieces), splits, corpus.report(), corpus.remarks())
+        return PreparedCorpus(
+            corpus.name, TextEncoder(self, pieces), splits, corpus.report(), corpus.remarks()
+        )
 
 
 def beginning(sentences: Sequence[str], words: int | None) -> Sequence[str]:
@@ -210,8 +238,11 @@ def cased(texts: Iterable[str], options: Options) -> list[str]:
 
 
 def summary_pieces(summary: Sequence[str], pieces: Pieces, options: Options) -> list[int]:
-    """Pieces of a summary: `<Q>` between sentences, [EOS] after the last, cut to `summary_tokens`."""
-    ids = [i for row in pieces.encode(cased(summary, options)) for i in (*row.tolist(), SENTENCE_END)]
+    """Pieces of a summary: `<Q>` between sentences, [EOS] after the last, cut to
+    `summary_tokens`."""
+    ids = [
+        i for row in pieces.encode(cased(summary, options)) for i in (*row.tolist(), SENTENCE_END)
+    ]
     return [*ids[:-1], EOS][: options.summary_tokens]
 
 

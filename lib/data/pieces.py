@@ -14,20 +14,24 @@ from lib.data.documents import CorpusError
 from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, SENTENCE_END, SPECIALS, UNK, Vocabulary
 from lib.system.files import write_whole
 
-# How other people's models call the special symbols: those of the ranked WikiSum shards, and SentencePiece's own.
+# How other people's models call the special symbols: those of the ranked WikiSum shards, and
+# SentencePiece's own.
 _OTHER_NAMES = (("<PAD>", "<pad>"), ("<unk>", "<UNK>"), ("<S>", "<s>"), ("</S>", "</s>"))
 
 
-# What is learned depends on it in late digits, and so do the pieces: the same number whatever the machine.
+# What is learned depends on it in late digits, and so do the pieces: the same number whatever the
+# machine.
 _THREADS = 2
 
 _SYMBOLS = len(SPECIALS) + len(CLUSTER_SYMBOLS)
 
 
 class Pieces(Vocabulary):
-    """The pieces of a SentencePiece model, after the special symbols and those of clusters (`<T>`, `<P>`, `<Q>`).
+    """The pieces of a SentencePiece model, after the special symbols and those of clusters (`<T>`,
+    `<P>`, `<Q>`).
 
-    The ids are the library's, whatever the model's own are, so that models trained by others can be used.
+    The ids are the library's, whatever the model's own are, so that models trained by others can be
+    used.
     """
 
     def __init__(self, model: bytes):
@@ -48,24 +52,39 @@ class Pieces(Vocabulary):
         self._theirs = {int(ours): i for i, ours in enumerate(self._ours)}
 
     @classmethod
-    def train(cls, texts: Iterable[str], size: int, most: int = 200_000, kind: str = "unigram") -> "Pieces":
+    def train(
+        cls, texts: Iterable[str], size: int, most: int = 200_000, kind: str = "unigram"
+    ) -> "Pieces":
         """Learn `size` pieces, special symbols counted in, from at most `most` of the texts.
 
-        kind: SentencePiece's model, "unigram" or "bpe" (byte pairs). A small corpus may give fewer pieces. Raises
-        CorpusError for texts without letters, or with more of them than pieces.
+        kind: SentencePiece's model, "unigram" or "bpe" (byte pairs). A small corpus may give fewer
+        pieces. Raises CorpusError for texts without letters, or with more of them than pieces.
         """
         out, sample = io.BytesIO(), _sample(texts, most)
         pad, unk, bos, eos = SPECIALS
         try:
             sentencepiece.SentencePieceTrainer.Train(
-                sentence_iterator=iter(sample), model_writer=out, vocab_size=size, model_type=kind,
+                sentence_iterator=iter(sample),
+                model_writer=out,
+                vocab_size=size,
+                model_type=kind,
                 hard_vocab_limit=False,
-                pad_id=0, unk_id=1, bos_id=2, eos_id=3, pad_piece=pad, unk_piece=unk, bos_piece=bos, eos_piece=eos,
-                control_symbols=list(CLUSTER_SYMBOLS), num_threads=_THREADS, minloglevel=2,
-            )  # fmt: skip
+                pad_id=0,
+                unk_id=1,
+                bos_id=2,
+                eos_id=3,
+                pad_piece=pad,
+                unk_piece=unk,
+                bos_piece=bos,
+                eos_piece=eos,
+                control_symbols=list(CLUSTER_SYMBOLS),
+                num_threads=_THREADS,
+                minloglevel=2,
+            )
         except RuntimeError:
             raise CorpusError(
-                f"{size} pieces cannot be learned from these texts: they are too few, or have more different "
+                f"{size} pieces cannot be learned from these texts: they are too few, or have more "
+                "different "
                 "characters than that. Take more documents, or a larger vocab_size."
             ) from None
         return cls(out.getvalue())
@@ -75,14 +94,18 @@ class Pieces(Vocabulary):
 
     @property
     def identity(self) -> list:
-        return [self.words, [self._processor.GetScore(i) for i in range(self._processor.GetPieceSize())]]
+        return [
+            self.words,
+            [self._processor.GetScore(i) for i in range(self._processor.GetPieceSize())],
+        ]
 
     def encode(self, texts: list[str]) -> list[np.ndarray]:
         """Ids of each text, without special symbols."""
         return [self.ours(ids) for ids in self._processor.Encode(texts)]
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return start and end of each piece of a text. The space before a word belongs to its first piece."""
+        """Return start and end of each piece of a text. The space before a word belongs to its
+        first piece."""
         return self._processor.Encode(text, return_type="offset_mapping")["offsets"]
 
     def ours(self, theirs: Iterable[int]) -> np.ndarray:
@@ -95,7 +118,9 @@ class Pieces(Vocabulary):
         return self._processor.Decode(piece_ids).strip()
 
     def tokens(self, ids: Iterable[int], unknown: Sequence[str] = ()) -> list[str]:
-        return ["" if i < _SYMBOLS and i != UNK else self.words[i].replace("\u2581", " ") for i in ids]
+        return [
+            "" if i < _SYMBOLS and i != UNK else self.words[i].replace("\u2581", " ") for i in ids
+        ]
 
     def decode(self, ids: Iterable[int], unknown: Sequence[str]) -> list[str]:
         """Words of ids, up to the first [EOS]. `unknown` is empty: pieces spell every word."""

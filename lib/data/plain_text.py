@@ -15,35 +15,47 @@ from lib.system.errors import InputError
 
 _MARKDOWN = MarkdownIt("commonmark").enable("table").use(front_matter_plugin).use(footnote_plugin)
 _TAG = re.compile(
-    r"</?(?:a|abbr|b|center|cite|code|del|details|div|em|figure|font|i|img|ins|kbd|mark|p|picture|q|s|samp|section"
-    r"|small|span|strong|su[bp]|summary|table|t[dhr]|tt|u|var)\b[^>]*>"
+    r"</?(?:a|abbr|b|center|cite|code|del|details|div|em|figure|font|i|img|ins|kbd|mark|p|picture|q|s|samp"
+    r"|section|small|span|strong|su[bp]|summary|table|t[dhr]|tt|u|var)\b[^>]*>"
 )
 _LINE_BREAK = re.compile(r"<br\b[^>]*>")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_AMOUNT = re.compile(r"[.,~≈±$€£]?\d")  # "> 0.05 was the value", "- 2.4 degrees": the sign belongs to the text
+# "> 0.05 was the value", "- 2.4 degrees": the sign belongs to the text
+_AMOUNT = re.compile(r"[.,~≈±$€£]?\d")
 _PREPARE = [  # what people write and CommonMark does not know
-    (re.compile(r"\A\+\+\+\n(.*?)\n\+\+\+\n", re.DOTALL), r"---\n\1\n---\n"),  # front matter in TOML
-    (re.compile(r"\A---\n((?:[\w#-].*\n|[ \t].*\n)+?)\.\.\.\n"), r"---\n\1---\n"),  # pandoc ends it by dots
-    (re.compile(r"\A---\n(?!(?:[\w-]+ ?[:=].*\n|[ \t#\[\]-].*\n|\n)+?---\n)"), ""),  # a line across the page
+    # front matter in TOML
+    (re.compile(r"\A\+\+\+\n(.*?)\n\+\+\+\n", re.DOTALL), r"---\n\1\n---\n"),
+    # pandoc ends it by dots
+    (re.compile(r"\A---\n((?:[\w#-].*\n|[ \t].*\n)+?)\.\.\.\n"), r"---\n\1---\n"),
+    # a line across the page
+    (re.compile(r"\A---\n(?!(?:[\w-]+ ?[:=].*\n|[ \t#\[\]-].*\n|\n)+?---\n)"), ""),
     (re.compile(r"^(\s*[-*+]\s+)\[[ xX]\] ", re.MULTILINE), r"\1"),  # tasks
-    (re.compile(r"(?<=\S) \{[#.][\w:. -]*\}$", re.MULTILINE), ""),  # pandoc's attributes of a heading
+    # pandoc's attributes of a heading
+    (re.compile(r"(?<=\S) \{[#.][\w:. -]*\}$", re.MULTILINE), ""),
     (re.compile(r"^> \[!\w+\][ ]*\n", re.MULTILINE), ""),  # a notice on GitHub
     (re.compile(r"^(\s*)[•‣▪●◦](?=\s)", re.MULTILINE), r"\1-"),
-    (re.compile(r"^--[ ]?$", re.MULTILINE), ""),  # a mail's signature, which would make its last line a heading
+    # a mail's signature, which would make its last line a heading
+    (re.compile(r"^--[ ]?$", re.MULTILINE), ""),
 ]
 # The names by which sections of papers and reports are known, in a text without marks of headings.
 is_section_name = re.compile(
-    r"(?:(?:\d{1,3}\.)*\d{1,3}\.?\s+|[IVX]+\.?\s+)?(?=[A-Z])(?i:abstract|introduction|background|motivation|overview"
-    r"|objectives?|aims?|(?:related|prior|future) work|(?:\w+ and )?method(?:s|ology)?(?: and \w+)?|study design"
-    r"|data ?sets?|experiments?|experimental (?:setup|design|results)|statistical analys[ei]s|evaluation|findings"
-    r"|(?:main )?results(?: and discussion)?|(?:general )?discussion(?: and conclusions?)?|limitations|summary"
-    r"|conclusions?(?: and \w+(?: \w+)?)?|concluding remarks|acknowledge?ments?|case (?:report|presentation)"
-    r"|data availability|references|bibliography|appendi(?:x|ces)(?: [a-z])?|(?:chapter|part) \w+(?:[:.] .*)?):?"
+    r"(?:(?:\d{1,3}\.)*\d{1,3}\.?\s+|[IVX]+\.?\s+)?(?=[A-Z])(?i:abstract|introduction|background|motivation"
+    r"|overview|objectives?|aims?|(?:related|prior|future) work|(?:\w+ and )?method(?:s|ology)?(?: and "
+    r"\w+)?|study design"
+    r"|data ?sets?|experiments?|experimental (?:setup|design|results)|statistical "
+    r"analys[ei]s|evaluation|findings"
+    r"|(?:main )?results(?: and discussion)?|(?:general )?discussion(?: and "
+    r"conclusions?)?|limitations|summary"
+    r"|conclusions?(?: and \w+(?: \w+)?)?|concluding remarks|acknowledge?ments?|case "
+    r"(?:report|presentation)"
+    r"|data availability|references|bibliography|appendi(?:x|ces)(?: [a-z])?|(?:chapter|part) "
+    r"\w+(?:[:.] .*)?):?"
 ).fullmatch
 
 
 def parse_text(text: str, name: str = "", paragraphs: bool = False) -> Document:
-    """Make a document without a summary; its title is `title:` in front matter, or a first heading of level 1.
+    """Make a document without a summary; its title is `title:` in front matter, or a first heading
+    of level 1.
 
     paragraphs: make each paragraph a section. Raises InputError for a text without a sentence.
     """
@@ -51,22 +63,33 @@ def parse_text(text: str, name: str = "", paragraphs: bool = False) -> Document:
     sections = [(heading, sentences) for heading, sentences in sections if sentences]
     if not sections:
         raise InputError("the text has no sentence: there is nothing to summarize")
-    return Document(name, title, [heading for heading, _ in sections], [sentences for _, sentences in sections], [])
+    return Document(
+        name,
+        title,
+        [heading for heading, _ in sections],
+        [sentences for _, sentences in sections],
+        [],
+    )
 
 
 def left_out_words(text: str) -> int:
-    """Count the words that `parse_text` does not read: headings, code, comments, link definitions, alt texts."""
+    """Count the words that `parse_text` does not read: headings, code, comments, link definitions,
+    alt texts."""
     return sum(is_word(word) for part in _read(text)[2] for word in part.split())
 
 
-def _read(text: str, paragraphs: bool = False) -> tuple[str, list[tuple[str, list[str]]], list[str]]:
+def _read(
+    text: str, paragraphs: bool = False
+) -> tuple[str, list[tuple[str, list[str]]], list[str]]:
     """Return the title, the headings with their sentences, and the texts that are left out."""
     text = checked_text(text, "text").replace("\r\n", "\n")
     for pattern, replacement in _PREPARE:
         text = pattern.sub(replacement, text)
     sections, environment, cells = [], {}, []
     tokens, lines = _MARKDOWN.parse(text, environment), text.split("\n")
-    left_out = [f"{label} {link['title']}" for label, link in environment.get("references", {}).items()]
+    left_out = [
+        f"{label} {link['title']}" for label, link in environment.get("references", {}).items()
+    ]
     front = tokens[0].content if tokens and tokens[0].type == "front_matter" else ""
     found = re.search(r"^title\s*[:=]\s*(?:[|>]-?\s*\n\s+)?(.+)$", front, re.MULTILINE)
     title = found[1].strip("\"' ") if found else ""
@@ -86,7 +109,9 @@ def _read(text: str, paragraphs: bool = False) -> tuple[str, list[tuple[str, lis
             plain = " ".join(plain.split())  # elsewhere the splitter decides what a line end is
         level = int(opening.tag[1]) if opening.type == "heading_open" else 0
         if opening.type == "paragraph_open" and not marked and token is not tokens[-2]:
-            level = 2 if is_section_name(plain) else int(token is first and _is_title(plain, tokens))
+            level = (
+                2 if is_section_name(plain) else int(token is first and _is_title(plain, tokens))
+            )
         if token.type.startswith("footnote_block"):
             in_notes = token.type == "footnote_block_open"
         if token.type == "front_matter" or in_notes or _is_code(token, lines):
@@ -111,22 +136,33 @@ def _read(text: str, paragraphs: bool = False) -> tuple[str, list[tuple[str, lis
 
 
 def _is_title(line: str, tokens: list[Token]) -> bool:
-    """Return whether the first paragraph is a short line without an end (or a question) before one of prose."""
+    """Return whether the first paragraph is a short line without an end (or a question) before one
+    of prose."""
     following = next((token.content for token in tokens[3:] if token.type == "inline"), "")
     is_prose = len(following.split()) > 7 and following.rstrip()[-1] in '.?!”"'
-    return is_prose and len(line.split()) <= 15 and bool(re.fullmatch(r"[A-Z“\"][^:|\n]*[\w?!)”]", line))
+    return (
+        is_prose
+        and len(line.split()) <= 15
+        and bool(re.fullmatch(r"[A-Z“\"][^:|\n]*[\w?!)”]", line))
+    )
 
 
 def _is_code(token: Token, lines: list[str]) -> bool:
-    """Return whether a block is code and no prose: fences also set stanzas apart, and paragraphs are indented."""
+    """Return whether a block is code and no prose: fences also set stanzas apart, and paragraphs
+    are indented."""
     if token.type == "code_block":
         return not re.match(r"[A-Z].*[.?!]$", token.content.strip(), re.DOTALL)
-    is_closed = token.type == "fence" and token.map and lines[token.map[1] - 1].strip().startswith(token.markup)
+    is_closed = (
+        token.type == "fence"
+        and token.map
+        and lines[token.map[1] - 1].strip().startswith(token.markup)
+    )
     return bool(is_closed) and not token.content.startswith("\n")
 
 
 def _plain(token: Token, left_out: list[str]) -> str:
-    """Return a paragraph as text, apart at hard breaks; add comments and alternative texts to `left_out`."""
+    """Return a paragraph as text, apart at hard breaks; add comments and alternative texts to
+    `left_out`."""
     special = {"softbreak": "\n", "hardbreak": "\n\n", "image": ""}
     text = ""
     for child in token.children or [token]:

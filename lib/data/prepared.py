@@ -1,7 +1,7 @@
 """A corpus in ids, on disk and in memory: all that training needs.
 
-A folder holds `prepared.json` (options, counts, fingerprints), the files of its `TextEncoder`, and an Arrow file for
-each split.
+A folder holds `prepared.json` (options, counts, fingerprints), the files of its `TextEncoder`, and
+an Arrow file for each split.
 """
 
 import hashlib
@@ -33,14 +33,18 @@ class TextEncoder:
     """Options and vocabularies that turn documents into a model's ids, and ids into text."""
 
     options: Any  # an `Options`
-    vocabulary: Any  # a `Vocabulary`, of what the model writes, and for most models of what it reads
+    # a `Vocabulary`, of what the model writes, and for most models of what it reads
+    vocabulary: Any
     source_vocabulary: Vocabulary | None = None  # where the encoder knows other words (Read-Again)
-    chooser: dict[str, np.ndarray] | None = None  # weights of a model that chooses paragraphs or sentences
+    # weights of a model that chooses paragraphs or sentences
+    chooser: dict[str, np.ndarray] | None = None
 
     def save(self, folder: str | Path) -> None:
         """Write the vocabularies and the chooser. The options are the caller's to save."""
         folder = Path(folder)
-        self.vocabulary.save(folder / ("pieces.model" if isinstance(self.vocabulary, Pieces) else "vocabulary.txt"))
+        self.vocabulary.save(
+            folder / ("pieces.model" if isinstance(self.vocabulary, Pieces) else "vocabulary.txt")
+        )
         if self.source_vocabulary is not None:
             self.source_vocabulary.save(folder / "source_vocabulary.txt")
         if self.chooser is not None:
@@ -50,7 +54,9 @@ class TextEncoder:
     def load(cls, folder: str | Path, options: Any) -> "TextEncoder":
         """Read what `save` wrote. Raises OSError or ValueError where it cannot be read."""
         folder = Path(folder)
-        pieces, source, ranker = (folder / n for n in ("pieces.model", "source_vocabulary.txt", "ranker.safetensors"))
+        pieces, source, ranker = (
+            folder / n for n in ("pieces.model", "source_vocabulary.txt", "ranker.safetensors")
+        )
         return cls(
             options,
             Pieces.load(pieces) if pieces.exists() else Vocabulary.load(folder / "vocabulary.txt"),
@@ -63,20 +69,27 @@ class TextEncoder:
         return self.options.encode(documents, self)
 
     def encode_example(self, example: Example) -> EncodedDocument:
-        """Encode words with the vocabulary, and the source with the encoder's own where there is one."""
+        """Encode words with the vocabulary, and the source with the encoder's own where there is
+        one."""
         source, unknown = self.vocabulary.encode_source(example.words)
-        target = [*self.vocabulary.encode_target(example.summary, unknown), EOS][: self.options.summary_tokens]
+        target = [*self.vocabulary.encode_target(example.summary, unknown), EOS][
+            : self.options.summary_tokens
+        ]
         lengths = [len(sentence) for sentence in example.sentences]
         texts = unknown, example.reference, example.tokenised
         encoded = EncodedDocument.of(example.id, source, lengths, target, *texts)
         if self.source_vocabulary is None:
             return encoded
-        known = self.source_vocabulary.encode_target(example.words, [])  # words it does not know are [UNK]
+        # words it does not know are [UNK]
+        known = self.source_vocabulary.encode_target(example.words, [])
         return replace(encoded, source_ids=np.array(known, dtype=np.int32))
 
     def digest(self) -> str:
         """Name both vocabularies and the chooser. Runs store it."""
-        weights = {n: [a.shape, hashlib.sha256(a.tobytes()).hexdigest()] for n, a in (self.chooser or {}).items()}
+        weights = {
+            n: [a.shape, hashlib.sha256(a.tobytes()).hexdigest()]
+            for n, a in (self.chooser or {}).items()
+        }
         source = None if self.source_vocabulary is None else self.source_vocabulary.identity
         return digest([self.vocabulary.identity, source, weights])
 
@@ -107,8 +120,12 @@ class PreparedCorpus:
     def fingerprint(self) -> str:
         """Hash every id and text, and what gives them a meaning. Runs store it."""
         more = self.encoder.source_vocabulary is not None or self.encoder.chooser is not None
-        encoder = [self.vocabulary.words, self.encoder.digest()] if more else [self.vocabulary.words]
-        return digest([*encoder, *(self.splits[name].fingerprint() for name in sorted(self.splits))])
+        encoder = (
+            [self.vocabulary.words, self.encoder.digest()] if more else [self.vocabulary.words]
+        )
+        return digest(
+            [*encoder, *(self.splits[name].fingerprint() for name in sorted(self.splits))]
+        )
 
     def save(self, folder: str | Path) -> Path:
         """Write the corpus into a folder."""
@@ -134,23 +151,30 @@ class PreparedCorpus:
         try:
             described = read_json(folder / DESCRIPTION)
             encoder = TextEncoder.load(folder, kind(**described["options"]))
-            splits = {name: Split.load(folder, name, mark) for name, mark in described["splits"].items()}
+            splits = {
+                name: Split.load(folder, name, mark) for name, mark in described["splits"].items()
+            }
         except (OSError, ValueError) as error:
             raise CorpusError(
-                f"{folder}: damaged, or not for this model ({error}). Remove it, and prepare it anew"
+                f"{folder}: damaged, or not for this model ({error}). Remove it, and prepare it "
+                "anew"
             ) from None
         return cls(described["corpus"], encoder, splits, described["report"], described["remarks"])
 
 
-def prepare(name: str, options: Any, key: list, make: Callable[[Path], PreparedCorpus]) -> PreparedCorpus:
+def prepare(
+    name: str, options: Any, key: list, make: Callable[[Path], PreparedCorpus]
+) -> PreparedCorpus:
     """Load a corpus from the cache, or make it there.
 
-    The options, `key` and the code that defines them determine the corpus. `make` writes its splits into the folder
-    that it is given. One process makes a corpus, the others wait for its lock; the folder appears when all is in it.
+    The options, `key` and the code that defines them determine the corpus. `make` writes its splits
+    into the folder that it is given. One process makes a corpus, the others wait for its lock; the
+    folder appears when all is in it.
 
     Raises CorpusError where nothing can be written.
     """
-    code = [code_of(type(options)), code_digest("lib.data.corpora")]  # what encodes, and what reads the documents
+    # what encodes, and what reads the documents
+    code = [code_of(type(options)), code_digest("lib.data.corpora")]
     made_of = digest([type(options).__name__, asdict(options), key, code])
     short_name = "".join(c if c.isalnum() else "_" for c in Path(name).name)
     place = cached(f"{short_name}-{made_of}", DESCRIPTION)
@@ -167,7 +191,8 @@ def prepare(name: str, options: Any, key: list, make: Callable[[Path], PreparedC
                     building.rename(place)
     except OSError as error:
         raise CorpusError(
-            f"{place} cannot be prepared ({error}). COMPANION_CACHE names another place for prepared corpora."
+            f"{place} cannot be prepared ({error}). COMPANION_CACHE names another place for "
+            "prepared corpora."
         ) from error
     return PreparedCorpus.load(place, type(options))
 

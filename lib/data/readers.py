@@ -1,7 +1,7 @@
 """Files of records and texts, one record at a time.
 
-The reader of a file yields (line, record), the reader of a folder (file, line, record). An InputError instead of a
-record says why it cannot be read.
+The reader of a file yields (line, record), the reader of a folder (file, line, record). An
+InputError instead of a record says why it cannot be read.
 """
 
 import csv
@@ -23,7 +23,8 @@ from lib.data.plain_text import parse_text
 from lib.system.errors import InputError
 from lib.system.files import of_the_system
 
-_TEXTS = tuple(key for key in SOURCES if key not in ("sections", "paragraphs"))  # lists in a single record
+# lists in a single record
+_TEXTS = tuple(key for key in SOURCES if key not in ("sections", "paragraphs"))
 
 Lines = Iterator[tuple[int, Any]]
 Records = Iterator[tuple[Path | str, int, Any]]
@@ -40,12 +41,19 @@ def reading(name: Path | str) -> Iterator[None]:
         raise CorpusError(f"{name}: a folder: give the texts in it, as {name}/*") from None
     except OSError as error:
         raise CorpusError(of_the_system(error, name)) from None
-    except (ValueError, EOFError, zlib.error, csv.Error) as error:  # what it holds, not UTF-8, damaged data
+    except (
+        ValueError,
+        EOFError,
+        zlib.error,
+        csv.Error,
+    ) as error:  # what it holds, not UTF-8, damaged data
         raise CorpusError(f"{name}: {' '.join(str(error).split())}") from None
 
 
 # The contents of a file that was not fetched: Git LFS's pointer, or a web page.
-_NOT_FETCHED = re.compile(rb"version https://git-lfs|\s*<(!doctype|html|head|\?xml)|404: Not Found", re.IGNORECASE)
+_NOT_FETCHED = re.compile(
+    rb"version https://git-lfs|\s*<(!doctype|html|head|\?xml)|404: Not Found", re.IGNORECASE
+)
 
 
 def check_fetched(path: Path) -> None:
@@ -53,10 +61,13 @@ def check_fetched(path: Path) -> None:
     with open(path, "rb") as file:
         head = file.read(200)
     if _NOT_FETCHED.match(head):
-        raise CorpusError(f"{path}: not the file, but a web page, or Git LFS's pointer to it (git lfs pull)")
+        raise CorpusError(
+            f"{path}: not the file, but a web page, or Git LFS's pointer to it (git lfs pull)"
+        )
 
 
-# ----------------------------------------------------------------------------------------------- files of records
+# ---------------------------------------------------------------------------------
+# files of records
 
 
 def parse_json(line: bytes) -> Any:
@@ -90,7 +101,8 @@ def json_lines(file: Any) -> Lines:
 
 
 def records_of(value: Any) -> list:
-    """The records of a JSON value: a list of them, in a field, by id, or a table by columns, as pandas writes them.
+    """The records of a JSON value: a list of them, in a field, by id, or a table by columns, as
+    pandas writes them.
 
     Raises ValueError for columns of several lengths.
     """
@@ -104,7 +116,11 @@ def records_of(value: Any) -> list:
 
         return DataFrame(columns).to_dict("records")
     if not value.keys() & {*SOURCES, *SUMMARIES}:
-        lists = [part for part in value.values() if isinstance(part, list) and part and isinstance(part[0], dict)]
+        lists = [
+            part
+            for part in value.values()
+            if isinstance(part, list) and part and isinstance(part[0], dict)
+        ]
         if len(lists) == 1:
             return lists[0]
         if all(isinstance(part, dict) for part in value.values()):
@@ -113,7 +129,8 @@ def records_of(value: Any) -> list:
 
 
 def _is_by_columns(value: dict) -> bool:
-    """Whether texts and summaries are columns. A record may hold lists of sentences, but has no list of ids."""
+    """Whether texts and summaries are columns. A record may hold lists of sentences, but has no
+    list of ids."""
     texts, summaries, ids = (value.get(first_key(value, keys)) for keys in (_TEXTS, SUMMARIES, IDS))
     if isinstance(texts, list) and isinstance(summaries, list):
         return isinstance(ids, list) or (ids is None and len(texts) == len(summaries) > 1)
@@ -136,7 +153,10 @@ def read_csv(path: Path) -> Lines:
         rows = csv.DictReader(file, strict=True, delimiter=delimiter)
         for row in rows:  # what has no name has the key None, what is missing the value None
             is_whole = None not in row and None not in row.values()
-            yield rows.line_num, row if is_whole else InputError("another number of fields than in the header")
+            yield (
+                rows.line_num,
+                row if is_whole else InputError("another number of fields than in the header"),
+            )
 
 
 READERS = {
@@ -146,7 +166,11 @@ READERS = {
 }
 SPLIT_READERS = READERS | dict.fromkeys((".txt", ".txt.gz"), read_json_lines)
 PAIRS = [(".src", ".tgt"), (".source", ".target"), (".txt.src", ".txt.tgt")]
-PAIRS += [(".src.txt", ".tgt.txt"), (".article.txt", ".title.txt"), (".article.filter.txt", ".title.filter.txt")]
+PAIRS += [
+    (".src.txt", ".tgt.txt"),
+    (".article.txt", ".title.txt"),
+    (".article.filter.txt", ".title.filter.txt"),
+]
 
 
 def records_reader(path: Path) -> Callable[[Path], Lines] | None:
@@ -154,17 +178,22 @@ def records_reader(path: Path) -> Callable[[Path], Lines] | None:
     return next((read for ending, read in READERS.items() if path.name.endswith(ending)), None)
 
 
-# ------------------------------------------------------------------------------------------------- files of texts
+# ---------------------------------------------------------------------------------
+# files of texts
 
 
 def read_parallel(source: Path, *summaries: Path) -> Lines:
     """A text a line, and its summaries in the same line of other files."""
     with ExitStack() as stack:
         paths = (source, *summaries)
-        files = [stack.enter_context(open(path, encoding="utf-8-sig", newline="\n")) for path in paths]
+        files = [
+            stack.enter_context(open(path, encoding="utf-8-sig", newline="\n")) for path in paths
+        ]
         for number, lines in enumerate(zip_longest(*files), 1):
             if None in lines:
-                raise ValueError(f"it has not as many lines as {' and '.join(path.name for path in summaries)}")
+                raise ValueError(
+                    f"it has not as many lines as {' and '.join(path.name for path in summaries)}"
+                )
             text, summary, *more = (line.strip() for line in lines)
             yield number, {"document": text, "summary": summary, "more_summaries": more}
 
@@ -174,23 +203,30 @@ def text_pairs(folder: Path) -> list[tuple[Path, Path]]:
     pairs = []
     for summary in sorted([*folder.glob("[!.]*.summary.txt"), *folder.glob("[!.]*.summary.md")]):
         name = summary.name.removesuffix(f".summary{summary.suffix}")
-        pairs += [(text, summary) for ending in ENDINGS if (text := folder / f"{name}{ending}").is_file()][:1]
+        pairs += [
+            (text, summary) for ending in ENDINGS if (text := folder / f"{name}{ending}").is_file()
+        ][:1]
     return pairs
 
 
 def pairs_of_split(folder: Path, split_name: str) -> list[tuple[Path, Path]]:
-    """Texts and summaries in folders `train`, `val` and `test`, or in one: then one in ten, and at least one, is for
-    validation and as many are for the test, by the SHA-1 of their names."""
+    """Texts and summaries in folders `train`, `val` and `test`, or in one: then one in ten, and at
+    least one, is for validation and as many are for the test, by the SHA-1 of their names."""
     if any(text_pairs(folder / name) for name in SPLITS):
         return text_pairs(folder / split_name)
     pairs = sorted(text_pairs(folder), key=lambda pair: sha1(pair[0].stem.encode()).hexdigest())
     tenth = max(1, len(pairs) // 10)
-    return {"val": pairs[:tenth], "test": pairs[tenth : 2 * tenth], "train": pairs[2 * tenth :]}[split_name]
+    return {"val": pairs[:tenth], "test": pairs[tenth : 2 * tenth], "train": pairs[2 * tenth :]}[
+        split_name
+    ]
 
 
 def read_text_pair(text: Path, summary: Path) -> Lines:
     try:
-        document, short = (parse_text("\n\n".join(texts_of(p.read_bytes(), str(p))), p.stem) for p in (text, summary))
+        document, short = (
+            parse_text("\n\n".join(texts_of(p.read_bytes(), str(p))), p.stem)
+            for p in (text, summary)
+        )
     except (ValueError, OSError) as error:
         yield 1, InputError(str(error))
         return
@@ -198,7 +234,8 @@ def read_text_pair(text: Path, summary: Path) -> Lines:
     yield 1, {**record, "sections": document.sections, "abstract_text": short.sentences}
 
 
-# --------------------------------------------------------------------------------------------------------- folders
+# ---------------------------------------------------------------------------------
+# folders
 
 SPLIT_NAMES = {"train": ("train",), "val": ("val", "valid", "validation", "dev"), "test": ("test",)}
 
@@ -223,10 +260,13 @@ def read_each(paths: Iterable[Path], read: Callable[[Path], Iterable]) -> Record
 
 
 def layout(folder: Path, split_name: str) -> list[tuple]:
-    """The calls of `read_file` that read a split of a folder of {train,val,test} files: a reader and its files."""
+    """The calls of `read_file` that read a split of a folder of {train,val,test} files: a reader
+    and its files."""
     for name in SPLIT_NAMES[split_name]:
         for ending, read in SPLIT_READERS.items():
-            if files := sorted([*folder.glob(f"{name}{ending}"), *folder.glob(f"{name}-*{ending}")]):
+            if files := sorted(
+                [*folder.glob(f"{name}{ending}"), *folder.glob(f"{name}-*{ending}")]
+            ):
                 return [(read, file) for file in files]
         for endings in PAIRS:
             pair = [folder / f"{name}{ending}" for ending in endings]
@@ -244,28 +284,44 @@ def read_folder(folder: Path, split_name: str) -> Records | None:
     return (record for call in calls for record in read_file(*call)) if calls else None
 
 
-_SPLIT_WORD = re.compile(r"(?<![a-z])(train|val|dev|test)(?:ing|id|idat(?:ion|ing))?(?![a-z])", re.IGNORECASE)
+_SPLIT_WORD = re.compile(
+    r"(?<![a-z])(train|val|dev|test)(?:ing|id|idat(?:ion|ing))?(?![a-z])", re.IGNORECASE
+)
 
 
 def unread_files(folder: Path) -> list[str]:
-    """Name the files that look like those of a split and are not read, each with the reason or what to do."""
+    """Name the files that look like those of a split and are not read, each with the reason or what
+    to do."""
     read = {name: [file for _, *files in layout(folder, name) for file in files] for name in SPLITS}
     known, unread = {file for files in read.values() for file in files}, {}
     for file in sorted(folder.glob("[!.]*")):
         if (word := _SPLIT_WORD.search(file.name)) and file.is_file():
             name = word[1].lower().replace("dev", "val")
-            unread[file] = f"{read[name][0].name} is" if read[name] else _better_name(name, file.name[word.end() :])
+            unread[file] = (
+                f"{read[name][0].name} is"
+                if read[name]
+                else _better_name(name, file.name[word.end() :])
+            )
     for place in {file.parent for file in known if ".summary." in file.name}:
         for file in sorted(place.glob("[!.]*")):
             if file.suffix in ENDINGS and not file.stem.upper().startswith(("README", "LICENSE")):
                 unread[file] = "without a text" if ".summary." in file.name else "without a summary"
-    return [f"{file.relative_to(folder)} ({why})" for file, why in unread.items() if file not in known]
+    return [
+        f"{file.relative_to(folder)} ({why})" for file, why in unread.items() if file not in known
+    ]
 
 
 def _better_name(split_name: str, ending: str) -> str:
     """Advise a name for a file of a split, whose name ends so."""
     if ending.endswith(".bert.pt"):
-        return "PreSumm's, numbers of BERT's word pieces, not texts: give the texts that they were made from"
+        return (
+            "PreSumm's, numbers of BERT's word pieces, not texts: give the texts that they were "
+            "made from"
+        )
     known = [*READERS, *(end for pair in PAIRS for end in pair)]
     ending = next((end for end in known if ending.endswith(end)), "")
-    return f"name it {split_name}{ending}, or its pair is missing" if ending else "no layout that is known"
+    return (
+        f"name it {split_name}{ending}, or its pair is missing"
+        if ending
+        else "no layout that is known"
+    )

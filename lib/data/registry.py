@@ -1,4 +1,5 @@
-"""The registry of named corpora: facts from corpora.toml, and a decorator over functions that read a release."""
+"""The registry of named corpora: facts from corpora.toml, and a decorator over functions that read
+a release."""
 
 import re
 import tomllib
@@ -14,12 +15,14 @@ from lib.system.files import project_root
 
 
 class LeftOut(InputError):
-    """A record that a rule of its corpus leaves out; it is counted by reason, whatever `errors` is."""
+    """A record that a rule of its corpus leaves out; it is counted by reason, whatever `errors`
+    is."""
 
 
 @dataclass(frozen=True)
 class CorpusSpec:
-    """A named corpus. `read(folder, split)` gives its records, or None where it has no such split."""
+    """A named corpus. `read(folder, split)` gives its records, or None where it has no such
+    split."""
 
     name: str
     read: Callable[[Path, str], Records | None] = read_folder
@@ -28,11 +31,13 @@ class CorpusSpec:
     splits: str = "its owners'"
     how: str = ""  # to get it
     shipped: str = ""  # "PACKAGE:FOLDER" of a corpus that comes with the installation
-    hub: dict[str, str] = field(default_factory=dict)  # where the Hugging Face Hub has it, and its columns there
+    # where the Hugging Face Hub has it, and its columns there
+    hub: dict[str, str] = field(default_factory=dict)
     private: bool = False  # whether none of its texts may be published
     tokenised: bool = False  # whether words and marks are separated by spaces
     note: str = ""  # what a reader should know of this copy
-    pieces: Callable[[Path], Pieces] | None = None  # reads the model of a corpus that comes ranked and in pieces
+    # reads the model of a corpus that comes ranked and in pieces
+    pieces: Callable[[Path], Pieces] | None = None
 
     @property
     def folder(self) -> Path:
@@ -47,7 +52,8 @@ CORPORA = {name: CorpusSpec(name, **facts) for name, facts in _CATALOGUE.items()
 
 
 def corpus(name: str, **facts) -> Callable:
-    """Register the function (folder, split) that reads a corpus; facts: more fields of its `CorpusSpec`."""
+    """Register the function (folder, split) that reads a corpus; facts: more fields of its
+    `CorpusSpec`."""
 
     def register(read: Callable[[Path, str], Records | None]) -> Callable:
         CORPORA[name] = replace(CORPORA[name], read=read, **facts)
@@ -59,9 +65,13 @@ def corpus(name: str, **facts) -> Callable:
 def find_spec(dataset: str | Path) -> tuple[CorpusSpec | None, str]:
     """The corpus of a name, of its repository (OWNER/NAME) or of NAME:FOLDER, and the folder."""
     known = CORPORA if isinstance(dataset, str) else {}
-    name = max((name for name in known if f"{dataset}:".startswith(f"{name}:")), key=len, default="")
+    name = max(
+        (name for name in known if f"{dataset}:".startswith(f"{name}:")), key=len, default=""
+    )
     if not name and "/" in str(dataset) and not Path(dataset).exists():
-        repository = re.sub(r"^(https://)?(huggingface\.co/datasets|github\.com)/", "", str(dataset)).rstrip("/")
+        repository = re.sub(
+            r"^(https://)?(huggingface\.co/datasets|github\.com)/", "", str(dataset)
+        ).rstrip("/")
         pattern = re.compile(rf"(?<![\w-]){re.escape(repository)}(?![\w-])")
         names = [name for name, spec in known.items() if pattern.search(spec.how)]
         return (CORPORA[names[0]], "") if names else (None, str(dataset))
@@ -74,5 +84,6 @@ def is_private(name: str) -> bool:
     return spec is not None and spec.private
 
 
-# Test documents of a corpus that another one has among its training documents: (corpus, the other) -> their ids.
+# Test documents of a corpus that another one has among its training documents: (corpus, the other)
+# -> their ids.
 IN_BOTH = {("pmc-sample", "sumpubmed"): frozenset({"PMC4784345"})}

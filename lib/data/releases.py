@@ -26,7 +26,8 @@ from lib.system.files import read_json
 
 
 def split_by_name(name: str) -> str:
-    """The split of a document in a release without any: 80, 10 and 10 of 100, by the SHA-1 of its id."""
+    """The split of a document in a release without any: 80, 10 and 10 of 100, by the SHA-1 of its
+    id."""
     place = int(sha1(name.encode()).hexdigest()[:8], 16) % 100
     return "train" if place < 80 else "val" if place < 90 else "test"
 
@@ -46,7 +47,8 @@ def too_short(part: str, texts: Iterable[str], min_words: int) -> LeftOut | None
     return LeftOut(f"{part} of fewer than {min_words} words") if words < min_words else None
 
 
-# ------------------------------------------------------------------------------------------ with the installation
+# ------------------------------------------------------------------------------------------ with
+# the installation
 
 
 @corpus("aclsum")
@@ -63,8 +65,9 @@ corpus("aclsum:paragraphs")(partial(read_aclsum, clusters=True))
 
 
 def _aclsum_record(name: str, paper: dict, clusters: bool) -> dict:
-    """Abstract as summary; body by paragraph, or by major section (its number up to the first dot, or its name).
-    Sentences of the abstract are removed from the body, where they would leak the summary."""
+    """Abstract as summary; body by paragraph, or by major section (its number up to the first dot,
+    or its name). Sentences of the abstract are removed from the body, where they would leak the
+    summary."""
     abstract = _letters(paper["abstract"].lower())
     record = {"id": name, "title": paper["title"]}
     names, sections, paragraphs, last = [], [], [], None
@@ -97,15 +100,19 @@ def anthology_year(name: str) -> int:
     return 1900 + year if year > 50 else 2000 + year
 
 
-# ------------------------------------------------------------------------------------------------------ SumPubMed
+# ---------------------------------------------------------------------------------
+# SumPubMed
 
 
 @corpus("sumpubmed")
 def read_sumpubmed(folder: Path, split_name: str) -> Records:
-    """`text/text_N.txt` and `abstract/abstract_N.txt`, in which a line BACKGROUND, RESULTS or CONCLUSIONS begins a
-    section. Left out: an abstract of fewer than 50 words or that an earlier article has, a text of fewer than 400."""
+    """`text/text_N.txt` and `abstract/abstract_N.txt`, in which a line BACKGROUND, RESULTS or
+    CONCLUSIONS begins a section. Left out: an abstract of fewer than 50 words or that an earlier
+    article has, a text of fewer than 400."""
     splits, seen = held_out("sumpubmed"), set()
-    numbers = sorted(int(p.stem.removeprefix("text_")) for p in (folder / "text").glob("text_*.txt"))
+    numbers = sorted(
+        int(p.stem.removeprefix("text_")) for p in (folder / "text").glob("text_*.txt")
+    )
     if split_name != "train":
         numbers = [n for n in numbers if splits.get(f"sumpubmed-{n}") == split_name]
 
@@ -117,21 +124,37 @@ def read_sumpubmed(folder: Path, split_name: str) -> Records:
         seen.add(summary)
         if splits.get(name, "train") == split_name:
             names, texts = zip(*_headed(path.read_text(encoding="utf-8-sig")) or [("", "")])
-            record = {"id": name, "section_names": list(names), "sections": list(texts), "abstract_text": summary}
-            yield again or too_short("abstract", [summary], 50) or too_short("text", texts, 400) or record
+            record = {
+                "id": name,
+                "section_names": list(names),
+                "sections": list(texts),
+                "abstract_text": summary,
+            }
+            yield (
+                again
+                or too_short("abstract", [summary], 50)
+                or too_short("text", texts, 400)
+                or record
+            )
 
     return read_each([folder / "text" / f"text_{n}.txt" for n in numbers], read)
 
 
 def _headed(text: str) -> list[tuple[str, str]]:
-    """Sections of a text in which lines of capitals are headings: names in small letters, and texts."""
+    """Sections of a text in which lines of capitals are headings: names in small letters, and
+    texts."""
     parts = re.split(r"^([A-Z][A-Z &]+)\s*$", text, flags=re.MULTILINE)
     pairs = [("", parts[0]), *zip(parts[1::2], parts[2::2])]
     # The texts are in lower case but for a few symbols, at which a sentence would seem to begin.
-    return [(name.strip().lower(), " ".join(part.lower().split())) for name, part in pairs if part.strip()]
+    return [
+        (name.strip().lower(), " ".join(part.lower().split()))
+        for name, part in pairs
+        if part.strip()
+    ]
 
 
-# --------------------------------------------------------------------------------------------------- Reuters-21578
+# ---------------------------------------------------------------------------------
+# Reuters-21578
 
 _STORY = re.compile(r'<REUTERS[^>]*NEWID="(\d+)"[^>]*>(.*?)</REUTERS>', re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
@@ -139,10 +162,12 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 @corpus("reuters")
 def read_reuters(folder: Path, split_name: str) -> Records:
-    """Headlines and the first four paragraphs, in the order of time: the first 88 of 100 are for training, the next 5
-    for validation, the rest for the test. A story with the headline and first 80 characters of an earlier one is left
-    out."""
-    stories = _reuters_stories(tuple(sorted([*folder.glob("reut2-*.sgm"), *folder.glob("reut2-*.sgm.gz")])))
+    """Headlines and the first four paragraphs, in the order of time: the first 88 of 100 are for
+    training, the next 5 for validation, the rest for the test. A story with the headline and first
+    80 characters of an earlier one is left out."""
+    stories = _reuters_stories(
+        tuple(sorted([*folder.glob("reut2-*.sgm"), *folder.glob("reut2-*.sgm.gz")]))
+    )
     count = sum(isinstance(story, dict) for story in stories)
     ends = [int(share * count) for share in (0.88, 0.93)]
     before = 0
@@ -168,13 +193,18 @@ def _reuters_stories(paths: tuple[Path, ...]) -> list[dict | LeftOut]:
 
 
 def _reuters_story(number: str, story: str) -> dict | LeftOut:
-    """A record, or why it is no story, such as tables of earnings (fewer than 6 letters in 10 signs)."""
-    title, body = (re.search(rf"<{tag}>(.*?)</{tag}>", story, re.DOTALL) for tag in ("TITLE", "BODY"))
+    """A record, or why it is no story, such as tables of earnings (fewer than 6 letters in 10
+    signs)."""
+    title, body = (
+        re.search(rf"<{tag}>(.*?)</{tag}>", story, re.DOTALL) for tag in ("TITLE", "BODY")
+    )
     if not title or not body:
         return LeftOut("no headline" if body else "no text")
     headline = " ".join(_tidy(title[1]).split())
     paragraphs = (" ".join(_tidy(part).split()) for part in re.split(r"\n {3,}", body[1]))
-    paragraphs = [re.sub(r"\s+([,.;:])", r"\1", p) for p in paragraphs if p and p.lower() != "reuter"][:4]
+    paragraphs = [
+        re.sub(r"\s+([,.;:])", r"\1", p) for p in paragraphs if p and p.lower() != "reuter"
+    ][:4]
     text = "\n".join(paragraphs)
     words, signs = re.findall(r"[a-z]{4,}", headline.lower()), "".join(text.split())
     if not 3 <= len(headline.split()) <= 20:
@@ -194,7 +224,8 @@ def _tidy(text: str) -> str:
     return re.sub(r"\s*Reuter\s*$", "", re.sub(r"<[^<>]{1,12}>", " ", text))
 
 
-# ------------------------------------------------------------------------------------------------------ ScisummNet
+# ---------------------------------------------------------------------------------
+# ScisummNet
 
 
 @corpus("scisummnet")
@@ -207,16 +238,22 @@ def read_scisummnet(folder: Path, split_name: str) -> Records:
     inside = folder / "data" / "Training-Set-2019" / "Task2" / "From-ScisummNet-2019"
     papers = inside if inside.is_dir() else folder
     files = sorted([*papers.glob("*/Documents_xml/*.xml"), *papers.glob("*/*.xml")])
-    return read_each((path for path in files if splits.get(path.stem, "train") == split_name), _scisummnet_record)
+    return read_each(
+        (path for path in files if splits.get(path.stem, "train") == split_name), _scisummnet_record
+    )
 
 
 def _scisummnet_record(path: Path) -> Iterator[dict | LeftOut]:
     place = path.parent.parent if path.parent.name == "Documents_xml" else path.parent
-    abstract = next(iter(sorted([*place.glob("*.abstract.txt"), *place.glob("summary/*.abstract.txt")])), None)
+    abstract = next(
+        iter(sorted([*place.glob("*.abstract.txt"), *place.glob("summary/*.abstract.txt")])), None
+    )
     if abstract is None:
         yield LeftOut("no abstract beside it")
         return
-    summary = [" ".join(s.split()) for s in abstract.read_text("utf-8", errors="replace").split("\n")]
+    summary = [
+        " ".join(s.split()) for s in abstract.read_text("utf-8", errors="replace").split("\n")
+    ]
     try:
         paper = ElementTree.fromstring(path.read_bytes())
     except ElementTree.ParseError as error:
@@ -224,25 +261,31 @@ def _scisummnet_record(path: Path) -> Iterator[dict | LeftOut]:
     names, sections = [], []
     for section in paper.iter("SECTION"):
         name = section.get("title", "").strip()
-        lines = list(filter(None, (" ".join("".join(s.itertext()).split()) for s in section.iter("S"))))
+        lines = list(
+            filter(None, (" ".join("".join(s.itertext()).split()) for s in section.iter("S")))
+        )
         if lines and name.lower() not in ("acknowledgement", "acknowledgements", "references"):
             names.append(name)
             sections.append(lines)
     title = " ".join((paper.findtext("S") or "").split())
     record = {"id": path.stem, "title": title, "section_names": names, "sections": sections}
-    left_out = too_short("abstract", summary, 30) or too_short("body", chain.from_iterable(sections), 500)
+    left_out = too_short("abstract", summary, 30) or too_short(
+        "body", chain.from_iterable(sections), 500
+    )
     yield left_out or {**record, "abstract_text": [s for s in summary if s]}
 
 
-# ----------------------------------------------------------------------------------------- articles in JATS's XML
+# ----------------------------------------------------------------------------------------- articles
+# in JATS's XML
 
 
 @corpus("pmc")
 def read_jats(folder: Path, split_name: str) -> Records:
-    """Articles of PubMed Central: each section and sub-section with text of its own, the abstract without headings.
+    """Articles of PubMed Central: each section and sub-section with text of its own, the abstract
+    without headings.
 
-    Left out: an abstract of fewer than 30 words, a body of fewer than 500. Numbered citations, tables, figures and
-    notes are removed; a formula is the word @formula.
+    Left out: an abstract of fewer than 30 words, a body of fewer than 500. Numbered citations,
+    tables, figures and notes are removed; a formula is the word @formula.
     """
     files = [*folder.glob("[!.]*"), *folder.glob("[!.]*/[!.]*")]
     articles = sorted(path for path in files if re.search(r"\.n?xml(\.gz)?$", path.name))
@@ -250,20 +293,29 @@ def read_jats(folder: Path, split_name: str) -> Records:
 
 
 def _read_articles(path: Path, split_name: str) -> Iterator[dict | LeftOut]:
-    for article in jats_articles(path.read_bytes(), path.name.removesuffix(".gz").rpartition(".")[0]):
+    for article in jats_articles(
+        path.read_bytes(), path.name.removesuffix(".gz").rpartition(".")[0]
+    ):
         if split_by_name(article["id"]) == split_name:
             sections, abstract = article["sections"], article["abstract_text"]
-            whole = {**article, "sections": ["\n".join(s) for s in sections], "abstract_text": "\n".join(abstract)}
-            left_out = too_short("abstract", abstract, 30) or too_short("body", chain.from_iterable(sections), 500)
+            whole = {
+                **article,
+                "sections": ["\n".join(s) for s in sections],
+                "abstract_text": "\n".join(abstract),
+            }
+            left_out = too_short("abstract", abstract, 30) or too_short(
+                "body", chain.from_iterable(sections), 500
+            )
             yield left_out or whole
 
 
-# ------------------------------------------------------------------------------------------------ others' records
+# ---------------------------------------------------------------------------------
+# others' records
 
 
 def read_newsroom(folder: Path, split_name: str, kind: str) -> Records | None:
-    """Articles by how much of a summary is copied; the published numbers of Mem2Mem's Table 1 are for the first
-    kind."""
+    """Articles by how much of a summary is copied; the published numbers of Mem2Mem's Table 1 are
+    for the first kind."""
     if (records := read_folder(folder, split_name)) is None:
         return None
     return (r for r in records if isinstance(r[2], InputError) or r[2].get("density_bin") == kind)
@@ -277,8 +329,9 @@ for kind in ("abstractive", "mixed", "extractive"):
 def read_wikihow(folder: Path, split_name: str) -> Records:
     """The articles whose titles a split's list names, cleaned as their authors do.
 
-    The bold line of each step, ended by `.,`, is a sentence of the summary. Left out: articles whose headlines are at
-    least 0.75 times as long as their text (Koupaee and Wang 2018), and those that no list names.
+    The bold line of each step, ended by `.,`, is a sentence of the summary. Left out: articles
+    whose headlines are at least 0.75 times as long as their text (Koupaee and Wang 2018), and those
+    that no list names.
     """
     path, titles = folder / "wikihowAll.csv", {}
     for name in SPLITS:
@@ -298,32 +351,46 @@ def read_wikihow(folder: Path, split_name: str) -> Records:
 def _wikihow_record(row: dict) -> dict | LeftOut:
     headline, text, title = (row[key] for key in ("headline", "text", "title"))
     if len(headline) >= 0.75 * len(text):
-        return LeftOut("headline at least 0.75 times as long as the text" if text.strip() else "no text")
+        return LeftOut(
+            "headline at least 0.75 times as long as the text" if text.strip() else "no text"
+        )
     steps = (line.strip().rstrip(",").strip() for line in headline.splitlines())
     body = text.replace(";\n,", "\n").replace("\n,", "\n").replace(" .", ".")
-    return {"id": title, "title": title, "document": body, "summary": "\n".join(filter(None, steps))}
+    return {
+        "id": title,
+        "title": title,
+        "document": body,
+        "summary": "\n".join(filter(None, steps)),
+    }
 
 
 @corpus("gigaword")
 def read_gigaword(folder: Path, split_name: str) -> Records | None:
     insides = (folder, folder / "train", folder / "Giga")
-    return next((records for inside in insides if (records := read_folder(inside, split_name))), None)
+    return next(
+        (records for inside in insides if (records := read_folder(inside, split_name))), None
+    )
 
 
-# --------------------------------------------------------------------------------------------------------- WikiSum
+# ---------------------------------------------------------------------------------
+# WikiSum
 
 
 def read_pieces(folder: Path) -> Pieces:
     """The SentencePiece model beside WikiSum's shards."""
     models = sorted(folder.glob("*.model"))
     if len(models) != 1:
-        raise CorpusError(f"{folder}: {len(models)} SentencePiece models (*.model) beside the shards instead of one")
+        raise CorpusError(
+            f"{folder}: {len(models)} SentencePiece models (*.model) beside the shards instead of "
+            "one"
+        )
     return Pieces.load(models[0])
 
 
 @corpus("wikisum", pieces=read_pieces)
 def read_wikisum(folder: Path, split_name: str) -> Records:
-    """Shards as Liu and Lapata passed them on, ranked and in pieces: lists of {src, tgt, tgt_str}."""
+    """Shards as Liu and Lapata passed them on, ranked and in pieces: lists of {src, tgt,
+    tgt_str}."""
     import torch
 
     pieces = read_pieces(folder)

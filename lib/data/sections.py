@@ -4,8 +4,8 @@
 def choose_sections(names: list[str], count: int) -> list[int]:
     """Numbers of the sections that stay, in order (Cohan et al. 2018).
 
-    From the first whose name has "intro" to the last whose name has "conclu" (where there are any); of those the
-    first, the ones after it, and the last: `count` in all.
+    From the first whose name has "intro" to the last whose name has "conclu" (where there are any);
+    of those the first, the ones after it, and the last: `count` in all.
     """
     lowered = [name.lower() for name in names]
     first = next((i for i, name in enumerate(lowered) if "intro" in name), 0)

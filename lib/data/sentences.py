@@ -1,7 +1,8 @@
 """Split text into sentences by rule, without a model.
 
-`_MARK` finds each place where a sentence may end. `_ends_sentence` decides from the previous word and the text
-behind it, within a window of fixed size, so that the time grows linearly with the text.
+`_MARK` finds each place where a sentence may end. `_ends_sentence` decides from the previous word
+and the text behind it, within a window of fixed size, so that the time grows linearly with the
+text.
 """
 
 import re
@@ -18,37 +19,44 @@ def _words(text: str) -> frozenset[str]:
 
 # Abbreviations that do not end a sentence.
 _ABBREVIATIONS = _words(
-    """a.k.a adm app approx appx art bzw ca capt cf ch chap cmdr cor def diff dott dr dra e.g ed eds eg eq eqn eqns
-    eqs esp evtl ex exmo fig figs gen ggf gov hon i.e ie incl lemma lit lt m maj messrs mlle mme mr mrs ms mt mts n°
-    nos nr núm op p p.ej par para pat pop pp prof prop ref refs rep rev s.d s.e sec sect sen
-    sig sog sra ssp subsp supp suppl tab tabs tel thm v var vgl viz vol vols vs w.r.t wrt z.b ae др см рис табл стр
-    ee ул т.е"""
+    """a.k.a adm app approx appx art bzw ca capt cf ch chap cmdr cor def diff dott dr dra e.g ed eds
+    eg eq eqn eqns eqs esp evtl ex exmo fig figs gen ggf gov hon i.e ie incl lemma lit lt m maj
+    messrs mlle mme mr mrs ms mt mts n° nos nr núm op p p.ej par para pat pop pp prof prop ref
+    refs rep rev s.d s.e sec sect sen sig sog sra ssp subsp supp suppl tab tabs tel thm v var
+    vgl viz vol vols vs w.r.t wrt z.b ae др см рис табл стр ee ул т.е"""
 )
 # Abbreviations that end a sentence if the next word looks like the start of one.
 _MAY_END = _words(
-    """abs al apr assoc aug av ave avg blvd bros cit co col corp cv dec dept est ext feb ft inc jan jr jul
-    jun labs llc ltd max med min misc no nov nt oct resp sep sept sp spp sr st temp univ usw wt г"""
+    """abs al apr assoc aug av ave avg blvd bros cit co col corp cv dec dept est ext feb ft inc jan
+    jr jul jun labs llc ltd max med min misc no nov nt oct resp sep sept sp spp sr st temp univ
+    usw wt г"""
 )
 # Words that begin sentences and are no names.
 _STARTERS = _words(
-    """a after all also although an and any are as at because before both but by can despite during each few finally
-    first for from further furthermore had has have he hence her here his how however i if in instead is it its
-    later many meanwhile moreover most my nevertheless no nobody none not nothing of on one only or other others our
-    recently second several she should since so some such that the their then there therefore these they this those
-    thus to today two under until was we were what when where which while who why with without would you your
-    es er sie wir das die der ein eine il la les un une el она он они это в на мы"""
+    """a after all also although an and any are as at because before both but by can despite during
+    each few finally first for from further furthermore had has have he hence her here his how
+    however i if in instead is it its later many meanwhile moreover most my nevertheless no
+    nobody none not nothing of on one only or other others our recently second several she
+    should since so some such that the their then there therefore these they this those thus to
+    today two under until was we were what when where which while who why with without would
+    you your es er sie wir das die der ein eine il la les un une el она он они это в на мы"""
 )
-# In a text without capitals, words that may as well go on with a sentence after a unit or an abbreviation begin none.
+# In a text without capitals, words that may as well go on with a sentence after a unit or an
+# abbreviation begin none.
 _LOWER_STARTERS = _STARTERS - _words(
-    """after and any are as at because before both but by can during each first for from had has have if in instead
-    is later like most no nor not of on one only or other others since so some such than that to today under until
-    was were when where which while who why with without would es er la le"""
+    """after and any are as at because before both but by can during each first for from had has
+    have if in instead is later like most no nor not of on one only or other others since so some
+    such than that to today under until was were when where which while who why with without
+    would es er la le"""
 )
 # Words before a letter that is a label ("vitamin C.") and not an initial.
 _LABELS = _words(
-    "appendix chromosome class donor factor figure grade group hepatitis influenza kappa plan section type vitamin"
+    "appendix chromosome class donor factor figure grade group hepatitis influenza kappa plan "
+    "section type vitamin"
 )
-_SUBJECT = re.compile(r"[A-Z][\w'-]+ (?:is|are|was|were|has|had|have|will|would|can|could|may|did|does)\b")
+_SUBJECT = re.compile(
+    r"[A-Z][\w'-]+ (?:is|are|was|were|has|had|have|will|would|can|could|may|did|does)\b"
+)
 _DOTTED = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")  # Ph.D, a.m, i.v
 _GERMAN_MONTH = re.compile("Januar|Februar|März|Mai |Juni|Juli|Oktober|Dezember")  # "am 2. Januar"
 _UNIT = re.compile(r"[a-z]|ft|lbs?|oz|hrs?|yrs?|[kmn]g|[mck]m|ml|min")
@@ -56,15 +64,20 @@ _UNIT = re.compile(r"[a-z]|ft|lbs?|oz|hrs?|yrs?|[kmn]g|[mck]m|ml|min")
 _MARK = re.compile(
     r"""(?P<mark>[.?!؟۔।॥…。！？｡]+)
         (?P<close>(?:["'”“’)\]»«」』）]|\s»|[ ]?[\U0001F300-\U0001FAFF]|[ ][:;]-?[)D](?=\s))*)
-        (?:\s?(?:\[\d+(?:\s?[,;–-]\s?\d+)*\]|\([A-Z][^()\d]{1,60}\d{4}\w?\))(?=\s+[^a-z])  # [7], (Ann, 2003)
-            |[¹²³⁰-⁹]+|(?<=[^\W\d_]\.)\d{1,3}(?:(?:,[ ]?|[–-])\d{1,3})*(?=\s+[A-Z]))?  # end.³ and end.4,5
+        (?:  # references: [7], (Ann, 2003), end.³ and end.4,5
+            \s?(?:\[\d+(?:\s?[,;–-]\s?\d+)*\]|\([A-Z][^()\d]{1,60}\d{4}\w?\))(?=\s+[^a-z])
+            |[¹²³⁰-⁹]+|(?<=[^\W\d_]\.)\d{1,3}(?:(?:,[ ]?|[–-])\d{1,3})*(?=\s+[A-Z])
+        )?
         (?P<space>\s*+)(?=\S)""",
     re.VERBOSE,
 )
 _QUOTES = re.compile(r"[\"'“”‘’()\[\]«»]")
 _OPENING = re.compile(r"[\"'“‘„«»‹¿¡「『(\[$£€¥#@~§+−–—•⁃-]*\s?(?P<first>[^\W_]|<[a-z])")
-# Names that begin with a small letter (p53, mRNA, β-actin, k-means, n = 12), and the letters of a list (b. c.).
-_SMALL_NAME = re.compile(r"[a-z]{1,5}[A-Z\d]|[α-ω]-?\w|[a-z][-/]\w|[a-z] ?[=<>≤≥]|\(?[a-z]{1,3}[.)] [A-Z]")
+# Names that begin with a small letter (p53, mRNA, β-actin, k-means, n = 12), and the letters of a
+# list (b. c.).
+_SMALL_NAME = re.compile(
+    r"[a-z]{1,5}[A-Z\d]|[α-ω]-?\w|[a-z][-/]\w|[a-z] ?[=<>≤≥]|\(?[a-z]{1,3}[.)] [A-Z]"
+)
 _ITEM = re.compile(r"[•⁃▪◦‣●*–-]?\s*[(\[]?(?:\d{1,3}(?:\.\d{1,3})*|[a-z]|[ivx]{1,4}|[IVX]{1,4})\s?")
 _BEGIN = re.compile(r"(?:^\W*|[.?!…][\"'”’)]?\s+)([^\W\d_])")
 # In tokenised text: what goes on with a sentence, and "https : / / web . eecs".
@@ -75,17 +88,25 @@ _ADDRESS = re.compile(r"(?:/ / |www \. )(?:[\w-]+ [.-] )*[\w-]+ $|www $")
 def split_sentences(text: str) -> list[str]:
     """Split plain text into sentences.
 
-    A sentence ends at a mark before a capital, a digit or a letter without case (before any letter if the text has
-    no capitals), unless the previous word is an abbreviation or an initial. A blank line ends a sentence. Joining the
-    result by spaces gives the text back, up to white space.
+    A sentence ends at a mark before a capital, a digit or a letter without case (before any letter
+    if the text has no capitals), unless the previous word is an abbreviation or an initial. A blank
+    line ends a sentence. Joining the result by spaces gives the text back, up to white space.
     """
-    return [sentence for unit in _units(text) for a, b in sentence_spans(unit) if (sentence := unit[a:b].strip())]
+    return [
+        sentence
+        for unit in _units(text)
+        for a, b in sentence_spans(unit)
+        if (sentence := unit[a:b].strip())
+    ]
 
 
 def group_words(words: Sequence[str]) -> list[list[int]]:
     """Group the indices of words by sentence, for words that spaces join to a text."""
     starts = [0, *accumulate(len(word) + 1 for word in words)]
-    groups = (range(bisect_left(starts, a), bisect_left(starts, b)) for a, b in sentence_spans(" ".join(words)))
+    groups = (
+        range(bisect_left(starts, a), bisect_left(starts, b))
+        for a, b in sentence_spans(" ".join(words))
+    )
     return [list(group) for group in groups if group]
 
 
@@ -98,7 +119,8 @@ def _units(text: str) -> Iterator[str]:
 
 
 def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and the end of each sentence in a text without line ends, the space after it included."""
+    """Yield the start and the end of each sentence in a text without line ends, the space after it
+    included."""
     start = 0
     has_case = any(match[1].isupper() for match in _BEGIN.finditer(text))
     for match in _MARK.finditer(text):
@@ -119,29 +141,46 @@ def _ends_sentence(match: re.Match, text: str, start: int, has_case: bool) -> bo
     if not match["space"]:  # "burned.Two years", but not "numpy.load" or "collections.Counter"
         if not word or word[-1] == "%" or match["close"] or match["mark"] in "?!":
             return bool(re.match(r"[A-Z][a-z]*[\s,]", behind))
-        return len(word) > 2 and word.islower() and word.isalpha() and _begins_sentence(behind, has_case=True)
+        return (
+            len(word) > 2
+            and word.islower()
+            and word.isalpha()
+            and _begins_sentence(behind, has_case=True)
+        )
     if before[-1:].isspace():  # tokenised text, "et al . ( 2003 )": the word and the mark are apart
-        if not token or token[-1] in ".?!;" or _GOES_ON.match(behind) or (has_case and behind[0].islower()):
+        if (
+            not token
+            or token[-1] in ".?!;"
+            or _GOES_ON.match(behind)
+            or (has_case and behind[0].islower())
+        ):
             return False
         if match["mark"] == "…" or _ADDRESS.search(before):
             return False
-        if behind[0].isdigit() and re.fullmatch(r"[A-Za-z]+\d+|to|of|and|at|by|is|from|with|or", word):
+        if behind[0].isdigit() and re.fullmatch(
+            r"[A-Za-z]+\d+|to|of|and|at|by|is|from|with|or", word
+        ):
             return False  # "up to . 5" and "v2 . 0"
         if letters := re.search(r"(?:\b\w \. )+\w $", before):
             word = letters[0].replace(" ", "")  # "i . e ."
     else:
         opening = _OPENING.match(behind)
-        if not opening or (has_case and opening["first"].islower() and not _SMALL_NAME.match(behind)):
+        if not opening or (
+            has_case and opening["first"].islower() and not _SMALL_NAME.match(behind)
+        ):
             return False
     if match["mark"] != "." or not word:
         return True
     if len(before) < 12 and _ITEM.fullmatch(before):
         return False  # the number of a section or of an item in a list
-    return _ends_after(word, earlier[-1].lower() if earlier else "", behind, has_case, before[-1:].isspace())
+    return _ends_after(
+        word, earlier[-1].lower() if earlier else "", behind, has_case, before[-1:].isspace()
+    )
 
 
 def _ends_after(word: str, previous: str, behind: str, has_case: bool, is_apart: bool) -> bool:
-    """Return whether a full stop after a word ends the sentence. is_apart: a space is before the stop."""
+    """Return whether a full stop after a word ends the sentence. is_apart: a space is before the
+    stop."""
     low = word.lower()
     is_letter = len(word) == 1 and word.isalpha()
     if low in _ABBREVIATIONS and not (is_letter and word.isupper()):

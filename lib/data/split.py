@@ -1,4 +1,5 @@
-"""Encoded documents of one split in an Arrow file, mapped from disk: a corpus of any size trains in little memory.
+"""Encoded documents of one split in an Arrow file, mapped from disk: a corpus of any size trains in
+little memory.
 
 The file is an Arrow stream, which `datasets.Dataset.from_file` opens, too.
 """
@@ -32,9 +33,13 @@ class Split(Sequence):
 
     def __init__(self, table: pa.Table, path: Path | None = None, fingerprint: str = ""):
         self.table, self.path, self._fingerprint = table, path, fingerprint
-        self._firsts = np.cumsum([0, *map(len, table.column("id").chunks)])  # number of each chunk's first document
+        # number of each chunk's first document
+        self._firsts = np.cumsum([0, *map(len, table.column("id").chunks)])
         self._chunks = {
-            name: [(chunk.values.to_numpy(), chunk.offsets.to_numpy()) for chunk in table.column(name).chunks]
+            name: [
+                (chunk.values.to_numpy(), chunk.offsets.to_numpy())
+                for chunk in table.column(name).chunks
+            ]
             for name in ARRAYS
             if name in table.column_names
         }
@@ -43,13 +48,18 @@ class Split(Sequence):
     def of(cls, documents: Iterable[EncodedDocument]) -> "Split":
         """A split in memory."""
         documents = list(documents)
-        largest = max((int(getattr(d, name).max(initial=0)) for d in documents for name in ALWAYS), default=0)
+        largest = max(
+            (int(getattr(d, name).max(initial=0)) for d in documents for name in ALWAYS), default=0
+        )
         schema = _schema(documents, largest)
         return cls(pa.Table.from_batches(_batches(documents, schema), schema))
 
     @classmethod
-    def write(cls, folder: Path, name: str, documents: Iterable[EncodedDocument], max_id: int) -> "Split":
-        """Write documents that come one after the other to `folder`/`name`.arrow; no id in them is above `max_id`."""
+    def write(
+        cls, folder: Path, name: str, documents: Iterable[EncodedDocument], max_id: int
+    ) -> "Split":
+        """Write documents that come one after the other to `folder`/`name`.arrow; no id in them is
+        above `max_id`."""
         documents, path = iter(documents), _path(folder, name)
         first = list(islice(documents, 1))
         schema = _schema(first, max_id)
@@ -74,19 +84,29 @@ class Split(Sequence):
     def __getitem__(self, index: int | slice) -> Any:
         """Return a document, or a list of them."""
         places = range(len(self))[index]
-        return [self._document(i) for i in places] if isinstance(places, range) else self._document(places)
+        return (
+            [self._document(i) for i in places]
+            if isinstance(places, range)
+            else self._document(places)
+        )
 
     def _document(self, index: int) -> EncodedDocument:
         chunk = int(np.searchsorted(self._firsts, index, side="right")) - 1
         row = index - self._firsts[chunk]
-        values: dict[str, Any] = {name: self.table.column(name).chunk(chunk)[row].as_py() for name in TEXTS}
+        values: dict[str, Any] = {
+            name: self.table.column(name).chunk(chunk)[row].as_py() for name in TEXTS
+        }
         for name, chunks in self._chunks.items():
             flat, ends = chunks[chunk]
-            values[name] = flat[ends[row] : ends[row + 1]].astype(np.float32 if name in FLOATS else np.int32)
+            values[name] = flat[ends[row] : ends[row + 1]].astype(
+                np.float32 if name in FLOATS else np.int32
+            )
         return EncodedDocument(**values)
 
     def _lengths(self, name: str) -> np.ndarray:
-        return np.concatenate([np.zeros(0, np.int32), *(np.diff(ends) for _, ends in self._chunks[name])])
+        return np.concatenate(
+            [np.zeros(0, np.int32), *(np.diff(ends) for _, ends in self._chunks[name])]
+        )
 
     @property
     def source_lengths(self) -> np.ndarray:
@@ -102,7 +122,8 @@ class Split(Sequence):
         return int(self.source_lengths.max(initial=0))
 
     def fingerprint(self) -> str:
-        """Hash every id and text. Runs store it, so the bytes stay the same however a split is stored."""
+        """Hash every id and text. Runs store it, so the bytes stay the same however a split is
+        stored."""
         if not self._fingerprint:
             sha = hashlib.sha256()
             for name in sorted(self._chunks):
@@ -125,7 +146,11 @@ def _path(folder: Path, name: str) -> Path:
 def _schema(documents: Sequence[EncodedDocument], max_id: int) -> pa.Schema:
     """Columns of documents like the first one, their ids in two bytes where these are enough."""
     ids = pa.list_(pa.uint16() if max_id < 2**16 else pa.int32())
-    names = [name for name in ARRAYS if name in ALWAYS or (documents and getattr(documents[0], name) is not None)]
+    names = [
+        name
+        for name in ARRAYS
+        if name in ALWAYS or (documents and getattr(documents[0], name) is not None)
+    ]
     kinds = {name: pa.list_(pa.float32()) if name in FLOATS else ids for name in names}
     return pa.schema({**TEXTS, **kinds})
 

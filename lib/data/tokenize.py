@@ -9,7 +9,8 @@ import regex
 
 from lib.data.characters import JOINERS, clean, lowered, unified
 
-# Chinese, Japanese, Thai, Lao, Burmese and Khmer have no spaces between words: every character is one.
+# Chinese, Japanese, Thai, Lao, Burmese and Khmer have no spaces between words: every character is
+# one.
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Lao}\p{Myanmar}\p{Khmer}"
 _LETTER_WITH_MARKS = rf"[\w\p{{No}}--[_{_UNSPACED}]]"
 _CHARACTER = rf"(?=[{_UNSPACED}])\X\p{{M}}*"
@@ -30,7 +31,9 @@ def _pattern(letter: str, character: str = "(?!)") -> str:
 
 
 _WORD = re.compile(_pattern(r"[^\W_]"), re.VERBOSE)
-_WORD_IN_ANY_SCRIPT = regex.compile(_pattern(_LETTER_WITH_MARKS, _CHARACTER), regex.VERBOSE | regex.VERSION1)
+_WORD_IN_ANY_SCRIPT = regex.compile(
+    _pattern(_LETTER_WITH_MARKS, _CHARACTER), regex.VERBOSE | regex.VERSION1
+)
 _NEEDS_ANY_SCRIPT = regex.compile(rf"[{_UNSPACED}\p{{M}}{JOINERS}]")
 
 
@@ -42,8 +45,8 @@ def _word_pattern(text: str) -> re.Pattern | regex.Pattern:
 def tokenize(sentence: str) -> list[str]:
     """Return the words, numbers and marks of a sentence, in order.
 
-    Vowel signs and points belong to their word. Chinese, Japanese, Thai, Lao, Burmese and Khmer are cut into
-    characters.
+    Vowel signs and points belong to their word. Chinese, Japanese, Thai, Lao, Burmese and Khmer are
+    cut into characters.
     """
     sentence = clean(sentence)
     return _word_pattern(sentence).findall(sentence)
@@ -63,16 +66,21 @@ def split_words(sentence: str) -> list[str]:
     A word that looks like a symbol of a vocabulary ([EOS]) is cut as `tokenize` does it.
     """
     words = clean(sentence).split()
-    return [part for word in words for part in (tokenize(word) if _SYMBOL.fullmatch(word) else [word])]
+    return [
+        part for word in words for part in (tokenize(word) if _SYMBOL.fullmatch(word) else [word])
+    ]
 
 
 def word_spans(text: str, tokenised: bool = False) -> list[tuple[int, int]]:
-    """Return the start and the end of each word that `tokenize`, or `split_words`, finds in a clean text."""
+    """Return the start and the end of each word that `tokenize`, or `split_words`, finds in a clean
+    text."""
     if not tokenised:
         return [word.span() for word in _word_pattern(text).finditer(text)]
     spans = []
     for word in re.finditer(r"\S+", text):
-        parts = _WORD.finditer(word[0]) if _SYMBOL.fullmatch(word[0]) else re.finditer(r".+", word[0])
+        parts = (
+            _WORD.finditer(word[0]) if _SYMBOL.fullmatch(word[0]) else re.finditer(r".+", word[0])
+        )
         spans += [(word.start() + part.start(), word.start() + part.end()) for part in parts]
     return spans
 
@@ -80,7 +88,10 @@ def word_spans(text: str, tokenised: bool = False) -> list[tuple[int, int]]:
 def surfaces(text: str, spans: Sequence[tuple[int, int]]) -> list[str]:
     """Return the tokens of a text as it writes them, each with the space before it."""
     ends = [0, *(end for _, end in spans)]  # of the token before each
-    return [" " * text[before:start].isspace() + text[start:end] for before, (start, end) in zip(ends, spans)]
+    return [
+        " " * text[before:start].isspace() + text[start:end]
+        for before, (start, end) in zip(ends, spans)
+    ]
 
 
 _ASCII = re.compile(r"[a-z0-9]+")
@@ -92,13 +103,16 @@ OTHER_LETTERS = 0.05
 def counted_words(text: str, all_letters: bool | None = None) -> list[str]:
     """Return the words that ROUGE counts, in lower case and without marks.
 
-    By default they consist of ASCII letters and digits, as in the scorers that publish numbers. With `all_letters`
-    they are the words of `tokenize` without marks. None chooses `all_letters` if most letters are outside ASCII; it
-    is for a text that is compared with no other. A line is a sentence.
+    By default they consist of ASCII letters and digits, as in the scorers that publish numbers.
+    With `all_letters` they are the words of `tokenize` without marks. None chooses `all_letters` if
+    most letters are outside ASCII; it is for a text that is compared with no other. A line is a
+    sentence.
     """
     text = lowered(unified(text))
     if all_letters is None:
-        all_letters = 2 * sum(c.isalnum() and not c.isascii() for c in text) > sum(map(str.isalnum, text))
+        all_letters = 2 * sum(c.isalnum() and not c.isascii() for c in text) > sum(
+            map(str.isalnum, text)
+        )
     if not all_letters:
         return _ASCII.findall(text)
     return [part for line in text.splitlines() for word in tokenize(line) for part in _parts(word)]
@@ -106,7 +120,9 @@ def counted_words(text: str, all_letters: bool | None = None) -> list[str]:
 
 def _parts(word: str) -> list[str]:
     """Split a word at its marks (3.5 is two numbers), without joiners."""
-    return list(filter(is_word, re.split(r"[.,:\u066b\u066c<>@_'’]", re.sub(f"[{JOINERS}]", "", word))))
+    return list(
+        filter(is_word, re.split(r"[.,:\u066b\u066c<>@_'’]", re.sub(f"[{JOINERS}]", "", word)))
+    )
 
 
 def other_letters(texts: Iterable[str]) -> float:
@@ -122,20 +138,30 @@ def other_letters(texts: Iterable[str]) -> float:
 
 
 def need_all_letters(texts: Iterable[str]) -> bool:
-    """Return whether ROUGE on these references must count words of all letters (`counted_words`)."""
+    """Return whether ROUGE on these references must count words of all letters
+    (`counted_words`)."""
     return other_letters(texts) >= OTHER_LETTERS
 
 
 def with_numbers(words: Iterable[str], text: Iterable[str]) -> list[str]:
-    """Replace words that begin with # by numbers of the text (Rush et al. 2015, as published with their code).
+    """Replace words that begin with # by numbers of the text (Rush et al. 2015, as published with
+    their code).
 
-    The number is the last one of the text with as many characters; if there is none, the word stays.
+    The number is the last one of the text with as many characters; if there is none, the word
+    stays.
     """
     numbers = {len(word): word for word in text if word[0].isdigit()}
     return [numbers.get(len(word), word) if word.startswith("#") else word for word in words]
 
 
 def bigram_recall(paragraph: Sequence, summary: Sequence) -> float:
-    """Return the share of the summary's bigrams that the paragraph has, clipped to its counts (ROUGE-2 recall)."""
-    summary_bigrams, paragraph_bigrams = (Counter(pairwise(words)) for words in (summary, paragraph))
-    return (summary_bigrams & paragraph_bigrams).total() / summary_bigrams.total() if summary_bigrams else 0.0
+    """Return the share of the summary's bigrams that the paragraph has, clipped to its counts
+    (ROUGE-2 recall)."""
+    summary_bigrams, paragraph_bigrams = (
+        Counter(pairwise(words)) for words in (summary, paragraph)
+    )
+    return (
+        (summary_bigrams & paragraph_bigrams).total() / summary_bigrams.total()
+        if summary_bigrams
+        else 0.0
+    )

@@ -15,9 +15,11 @@ PAD, UNK, BOS, EOS = range(4)
 SPECIALS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]")
 HOLDS_A_WORD = Field(ge=len(SPECIALS) + 1)  # a vocabulary of the special symbols and a word
 
-# A symbol that some corpora have after the special ones: windowed attention moves to the next window.
+# A symbol that some corpora have after the special ones: windowed attention moves to the next
+# window.
 SLIDE, SLIDE_SYMBOL = len(SPECIALS), "[SLIDE]"
-# Symbols of clusters of paragraphs: after the title, between paragraphs of a flat sequence, between sentences.
+# Symbols of clusters of paragraphs: after the title, between paragraphs of a flat sequence, between
+# sentences.
 CLUSTER_SYMBOLS = ("<T>", "<P>", "<Q>")
 TITLE_END, PARAGRAPH_END, SENTENCE_END = range(len(SPECIALS), len(SPECIALS) + 3)
 
@@ -25,8 +27,9 @@ TITLE_END, PARAGRAPH_END, SENTENCE_END = range(len(SPECIALS), len(SPECIALS) + 3)
 class Vocabulary:
     """The most frequent words, and ids for the words of one document that are not among them.
 
-    Ids below `len(self)` are the vocabulary's. A document's own unknown words get the ids `len(self) + j` in the
-    order in which they occur, so that a pointer can copy them (See et al. 2017).
+    Ids below `len(self)` are the vocabulary's. A document's own unknown words get the ids
+    `len(self) + j` in the order in which they occur, so that a pointer can copy them (See et al.
+    2017).
     """
 
     def __init__(self, words: Iterable[str]):
@@ -37,8 +40,8 @@ class Vocabulary:
 
     @classmethod
     def from_counts(cls, counts: Counter, size: int, symbols: tuple[str, ...] = ()) -> "Vocabulary":
-        """The `size` most frequent words after the special symbols and `symbols`, all counted in; words of equal
-        count in alphabetical order."""
+        """The `size` most frequent words after the special symbols and `symbols`, all counted in;
+        words of equal count in alphabetical order."""
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         frequent = ranked[: max(0, size - len(SPECIALS) - len(symbols))]
         return cls([*symbols, *(word for word, _ in frequent if word not in SPECIALS)])
@@ -58,7 +61,9 @@ class Vocabulary:
         """Extended ids of a document's words, and its unknown words in the order of their ids."""
         unknown: dict[str, int] = {}
         size, ids = len(self), self._ids
-        return [ids[t] if t in ids else unknown.setdefault(t, size + len(unknown)) for t in tokens], list(unknown)
+        return [
+            ids[t] if t in ids else unknown.setdefault(t, size + len(unknown)) for t in tokens
+        ], list(unknown)
 
     def encode_target(self, tokens: Iterable[str], unknown: list[str]) -> list[int]:
         """Extended ids of a summary: a word in neither the vocabulary nor the source is [UNK]."""
@@ -87,7 +92,10 @@ class Vocabulary:
     def sentences(self, ids: Iterable[int], unknown: Sequence[str] = ()) -> list[str]:
         """Sentences up to the first [EOS]."""
         ids = list(ids)
-        texts = (self.text([ids[place] for place in group], unknown) for group in self.by_sentence(ids, unknown))
+        texts = (
+            self.text([ids[place] for place in group], unknown)
+            for group in self.by_sentence(ids, unknown)
+        )
         return [text for text in texts if text]
 
     def save(self, path: str | Path) -> None:

@@ -13,12 +13,17 @@ from lib.data.split import Split
 from lib.data.vocabulary import EOS, PAD, SLIDE, SPECIALS, Vocabulary
 
 
-def learn_vectors(split: Split, vocab_size: int, width: int = 100, reach: int = 5, limit: int = 20_000) -> np.ndarray:
-    """Word vectors [V, width] from the sources of at most `limit` documents: the positive pointwise mutual
-    information of words up to `reach` apart, factorised (Levy and Goldberg 2014). Special symbols have zeros."""
+def learn_vectors(
+    split: Split, vocab_size: int, width: int = 100, reach: int = 5, limit: int = 20_000
+) -> np.ndarray:
+    """Word vectors [V, width] from the sources of at most `limit` documents: the positive pointwise
+    mutual information of words up to `reach` apart, factorised (Levy and Goldberg 2014). Special
+    symbols have zeros."""
     counts = _sparse(torch.zeros(2, 0, dtype=torch.long), torch.zeros(0).double(), vocab_size)
     for pairs in _pairs_of(split, vocab_size, reach, limit):
-        counts = (counts + _sparse(pairs, torch.ones(pairs.shape[1]).double(), vocab_size)).coalesce()
+        counts = (
+            counts + _sparse(pairs, torch.ones(pairs.shape[1]).double(), vocab_size)
+        ).coalesce()
     counts = (counts + counts.T).coalesce()
     (a, b), n = counts.indices(), counts.values()
     of_word = torch.sparse.sum(counts, 1).to_dense()
@@ -36,19 +41,29 @@ def _sparse(indices: torch.Tensor, values: torch.Tensor, size: int) -> torch.Ten
     return torch.sparse_coo_tensor(indices, values, (size, size), check_invariants=True)
 
 
-def _pairs_of(split: Split, vocab_size: int, reach: int, limit: int, chunk: int = 500) -> Iterator[torch.Tensor]:
-    """Yield pairs [2, n] of words of the vocabulary that are at most `reach` places apart in one document."""
+def _pairs_of(
+    split: Split, vocab_size: int, reach: int, limit: int, chunk: int = 500
+) -> Iterator[torch.Tensor]:
+    """Yield pairs [2, n] of words of the vocabulary that are at most `reach` places apart in one
+    document."""
     gap = np.full(reach, vocab_size)
     for start in range(0, min(limit, len(split)), chunk):
-        ids = [x for i in range(start, min(start + chunk, limit, len(split))) for x in (split[i].source, gap)]
+        ids = [
+            x
+            for i in range(start, min(start + chunk, limit, len(split)))
+            for x in (split[i].source, gap)
+        ]
         flat = np.concatenate(ids).astype(np.int64)
-        pairs = np.concatenate([np.stack([flat[:-o], flat[o:]]) for o in range(1, reach + 1)], axis=1)
+        pairs = np.concatenate(
+            [np.stack([flat[:-o], flat[o:]]) for o in range(1, reach + 1)], axis=1
+        )
         yield torch.from_numpy(pairs[:, ((pairs > SLIDE) & (pairs < vocab_size)).all(0)])
 
 
 def read_vectors(path: str | Path, vocabulary: Vocabulary, limit: int = 200_000) -> np.ndarray:
-    """Word vectors [V, width] from the first `limit` lines of a text file (`word x1 x2 ...`, as fastText writes);
-    words that it does not have get zeros. Raises CorpusError with file and line."""
+    """Word vectors [V, width] from the first `limit` lines of a text file (`word x1 x2 ...`, as
+    fastText writes); words that it does not have get zeros. Raises CorpusError with file and
+    line."""
     ids, vectors = {word: i for i, word in enumerate(vocabulary.words)}, None
     with open(path, encoding="utf-8", errors="replace") as lines:
         for number, line in zip(range(1, limit + 1), lines):
@@ -57,11 +72,17 @@ def read_vectors(path: str | Path, vocabulary: Vocabulary, limit: int = 200_000)
                 continue  # how many rows and columns follow
             vectors = np.zeros((len(vocabulary), len(values))) if vectors is None else vectors
             try:
-                vectors[ids.get(word, PAD)] = np.array(values, dtype=float).reshape(vectors.shape[1])
+                vectors[ids.get(word, PAD)] = np.array(values, dtype=float).reshape(
+                    vectors.shape[1]
+                )
             except ValueError:
-                raise CorpusError(f"{path}, line {number}: not a word and {vectors.shape[1]} numbers") from None
+                raise CorpusError(
+                    f"{path}, line {number}: not a word and {vectors.shape[1]} numbers"
+                ) from None
     if vectors is None or not vectors[len(SPECIALS) :].any():
-        raise CorpusError(f"{path}: no vector for any of the {len(vocabulary)} words of the vocabulary")
+        raise CorpusError(
+            f"{path}: no vector for any of the {len(vocabulary)} words of the vocabulary"
+        )
     vectors[: len(SPECIALS)] = 0
     return vectors
 
@@ -88,8 +109,11 @@ def _summed(ids: np.ndarray, lengths: np.ndarray, vectors: np.ndarray) -> np.nda
 
 
 def target_sentences(document: EncodedDocument, lower: bool) -> np.ndarray:
-    """Words of each sentence of a target without [SLIDE]; what was cut off is not counted, nor is [EOS]."""
+    """Words of each sentence of a target without [SLIDE]; what was cut off is not counted, nor is
+    [EOS]."""
     words = len(document.target) - int(document.target[-1] == EOS)
-    ends = np.cumsum([len(words_of(sentence, lower, document.tokenised)) for sentence in document.reference])
+    ends = np.cumsum(
+        [len(words_of(sentence, lower, document.tokenised)) for sentence in document.reference]
+    )
     lengths = np.diff(np.minimum(ends, words), prepend=0)
     return lengths[lengths > 0]

@@ -1,7 +1,8 @@
 """The field of the texts that a run was trained on, and how a text of another field is recognised.
 
-A word's weight is log P(word in texts of the field) - log P(word in other texts), and a text is of the field if the
-mean weight of its words is large enough. `python -m companion.studies.fields` measures weights, limit and errors.
+A word's weight is log P(word in texts of the field) - log P(word in other texts), and a text is of
+the field if the mean weight of its words is large enough. `python -m companion.studies.fields`
+measures weights, limit and errors.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,14 +28,18 @@ class Field:
     missed: float  # share of other texts that have as much
 
     def is_unlike(self, rows: Iterable[Iterable[str]]) -> bool:
-        """Return whether a text is of another field. rows: tokens of its sentences, with the spaces before them."""
+        """Return whether a text is of another field. rows: tokens of its sentences, with the spaces
+        before them."""
         return mean_weight(rows, self.weights) < self.least
 
     @property
     def warning(self) -> str:
         return (
-            f"This text is unlike the {self.texts} that the model was trained on: expect nothing of the summary. "
-            f"({self.warned:.0%} of such {self.texts.split()[-1]} get this warning, {self.missed:.0%} of other texts "
+            f"This text is unlike the {self.texts} that the model was trained on: expect nothing "
+            "of the summary. "
+            f"({self.warned:.0%} of such {self.texts.split()[-1]} get this warning, "
+            f"{self.missed:.0%} of other texts "
+            ""
             "do not.)"
         )
 
@@ -46,7 +51,9 @@ def read_field(folder: Path) -> Field | None:
 
 def words_of_field(rows: Iterable[Iterable[str]]) -> list[str]:
     """Return the words that have weights: letters only, in lower case."""
-    return [word for word in tokenize(lowered("".join(chain.from_iterable(rows)))) if word.isalpha()]
+    return [
+        word for word in tokenize(lowered("".join(chain.from_iterable(rows)))) if word.isalpha()
+    ]
 
 
 def mean_weight(rows: Iterable[Iterable[str]], weights: Mapping[str, float]) -> float:

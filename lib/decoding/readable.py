@@ -1,7 +1,9 @@
-"""Describe for people how much of a text a model read, and write summaries in the words of the text.
+"""Describe for people how much of a text a model read, and write summaries in the words of the
+text.
 
-Models read and write lower-case words that are separated by spaces, with `<dig>` for a number. Scores are computed
-from these. The surface of a token is the sequence of characters of the text that it represents.
+Models read and write lower-case words that are separated by spaces, with `<dig>` for a number.
+Scores are computed from these. The surface of a token is the sequence of characters of the text
+that it represents.
 """
 
 import re
@@ -15,7 +17,8 @@ from lib.data.documents import Document
 from lib.data.sentences import split_sentences
 from lib.data.tokenize import word_spans
 
-# ------------------------------------------------------------------------------------------------ what a model read
+# ---------------------------------------------------------------------------------
+# what a model read
 
 NAMED = 6  # sections that a line about a text names
 
@@ -25,7 +28,8 @@ class Reading:
     """The part of a text that a model read. Words are what white space sets apart."""
 
     rows: list[list[str]]  # surfaces of the tokens of each row of the source
-    unread: list[tuple[str, str]]  # section and text of each stretch that was not read, in their order
+    # section and text of each stretch that was not read, in their order
+    unread: list[tuple[str, str]]
     words: int  # that were read
     all_words: int
     sections: list[str]  # names of those of which something was read
@@ -40,13 +44,16 @@ class Reading:
 
 
 def reading_of(
-    document: Document, rows: Sequence[Sequence[str]], tokens_of: Callable[[str], tuple[list[str], list[str]]],
-    unknown: float = 0.0, with_title: bool = False,
-) -> Reading:  # fmt: skip
+    document: Document,
+    rows: Sequence[Sequence[str]],
+    tokens_of: Callable[[str], tuple[list[str], list[str]]],
+    unknown: float = 0.0,
+    with_title: bool = False,
+) -> Reading:
     """Find what was read of a document.
 
-    A row holds whole sentences that follow each other, the last one may be cut; or several such stretches with an
-    empty token between them. Rows may be in any order.
+    A row holds whole sentences that follow each other, the last one may be cut; or several such
+    stretches with an empty token between them. Rows may be in any order.
 
     Args:
         rows: tokens of each row of the source, as the model reads them.
@@ -56,7 +63,9 @@ def reading_of(
     """
     names = document.section_names
     texts = [(-1, document.title)] if with_title else []
-    texts += [(number, text) for number, section in enumerate(document.sections) for text in section]
+    texts += [
+        (number, text) for number, section in enumerate(document.sections) for text in section
+    ]
     tokens: list[str] = []
     surfaces: list[str] = []
     starts: dict[str, list[int]] = defaultdict(list)  # of the sentences that begin with a token
@@ -79,13 +88,19 @@ def reading_of(
         section = ""
         for _, group in groupby(row, bool):
             stretch = list(group)
-            fitting = [start for start in starts[stretch[0]] if tokens[start : start + len(stretch)] == stretch]
+            fitting = [
+                start
+                for start in starts[stretch[0]]
+                if tokens[start : start + len(stretch)] == stretch
+            ]
             if not fitting:  # empty tokens, or nothing of this text
                 shown += stretch
                 continue
-            start = min(fitting, key=lambda start: (start < end, start))  # the next one, otherwise the first
+            # the next one, otherwise the first
+            start = min(fitting, key=lambda start: (start < end, start))
             end = start + len(stretch)
-            section = section or ["", *names][texts[bisect_right(bounds, start) - 1][0] + 1]  # the title has none
+            # the title has none
+            section = section or ["", *names][texts[bisect_right(bounds, start) - 1][0] + 1]
             is_read[start:end] = [True] * len(stretch)
             shown += surfaces[start:end]
         surface_rows.append([shown[0].lstrip(), *shown[1:]] if shown else [])
@@ -117,14 +132,27 @@ def reading_of(
     )
 
 
-# -------------------------------------------------------------------------------------------------- forms of words
+# ---------------------------------------------------------------------------------
+# forms of words
 
 # what corpora write for what they leave out; brackets and quotes as PTB and Gigaword have them
 SYMBOLS = {
-    "<dig>": "[number]", "<num>": "[number]", "<cit>": "[citation]", "@xcite": "[citation]", "@formula": "[formula]",
-    "@cite": "[citation]", "@math": "[formula]", "-lrb-": "(", "-rrb-": ")", "-lsb-": "[", "-rsb-": "]",
-    "-lcb-": "{", "-rcb-": "}", "``": '"', "''": '"',
-}  # fmt: skip
+    "<dig>": "[number]",
+    "<num>": "[number]",
+    "<cit>": "[citation]",
+    "@xcite": "[citation]",
+    "@formula": "[formula]",
+    "@cite": "[citation]",
+    "@math": "[formula]",
+    "-lrb-": "(",
+    "-rrb-": ")",
+    "-lsb-": "[",
+    "-rsb-": "]",
+    "-lcb-": "{",
+    "-rcb-": "}",
+    "``": '"',
+    "''": '"',
+}
 _MASKS = ((re.compile(r"@x?math\w*"), "[formula]"), (re.compile("<(?:dig)+>?"), "[number]"))
 _HASHES = re.compile(r"#+(?:[.,:]#+)*")
 
@@ -132,23 +160,27 @@ _HASHES = re.compile(r"#+(?:[.,:]#+)*")
 class Forms:
     """Forms in which a text has its words, and which of them it sets apart.
 
-    The form of a word is the most frequent one between the same neighbours, otherwise anywhere in the text. The first
-    word of a sentence counts only if there is no other; it is in lower case then, unless a capital or a digit is in
-    it.
+    The form of a word is the most frequent one between the same neighbours, otherwise anywhere in
+    the text. The first word of a sentence counts only if there is no other; it is in lower case
+    then, unless a capital or a digit is in it.
     """
 
     def __init__(self, sentences: Iterable[tuple[list[str], list[str]]], lower: bool = True):
-        """sentences: words as a model reads them, and their surfaces. lower: whether the words are in lower case."""
+        """sentences: words as a model reads them, and their surfaces. lower: whether the words are
+        in lower case."""
         self.lower = lower
         counts = defaultdict[tuple[str, ...], Counter[str]]
         self._inside = counts(Counter)  # by (word) and by (previous, word, following)
         self._first = counts(Counter)
-        self._apart: Counter[tuple[str, str]] = Counter()  # positive: more often apart than together
+        # positive: more often apart than together
+        self._apart: Counter[tuple[str, str]] = Counter()
         for words, surfaces in sentences:
             for word, form in zip(words[:1], surfaces):
                 is_name = form == "I" or any(c.isupper() or c.isdigit() for c in form[1:])
                 self._first[word,][form if is_name else form.lower()] += 1
-            for previous, word, following, surface in zip(words, words[1:], [*words[2:], ""], surfaces[1:]):
+            for previous, word, following, surface in zip(
+                words, words[1:], [*words[2:], ""], surfaces[1:]
+            ):
                 self._inside[word,][surface.strip()] += 1
                 self._inside[previous, word, following][surface.strip()] += 1
                 self._apart[previous, word] += 1 if surface.startswith(" ") else -1
@@ -156,7 +188,8 @@ class Forms:
             self._apart.clear()  # a tokenised text: its spaces carry no information
 
     def find(self, previous: str, word: str, following: str) -> str:
-        """Return the form of a word of a summary between two others; a word that the text does not have stays."""
+        """Return the form of a word of a summary between two others; a word that the text does not
+        have stays."""
         for mask, symbol in _MASKS:
             if mask.fullmatch(word):
                 return symbol
@@ -165,18 +198,24 @@ class Forms:
         if "#" in word:  # several numbers of the text may be meant
             forms = self._inside[word,] + self._first[word,]
             return next(iter(forms)) if len(forms) == 1 else _HASHES.sub("[number]", word)
-        forms = self._inside.get((previous, word, following)) or self._inside.get((word,)) or self._first.get((word,))
+        forms = (
+            self._inside.get((previous, word, following))
+            or self._inside.get((word,))
+            or self._first.get((word,))
+        )
         if not forms or not self.lower:
             return word
         return max(forms, key=lambda form: (forms[form], form.islower()))
 
     def has_space(self, previous: str, word: str, rule: bool) -> bool:
-        """Return whether the text sets two words apart; `rule` if it does not have them beside each other."""
+        """Return whether the text sets two words apart; `rule` if it does not have them beside each
+        other."""
         count = self._apart[previous, word]
         return count > 0 if count else rule
 
 
-# ----------------------------------------------------------------------------------------------------------- spaces
+# ---------------------------------------------------------------------------------
+# spaces
 
 _NO_SPACE_BEFORE = frozenset(".,;:?!%)]}…’”»'′″°™®।؟۔、。，；：？！）」")
 _NO_SPACE_AFTER = frozenset("([{“‘«°~$£€@")
@@ -193,7 +232,9 @@ def spaces(words: list[str]) -> list[bool]:
     """
     has_space, joins, is_quoted = [], True, False
     for previous, word, following in zip(["", *words], words, [*words[1:], ""]):
-        is_inside = word in _INSIDE and all(c.isalnum() or c in "]′″" for c in (previous[-1:], following[-1:]) if c)
+        is_inside = word in _INSIDE and all(
+            c.isalnum() or c in "]′″" for c in (previous[-1:], following[-1:]) if c
+        )
         closes = word in _NO_SPACE_BEFORE or (word == '"' and is_quoted) or _CLITIC.fullmatch(word)
         is_unspaced = _UNSPACED.match(previous) and _UNSPACED.match(word)
         has_space.append(not (joins or is_inside or closes or is_unspaced))
@@ -202,10 +243,12 @@ def spaces(words: list[str]) -> list[bool]:
     return has_space
 
 
-# -------------------------------------------------------------------------------------------------------- summaries
+# ---------------------------------------------------------------------------------
+# summaries
 
 _END = re.compile(r"(?:[.?!…؟۔।。！？]|\.\.\.)[\"'”’»)\]]*$")
-_PLAIN_WORD = re.compile(r"(?![^a]$)[^\W\d_]+|[a-z]{3,}(?:-[a-z]+)+")  # a word, or several with hyphens
+# a word, or several with hyphens
+_PLAIN_WORD = re.compile(r"(?![^a]$)[^\W\d_]+|[a-z]{3,}(?:-[a-z]+)+")
 
 
 @dataclass(frozen=True)
@@ -213,14 +256,17 @@ class Readable:
     """A summary for people: its sentences, and all of its tokens as they occur in them."""
 
     sentences: list[str]  # whole ones
-    tokens: list[list[str]]  # of each sentence, with the space before each; one that was cut is the last
+    # of each sentence, with the space before each; one that was cut is the last
+    tokens: list[list[str]]
 
 
-def readable(tokens: Sequence[Sequence[str]], forms: Forms, spaced: bool, cut: bool = False) -> Readable:
+def readable(
+    tokens: Sequence[Sequence[str]], forms: Forms, spaced: bool, cut: bool = False
+) -> Readable:
     """Write a summary as people do.
 
-    A last sentence without an end is left out if another one has an end. If it is the only one, and `cut`, it ends
-    in `…`.
+    A last sentence without an end is left out if another one has an end. If it is the only one, and
+    `cut`, it ends in `…`.
 
     Args:
         tokens: of each sentence, each with the space before it, as the model writes.
@@ -245,17 +291,22 @@ def readable(tokens: Sequence[Sequence[str]], forms: Forms, spaced: bool, cut: b
 
 
 def _ends_before(following: str, sentence: str) -> bool:
-    """Return whether a sentence ends before another one: models may begin a sentence after an abbreviation."""
+    """Return whether a sentence ends before another one: models may begin a sentence after an
+    abbreviation."""
     both = re.sub(r"\[\w+\]", "X", sentence + following)
     return not sentence.endswith(".") or len(split_sentences(both)) > len(split_sentences(sentence))
 
 
 def _find_forms(words: list[str], forms: Forms, capital: bool) -> list[str]:
-    """Return the form of each word of a sentence; with `capital` the first one begins with a capital."""
+    """Return the form of each word of a sentence; with `capital` the first one begins with a
+    capital."""
     found = list(map(forms.find, ["", *words], words, [*words[1:], ""]))
     if not capital:
         return found
-    place = next((place for place, form in enumerate(found) if form[:1].isalnum() or form.startswith("[")), None)
+    place = next(
+        (place for place, form in enumerate(found) if form[:1].isalnum() or form.startswith("[")),
+        None,
+    )
     if place is not None and found[place].islower() and _PLAIN_WORD.fullmatch(found[place]):
         found[place] = found[place][0].upper() + found[place][1:]
     return found
@@ -264,7 +315,9 @@ def _find_forms(words: list[str], forms: Forms, capital: bool) -> list[str]:
 def _write_words(tokens: Sequence[str], forms: Forms, capital: bool) -> list[str]:
     words = [token.strip() for token in tokens]
     found = _find_forms(words, forms, capital)
-    has_space = [forms.has_space(*pair, rule) for pair, rule in zip(pairwise(words), spaces(found)[1:])]
+    has_space = [
+        forms.has_space(*pair, rule) for pair, rule in zip(pairwise(words), spaces(found)[1:])
+    ]
     return [" " * space + form for space, form in zip([True, *has_space], found)]
 
 
@@ -275,7 +328,9 @@ def _write_pieces(tokens: Sequence[str], forms: Forms, capital: bool) -> list[st
     characters = list(text)
     found = _find_forms([text[start:end] for start, end in spans], forms, capital)
     for (start, end), form in zip(spans, found):
-        characters[start:end] = form if len(form) == end - start else [form, *[""] * (end - start - 1)]
+        characters[start:end] = (
+            form if len(form) == end - start else [form, *[""] * (end - start - 1)]
+        )
         if form in _CLOSING and text[start - 1 : start].isspace():
             characters[start - 1] = ""
     ends = accumulate(map(len, tokens), initial=0)

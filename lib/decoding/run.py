@@ -21,7 +21,13 @@ from lib.data.tokenize import is_word
 from lib.data.vocabulary import BOS, SPECIALS, UNK
 from lib.decoding.field import Field, read_field
 from lib.decoding.readable import Forms, Readable, Reading, readable, reading_of
-from lib.decoding.search import DecodeConfig, Hypothesis, choose_sentences, search_split, source_sentences
+from lib.decoding.search import (
+    DecodeConfig,
+    Hypothesis,
+    choose_sentences,
+    search_split,
+    source_sentences,
+)
 from lib.models.summarizer import Extractor
 from lib.system.errors import InputError
 from lib.training.devices import ALONE, Process, default_device
@@ -34,17 +40,22 @@ PER_DOCUMENT = ("heads", "importance", "windows")  # attention that is not of a 
 
 @dataclass(frozen=True)
 class Summary:
-    """A summary that a run wrote, what it read, and where it looked. `str` gives its text for people.
+    """A summary that a run wrote, what it read, and where it looked. `str` gives its text for
+    people.
 
-    T words of the summary, N words of the source in L sentences (or paragraphs), as the model reads them.
+    T words of the summary, N words of the source in L sentences (or paragraphs), as the model reads
+    them.
     """
 
     sentences: list[str]  # in the model's own words, which scores are of
     score: float  # log P of the summary, normalised as the search ranks
-    tokens: list[list[str]]  # words or pieces of each sentence, T in all, with the space before each
+    # words or pieces of each sentence, T in all, with the space before each
+    tokens: list[list[str]]
     source: list[list[str]]  # of each sentence that was read, likewise
-    copied: list[bool]  # [T] whether a word was rather copied than generated; empty where that was not asked for
-    attention: dict[str, np.ndarray] = field(default_factory=dict)  # by name, where it was asked for
+    # [T] whether a word was rather copied than generated; empty where that was not asked for
+    copied: list[bool]
+    # by name, where it was asked for
+    attention: dict[str, np.ndarray] = field(default_factory=dict)
     readable: Readable = field(kw_only=True)  # the same for people: T tokens
     reading: Reading = field(kw_only=True)  # what was read of the text: N tokens in L rows
 
@@ -59,7 +70,9 @@ class Summary:
 
 def hours_of(metrics: list[dict]) -> float:
     """Return the hours of training, by the median time of a step: pauses do not count."""
-    pairs = [(a, b) for a, b in pairwise(m for m in metrics if "seconds" in m) if a["step"] != b["step"]]
+    pairs = [
+        (a, b) for a, b in pairwise(m for m in metrics if "seconds" in m) if a["step"] != b["step"]
+    ]
     paces = [(b["seconds"] - a["seconds"]) / (b["step"] - a["step"]) for a, b in pairs]
     paces = [pace for pace in paces if pace > 0]  # where it was resumed the clock begins again
     return max(m["step"] for m in metrics) * float(np.median(paces)) / 3600 if paces else 0.0
@@ -85,7 +98,8 @@ class Run:
 
     @cached_property
     def metrics(self) -> list[dict]:
-        """Logged values: training losses (`split` "train") and validation losses ("val"), by step."""
+        """Logged values: training losses (`split` "train") and validation losses ("val"), by
+        step."""
         return read_metrics(self.folder)
 
     @cached_property
@@ -94,13 +108,20 @@ class Run:
 
     @cached_property
     def caution(self) -> str:
-        """Return a line on what the model was trained on, and on its errors, as the run's card has it."""
+        """Return a line on what the model was trained on, and on its errors, as the run's card has
+        it."""
         card = self.folder / "README.md"
         found = _CAUTION.search(card.read_text(encoding="utf-8")) if card.exists() else None
-        says = found[0].replace("**", "") if found else "It is not to be trusted: what it states is often wrong."
+        says = (
+            found[0].replace("**", "")
+            if found
+            else "It is not to be trusted: what it states is often wrong."
+        )
         corpus = Path(self.config["corpus"]).name
         texts = f"{self.field.texts} ({corpus})" if self.field else f"documents of {corpus}"
-        return f"The model was trained on {self.config['documents'].get('train', 0):,} {texts}. {says}"
+        return (
+            f"The model was trained on {self.config['documents'].get('train', 0):,} {texts}. {says}"
+        )
 
     @property
     def step(self) -> int:
@@ -111,13 +132,16 @@ class Run:
         return hours_of(self.metrics)
 
     def encode(self, documents: Iterable[Document]) -> list[EncodedDocument]:
-        """Encode documents like those that the run was trained on. A model that chooses what is read computes on the
-        same device."""
+        """Encode documents like those that the run was trained on. A model that chooses what is
+        read computes on the same device."""
         with default_device(next(self.model.parameters()).device):
             return self.encoder.encode(documents)
 
-    def documents(self, texts: Iterable[str | dict | Document], names: Sequence[str] = ()) -> list[Document]:
-        """Turn texts, with or without references, into documents. A string may be plain text or Markdown.
+    def documents(
+        self, texts: Iterable[str | dict | Document], names: Sequence[str] = ()
+    ) -> list[Document]:
+        """Turn texts, with or without references, into documents. A string may be plain text or
+        Markdown.
 
         Raises InputError for a text without a sentence, naming it.
         """
@@ -132,22 +156,30 @@ class Run:
                 elif isinstance(text, dict):
                     text = to_document({"id": name, **text}, reference=False)
                 elif not isinstance(text, Document):
-                    raise InputError(f"a text is a string, a record or a document, not {type(text).__name__}")
+                    raise InputError(
+                        f"a text is a string, a record or a document, not {type(text).__name__}"
+                    )
             except InputError as reason:
                 raise InputError(f"{name}: {reason}") from None
             documents.append(text)
         return documents
 
     def summarize(
-        self, texts: Iterable[str | dict | Document], attention: bool = False, batch_size: int = 16, names=(),
-        progress: Callable[[list], Iterable] = iter, process: Process = ALONE,
-    ) -> list[Summary]:  # fmt: skip
+        self,
+        texts: Iterable[str | dict | Document],
+        attention: bool = False,
+        batch_size: int = 16,
+        names=(),
+        progress: Callable[[list], Iterable] = iter,
+        process: Process = ALONE,
+    ) -> list[Summary]:
         """Summarize each text: strings, records with sections or paragraphs, or documents.
 
-        attention: with what the model attended to, by name (`Summarizer.attention_weights`); of an `Extractor`
-        there is none. The summary of a text that is shorter than the shortest summary is at most as long as the text.
-        process: one of those that share the work, such as `processes` gives; each has all summaries.
-        Raises InputError for a text that holds nothing to read, and for one that has no summary.
+        attention: with what the model attended to, by name (`Summarizer.attention_weights`); of an
+        `Extractor` there is none. The summary of a text that is shorter than the shortest summary
+        is at most as long as the text. process: one of those that share the work, such as
+        `processes` gives; each has all summaries. Raises InputError for a text that holds nothing
+        to read, and for one that has no summary.
         """
         originals = self.documents(texts, names)
         documents = self.encode(originals)
@@ -159,26 +191,37 @@ class Run:
         rules = list(map(self.decode_for, documents))
         for rule in dict.fromkeys(rules):
             places = [place for place, own in enumerate(rules) if own == rule]
-            found = search_split(self.model, [documents[i] for i in places], self.vocabulary, rule, **how)
+            found = search_split(
+                self.model, [documents[i] for i in places], self.vocabulary, rule, **how
+            )
             hypotheses |= zip(places, found)
         own = process.share(enumerate(zip(originals, documents)))
-        return process.gather(self._summary(*pair, hypotheses[place], attention) for place, pair in own)
+        return process.gather(
+            self._summary(*pair, hypotheses[place], attention) for place, pair in own
+        )
 
     def decode_for(self, document: EncodedDocument) -> DecodeConfig:
-        """Return the run's search; for a text that is shorter than the shortest summary, one at most as long."""
+        """Return the run's search; for a text that is shorter than the shortest summary, one at
+        most as long."""
         if (length := len(document.source)) >= self.decode.min_length:
             return self.decode
         return replace(self.decode, min_length=0, max_length=length)
 
-    def _summary(self, text: Document, document: EncodedDocument, best: Hypothesis, attention: bool) -> Summary:
+    def _summary(
+        self, text: Document, document: EncodedDocument, best: Hypothesis, attention: bool
+    ) -> Summary:
         vocabulary = self.vocabulary
         places = [t for t, i in enumerate(best.ids) if i not in self.model.control_symbols]
         ids = [best.ids[t] for t in places]
         groups = vocabulary.by_sentence(ids, document.unknown)
-        tokens = [vocabulary.tokens([ids[place] for place in group], document.unknown) for group in groups]
+        tokens = [
+            vocabulary.tokens([ids[place] for place in group], document.unknown) for group in groups
+        ]
         seen = self._attention(document, best.ids) if attention else {}
         shown = [places[place] for group in groups for place in group]
-        seen = {name: value if name in PER_DOCUMENT else value[shown] for name, value in seen.items()}
+        seen = {
+            name: value if name in PER_DOCUMENT else value[shown] for name, value in seen.items()
+        }
         cut = len(best.ids) >= self.decode_for(document).max_length
         return Summary(
             sentences=vocabulary.sentences(ids, document.unknown),
@@ -204,27 +247,37 @@ class Run:
     def readable(self, text: Document, sentences: Sequence[str]) -> list[str]:
         """Write a summary of a text, in sentences of the model's words, for people."""
         spaced = self.in_pieces
-        tokens = [[sentence] if spaced else [f" {word}" for word in sentence.split()] for sentence in sentences]
+        tokens = [
+            [sentence] if spaced else [f" {word}" for word in sentence.split()]
+            for sentence in sentences
+        ]
         return readable(tokens, self._forms(text), spaced).sentences
 
     def reading(self, text: Document, document: EncodedDocument) -> Reading:
         """Find what is read of a text. document: the same, in ids."""
         rows, tokens_of = self._source(document), partial(self._tokens_of, tokenised=text.tokenised)
-        return reading_of(text, rows, tokens_of, self._unknown(rows), with_title=self.options.of_paragraphs)
+        return reading_of(
+            text, rows, tokens_of, self._unknown(rows), with_title=self.options.of_paragraphs
+        )
 
     def _tokens_of(self, sentence: str, tokenised: bool) -> tuple[list[str], list[str]]:
-        """Return the tokens of a sentence as the model reads them, and as the sentence writes them."""
+        """Return the tokens of a sentence as the model reads them, and as the sentence writes
+        them."""
         if not self.in_pieces:
             tokens = [f" {word}" for word in self.options.words(sentence, tokenised)]
             return tokens, self.options.surfaces(sentence, tokenised)
         (text,) = cased([sentence], self.options)
         (ids,) = self.vocabulary.encode([text])
-        original = sentence if len(sentence) == len(text) else text  # rarely, small letters are more characters
+        # rarely, small letters are more characters
+        original = sentence if len(sentence) == len(text) else text
         spans = self.vocabulary.spans(text)
-        return self.vocabulary.tokens(ids.tolist()), [re.sub(r"\s+", " ", original[a:b]) for a, b in spans]
+        return self.vocabulary.tokens(ids.tolist()), [
+            re.sub(r"\s+", " ", original[a:b]) for a, b in spans
+        ]
 
     def _unknown(self, rows: list[list[str]]) -> float:
-        """Return the share of words that are not in the vocabulary, or take more than `FAMILIAR` pieces."""
+        """Return the share of words that are not in the vocabulary, or take more than `FAMILIAR`
+        pieces."""
         known = self.encoder.source_vocabulary or self.vocabulary
         words: list[list[str]] = []  # in tokens; a token of a model that reads words is one
         for token in filter(is_word, chain.from_iterable(rows)):
@@ -252,8 +305,8 @@ class Run:
 
     @torch.no_grad()
     def _attention(self, document: EncodedDocument, ids: list[int]) -> dict[str, np.ndarray]:
-        """Return the weights while the model reads its own summary: where it looked before it wrote each symbol, and
-        before the end of an empty one."""
+        """Return the weights while the model reads its own summary: where it looked before it wrote
+        each symbol, and before the end of an empty one."""
         device = next(self.model.parameters()).device
         batch: Batch = make_batch([document], len(self.vocabulary)).to(device)
         tokens = torch.tensor([[BOS, *ids[:-1]]], device=device)

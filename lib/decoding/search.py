@@ -1,4 +1,5 @@
-"""Summaries from a model: batched beam search, greedy search and sampling, on the path that training uses."""
+"""Summaries from a model: batched beam search, greedy search and sampling, on the path that
+training uses."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -26,7 +27,8 @@ DECODINGS = {"plain beam search": 0, "trigram blocking": 3}  # `DecodeConfig.blo
 
 @checked
 class DecodeConfig:
-    """Beam search, or sampling. Lengths count words without [EOS], and symbols that steer the model."""
+    """Beam search, or sampling. Lengths count words without [EOS], and symbols that steer the
+    model."""
 
     beam: Annotated[int, Field(ge=1, le=1_000)] = 4  # the paper's (appendix A.2)
     min_length: int = 0
@@ -35,20 +37,29 @@ class DecodeConfig:
     length_penalty: Annotated[float, Field(ge=-9, le=9)] = 1.0
     length_offset: Natural = 0  # 0 with p = 1: mean log P a symbol; 5: the rule of Wu et al. 2016
     block_ngrams: Natural = 0  # no n-gram of this size twice; 0: anything goes
-    forbidden: tuple[Natural, ...] = (PAD, UNK, BOS)  # words that are never written; ids that no word has do nothing
-    sample: Natural = 0  # draw each word from so many of the most probable ones, without a beam; 0: no draws
+    # words that are never written; ids that no word has do nothing
+    forbidden: tuple[Natural, ...] = (PAD, UNK, BOS)
+    # draw each word from so many of the most probable ones, without a beam; 0: no draws
+    sample: Natural = 0
     temperature: Positive = 1.0  # of what is drawn: P^(1 / temperature)
 
     def __post_init__(self):
         if self.min_length > self.max_length:
-            raise InputError(f"min_length {self.min_length} must be at most max_length, {self.max_length}")
+            raise InputError(
+                f"min_length {self.min_length} must be at most max_length, {self.max_length}"
+            )
 
     def rank(self, log_prob: Any, length: int) -> Any:
-        """Compute the score by which hypotheses of `length` symbols ([EOS] counted in) are compared."""
-        return log_prob / ((length + self.length_offset) / (1 + self.length_offset)) ** self.length_penalty
+        """Compute the score by which hypotheses of `length` symbols ([EOS] counted in) are
+        compared."""
+        return (
+            log_prob
+            / ((length + self.length_offset) / (1 + self.length_offset)) ** self.length_penalty
+        )
 
     def rule(self, batch: Batch, control: Tensor) -> "SearchRule | None":
-        """Make what decides in a search before words are chosen. A paper's own configuration may override this.
+        """Make what decides in a search before words are chosen. A paper's own configuration may
+        override this.
 
         control: [C] ids of the model's `control_symbols`.
         """
@@ -60,10 +71,12 @@ class DecodeConfig:
 
 
 class SearchRule:
-    """Decisions of one search that come before the choice of a word, with a state for each hypothesis."""
+    """Decisions of one search that come before the choice of a word, with a state for each
+    hypothesis."""
 
     def restrict(self, p: Tensor) -> None:
-        """Set probabilities [R, W] to 0, in place, where the rule decides against a word; once for each step."""
+        """Set probabilities [R, W] to 0, in place, where the rule decides against a word; once for
+        each step."""
         raise NotImplementedError
 
     def reorder(self, rows: Tensor, documents: Tensor | None = None) -> None:
@@ -84,10 +97,12 @@ class Hypothesis:
 def beam_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[list[Hypothesis]]:
     """Find the hypotheses of every document of the batch, best first, at most `config.beam` each.
 
-    All hypotheses of all documents are one batch; what the encoder made is not copied for them; a document leaves
-    when `beam` hypotheses have ended and no open one ranks higher than the worst of them.
+    All hypotheses of all documents are one batch; what the encoder made is not copied for them; a
+    document leaves when `beam` hypotheses have ended and no open one ranks higher than the worst of
+    them.
 
-    Raises InputError for a document of which no hypothesis ends: every word was barred before `min_length`.
+    Raises InputError for a document of which no hypothesis ends: every word was barred before
+    `min_length`.
     """
     model.eval()
     search = _Search(model, batch, config)
@@ -96,15 +111,19 @@ def beam_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[l
         if not len(search.documents):
             break
     _check_ended(batch, [bool(hypotheses) for hypotheses in search.ended])
-    return [sorted(hypotheses, key=lambda h: -h.score)[: config.beam] for hypotheses in search.ended]
+    return [
+        sorted(hypotheses, key=lambda h: -h.score)[: config.beam] for hypotheses in search.ended
+    ]
 
 
 def _check_ended(batch: Batch, ended: list[bool]) -> None:
     """Raise InputError for the first document of a batch that has no summary."""
     if not all(ended):
         raise InputError(
-            f"document {batch.ids[ended.index(False)]!r} has no summary: every word is forbidden, or would repeat an "
-            "n-gram, before it has min_length words (take a smaller min_length, or block longer n-grams); or the "
+            f"document {batch.ids[ended.index(False)]!r} has no summary: every word is forbidden, "
+            "or would repeat an "
+            "n-gram, before it has min_length words (take a smaller min_length, or block longer "
+            "n-grams); or the "
             "weights of the model are damaged"
         )
 
@@ -119,7 +138,8 @@ class _Search:
         self.ended: list[list[Hypothesis]] = [[] for _ in self.documents]
         rows = torch.arange(len(batch), device=self.device)
         self.state = model.encode(batch)
-        self.tokens = torch.full((len(batch), config.beam, 1), BOS, device=self.device)  # [D, K, length]
+        # [D, K, length]
+        self.tokens = torch.full((len(batch), config.beam, 1), BOS, device=self.device)
         self.log_prob = torch.full((len(batch), config.beam), -torch.inf, device=self.device)
         self.log_prob[:, 0] = 0  # the beams of a document are one at first
         self._reorder(rows.repeat_interleave(config.beam))
@@ -159,7 +179,11 @@ class _Search:
 
     def _drop_done(self, length: int) -> None:
         best_open = self.config.rank(self.log_prob[:, 0], length).tolist()
-        keep = [i for i, (d, score) in enumerate(zip(self.documents, best_open)) if not self._done(d, score)]
+        keep = [
+            i
+            for i, (d, score) in enumerate(zip(self.documents, best_open))
+            if not self._done(d, score)
+        ]
         if len(keep) == len(self.documents):
             return
         self.documents = [self.documents[i] for i in keep]
@@ -174,18 +198,22 @@ class _Search:
 
     def _done(self, document: int, best_open: float) -> bool:
         scores = sorted((h.score for h in self.ended[document]), reverse=True)[: self.config.beam]
-        return best_open == -torch.inf or (len(scores) == self.config.beam and scores[-1] >= best_open)
+        return best_open == -torch.inf or (
+            len(scores) == self.config.beam and scores[-1] >= best_open
+        )
 
 
 class _NextWords:
-    """The words that may come next: no forbidden ones, no [EOS] while a summary is too short, no repeated n-grams."""
+    """The words that may come next: no forbidden ones, no [EOS] while a summary is too short, no
+    repeated n-grams."""
 
     def __init__(self, model: Summarizer, batch: Batch, config: DecodeConfig):
         self.model, self.config = model, config
         self.extra = max(map(len, batch.unknown), default=0)  # copy ids
         device = batch.source.device
         forbidden = [i for i in config.forbidden if i < model.config.vocab_size + self.extra]
-        self.barred = torch.tensor([*forbidden, EOS], device=device)  # copied once, not at every step
+        # copied once, not at every step
+        self.barred = torch.tensor([*forbidden, EOS], device=device)
         self.control = torch.tensor([*model.control_symbols], dtype=torch.long, device=device)
         self.rule = config.rule(batch, self.control)
 
@@ -194,7 +222,8 @@ class _NextWords:
             self.rule.reorder(rows, documents)
 
     def best(self, output: Any, state: Any, tokens: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        """Find log P and ids, [R, k] each, of the k best words that may follow `tokens` [R, length] ([BOS] first).
+        """Find log P and ids, [R, k] each, of the k best words that may follow `tokens` [R, length]
+        ([BOS] first).
 
         -inf where there are fewer words.
         """
@@ -218,8 +247,8 @@ class _NextWords:
 def largest(p: Tensor, k: int, block: int = 256) -> tuple[Tensor, Tensor]:
     """Find the k largest numbers of each row of p [R, W] and their places, as `p.topk(k)` does.
 
-    They are in the k blocks with the largest maxima, or after the last block: topk sorts only these, while a maximum
-    takes one fast pass.
+    They are in the k blocks with the largest maxima, or after the last block: topk sorts only
+    these, while a maximum takes one fast pass.
     """
     whole = p.shape[1] // block * block
     if whole <= 2 * k * block:
@@ -234,8 +263,9 @@ def largest(p: Tensor, k: int, block: int = 256) -> tuple[Tensor, Tensor]:
 
 
 def repeating(tokens: Tensor, n: int, control: Tensor) -> Tensor:
-    """Words that would end an n-gram which a row of `tokens` [R, T] holds already: [R, T - n + 1] ids, -1 where none
-    would, without a column where T < n. n-grams pass over symbols of `control` [C]."""
+    """Words that would end an n-gram which a row of `tokens` [R, T] holds already: [R, T - n + 1]
+    ids, -1 where none would, without a column where T < n. n-grams pass over symbols of `control`
+    [C]."""
     places = tokens.shape[1] - n + 1
     if places < 1:
         return tokens[:, :0]
@@ -250,7 +280,8 @@ def repeating(tokens: Tensor, n: int, control: Tensor) -> Tensor:
 
 
 def greedy_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[Hypothesis]:
-    """Write the most probable word at every step: a beam of one. Raises InputError where every word is barred."""
+    """Write the most probable word at every step: a beam of one. Raises InputError where every word
+    is barred."""
     return [best for best, *_ in beam_search(model, batch, replace(config, beam=1))]
 
 
@@ -258,7 +289,8 @@ def greedy_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list
 def sample_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[Hypothesis]:
     """Draw every word from the `sample` most probable ones (Fan et al. 2018).
 
-    A document's id determines its draws, whatever else is in the batch. Raises InputError where every word is barred.
+    A document's id determines its draws, whatever else is in the batch. Raises InputError where
+    every word is barred.
     """
     model.eval()
     generators = [torch.Generator().manual_seed(crc32(name.encode())) for name in batch.ids]
@@ -272,7 +304,9 @@ def sample_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list
         log_p, words = next_words.best(output, state, tokens, config.sample)
         # of a row that has no word, or has ended, any is drawn
         p = (log_p / config.temperature).softmax(-1).nan_to_num(1).cpu()
-        places = [torch.multinomial(row, 1, generator=generator) for row, generator in zip(p, generators)]
+        places = [
+            torch.multinomial(row, 1, generator=generator) for row, generator in zip(p, generators)
+        ]
         place = torch.stack(places).to(words.device)
         word = words.gather(1, place)[:, 0]
         log_prob = log_prob + log_p.gather(1, place)[:, 0].where(is_open, 0)
@@ -283,7 +317,8 @@ def sample_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list
     return [Hypothesis(ids, p, config.rank(p, len(ids) + 1)) for ids, p in zip(rows, sums)]
 
 
-# ---------------------------------------------------------------------------------------------------- whole splits
+# ---------------------------------------------------------------------------------
+# whole splits
 
 
 def for_each(
@@ -295,10 +330,12 @@ def for_each(
     process: Process = ALONE,
     progress: Callable[[list], Iterable] = iter,
 ) -> list:
-    """Collect what `function` returns for each document of a split, in their order; processes may share batches.
+    """Collect what `function` returns for each document of a split, in their order; processes may
+    share batches.
 
-    A batch has documents of similar length, the longest first: little is padded, and processes end together. There is
-    a batch for every thread at least. Batches are the same with any number of processes, and so is every number.
+    A batch has documents of similar length, the longest first: little is padded, and processes end
+    together. There is a batch for every thread at least. Batches are the same with any number of
+    processes, and so is every number.
     """
     device = next(model.parameters()).device
     threads = threads_on(device)
@@ -323,8 +360,11 @@ def search_split(
     return for_each(search, model, split, vocabulary, **how)
 
 
-def summarize(model: Summarizer, split, vocabulary: Vocabulary, config: DecodeConfig, **how: Any) -> list[list[str]]:
-    """Write the best summary of every document of a split, in sentences; copied words are the source's own."""
+def summarize(
+    model: Summarizer, split, vocabulary: Vocabulary, config: DecodeConfig, **how: Any
+) -> list[list[str]]:
+    """Write the best summary of every document of a split, in sentences; copied words are the
+    source's own."""
     summaries = []
     for document, best in zip(split, search_split(model, split, vocabulary, config, **how)):
         words = [i for i in best.ids if i not in model.control_symbols]
@@ -332,7 +372,9 @@ def summarize(model: Summarizer, split, vocabulary: Vocabulary, config: DecodeCo
     return summaries
 
 
-def choose_sentences(model: Extractor, split, vocabulary: Vocabulary, **how: Any) -> list[list[int]]:
+def choose_sentences(
+    model: Extractor, split, vocabulary: Vocabulary, **how: Any
+) -> list[list[int]]:
     """List the numbers of the sentences that a model chooses from every document of a split."""
     model.eval()
     return for_each(torch.no_grad()(model.choose), model, split, vocabulary, **how)

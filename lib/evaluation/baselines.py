@@ -25,15 +25,19 @@ def lead(sentences: Sequence[str], count: int) -> list[str]:
     return list(sentences[:count])
 
 
-def baselines(documents: Sequence[Document], training: Sequence[list[str]]) -> dict[str, list[list[str]]]:
+def baselines(
+    documents: Sequence[Document], training: Sequence[list[str]]
+) -> dict[str, list[list[str]]]:
     """Make the summaries of "lead", "lexrank" and "oracle".
 
-    Lead has as many sentences and LexRank as many words as the `training` references on average. Words are those that
-    ROUGE counts on these documents.
+    Lead has as many sentences and LexRank as many words as the `training` references on average.
+    Words are those that ROUGE counts on these documents.
     """
     all_letters = counted_in(documents)
     count = round(float(np.mean([len(reference) for reference in training])))
-    words = round(float(np.mean([sum(len(s.split()) for s in reference) for reference in training])))
+    words = round(
+        float(np.mean([sum(len(s.split()) for s in reference) for reference in training]))
+    )
     return {
         "lead": [lead(d.sentences, count) for d in documents],
         "lexrank": [lexrank(d.sentences, words, all_letters=all_letters) for d in documents],
@@ -42,21 +46,28 @@ def baselines(documents: Sequence[Document], training: Sequence[list[str]]) -> d
 
 
 def counted_in(documents: Sequence[Document]) -> bool:
-    """Return whether words of all letters are counted in summaries of these documents, by their references."""
+    """Return whether words of all letters are counted in summaries of these documents, by their
+    references."""
     return need_all_letters(sentence for document in documents for sentence in document.summary)
 
 
-def random_sentences(sentences: Sequence[str], count: int, random: np.random.Generator) -> list[str]:
+def random_sentences(
+    sentences: Sequence[str], count: int, random: np.random.Generator
+) -> list[str]:
     """Choose sentences at random, in document order: what any choice has to beat."""
     chosen = random.choice(len(sentences), min(count, len(sentences)), replace=False)
     return [sentences[int(i)] for i in sorted(chosen)]
 
 
 def lexrank(
-    sentences: Sequence[str], words: int, threshold: float | None = 0.1, damping: float = 0.85,
+    sentences: Sequence[str],
+    words: int,
+    threshold: float | None = 0.1,
+    damping: float = 0.85,
     all_letters: bool | None = None,
-) -> list[str]:  # fmt: skip
-    """Choose the most central sentences (`by_centrality`), in document order, until there are `words`."""
+) -> list[str]:
+    """Choose the most central sentences (`by_centrality`), in document order, until there are
+    `words`."""
     if not sentences:
         return []
     ranked = by_centrality(sentences, threshold, damping, all_letters)
@@ -158,15 +169,21 @@ def _connected(
 
 
 def oracle(
-    sentences: Sequence[str], reference: Sequence[str], count: int | None = None, all_letters: bool | None = None
+    sentences: Sequence[str],
+    reference: Sequence[str],
+    count: int | None = None,
+    all_letters: bool | None = None,
 ) -> list[str]:
-    """Choose sentences one by one for the largest R-1 F1 + R-2 F1 against the reference, until nothing improves it
-    (Nallapati et al. 2017) or `count` are chosen. Return them in document order. Words are lower-cased, not stemmed.
+    """Choose sentences one by one for the largest R-1 F1 + R-2 F1 against the reference, until
+    nothing improves it (Nallapati et al. 2017) or `count` are chosen. Return them in document
+    order. Words are lower-cased, not stemmed.
 
     all_letters: which words are counted (`counted_words`); None: the reference determines it.
     """
     all_letters = need_all_letters(reference) if all_letters is None else all_letters
-    source, wanted = ([counted_words(s, all_letters) for s in texts] for texts in (sentences, reference))
+    source, wanted = (
+        [counted_words(s, all_letters) for s in texts] for texts in (sentences, reference)
+    )
     overlaps = [_Overlap(source, wanted, n) for n in (1, 2)]
     chosen: list[int] = []
     best = 0.0
@@ -184,12 +201,17 @@ def oracle(
 
 
 def matches(
-    sentences: Sequence[str], reference: Sequence[str], each: int = 2, all_letters: bool | None = None
+    sentences: Sequence[str],
+    reference: Sequence[str],
+    each: int = 2,
+    all_letters: bool | None = None,
 ) -> list[int]:
-    """Find, for each sentence of the reference, the `each` most similar sentences; return their numbers in order.
+    """Find, for each sentence of the reference, the `each` most similar sentences; return their
+    numbers in order.
 
-    These are the labels of Subramanian et al. (2020). Similarity is R-1 F1 + R-2 F1; they do not say which ROUGE.
-    A sentence that shares no word is not chosen. If no sentence shares one, the first is returned.
+    These are the labels of Subramanian et al. (2020). Similarity is R-1 F1 + R-2 F1; they do not
+    say which ROUGE. A sentence that shares no word is not chosen. If no sentence shares one, the
+    first is returned.
 
     all_letters: which words are counted (`counted_words`); None: the reference determines it.
     """

@@ -9,14 +9,16 @@ FEWEST = 10  # documents; resamples of fewer are too similar to show how uncerta
 
 
 def no_interval(count: int, unit: str = "document") -> str:
-    """Explain why so few documents, or other units, have no interval; an empty text if there are enough."""
+    """Explain why so few documents, or other units, have no interval; an empty text if there are
+    enough."""
     return "" if count >= FEWEST else f"no interval: {count} {unit}{'s' * (count != 1)}"
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over documents with its 95% bootstrap interval, in percent. `str` does not show an interval that says
-    nothing: of fewer documents than `FEWEST`, and of documents that all have the mean."""
+    """A mean over documents with its 95% bootstrap interval, in percent. `str` does not show an
+    interval that says nothing: of fewer documents than `FEWEST`, and of documents that all have the
+    mean."""
 
     mean: float
     low: float
@@ -39,21 +41,24 @@ class Interval:
 def interval(
     values: np.ndarray, seed: int = 0, resamples: int = 1000, weights=None, unit: str = "document"
 ) -> Interval:
-    """Mean of `values` [documents], or of several runs [runs, documents], and the 2.5th and 97.5th percentile of the
-    means of resampled documents; of several runs, these are resampled too.
+    """Mean of `values` [documents], or of several runs [runs, documents], and the 2.5th and 97.5th
+    percentile of the means of resampled documents; of several runs, these are resampled too.
 
-    weights: of the same shape, for a weighted mean: a share that is pooled over documents; 0 where all weights are.
-    unit: what the values are of, where it is not documents.
+    weights: of the same shape, for a weighted mean: a share that is pooled over documents; 0 where
+    all weights are. unit: what the values are of, where it is not documents.
     """
     values, weights = _by_run(values, weights)
-    low, high = np.percentile(_resampled(values, weights, np.random.default_rng(seed), resamples), [2.5, 97.5])
+    low, high = np.percentile(
+        _resampled(values, weights, np.random.default_rng(seed), resamples), [2.5, 97.5]
+    )
     return Interval(_mean(values, weights), low, high, values.shape[1], unit)
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference that a second system makes, in percent: 95% bootstrap interval, and the share of resamples
-    (twice the smaller side) that say otherwise. Of fewer than `FEWEST` documents only the mean has a meaning."""
+    """The difference that a second system makes, in percent: 95% bootstrap interval, and the share
+    of resamples (twice the smaller side) that say otherwise. Of fewer than `FEWEST` documents only
+    the mean has a meaning."""
 
     mean: float
     low: float
@@ -77,18 +82,23 @@ class Difference:
         return f"{self.mean:+.{digits}f} [{self.low:+.{digits}f}, {self.high:+.{digits}f}], p {p}"
 
 
-def paired_bootstrap(first, second, seed: int = 0, resamples: int = 2000, weights=(None, None)) -> Difference:
-    """Compute `second` minus `first`, both [documents] or [runs, documents] over the same documents (Koehn 2004).
+def paired_bootstrap(
+    first, second, seed: int = 0, resamples: int = 2000, weights=(None, None)
+) -> Difference:
+    """Compute `second` minus `first`, both [documents] or [runs, documents] over the same documents
+    (Koehn 2004).
 
-    Documents are drawn together for both. Runs are drawn separately, because their seeds have nothing in common.
-    Raises ValueError if the numbers of documents differ.
+    Documents are drawn together for both. Runs are drawn separately, because their seeds have
+    nothing in common. Raises ValueError if the numbers of documents differ.
     """
     (a, wa), (b, wb) = (_by_run(v, w) for v, w in zip((first, second), weights))
     if a.shape[1] != b.shape[1]:
         raise ValueError(f"{a.shape[1]} and {b.shape[1]} documents cannot be paired")
     random = np.random.default_rng(seed)
     documents = random.integers(0, a.shape[1], (resamples, a.shape[1]))
-    drawn = _resampled(b, wb, random, resamples, documents) - _resampled(a, wa, random, resamples, documents)
+    drawn = _resampled(b, wb, random, resamples, documents) - _resampled(
+        a, wa, random, resamples, documents
+    )
     low, high = np.percentile(drawn, [2.5, 97.5])
     p = min(1.0, 2 * min((drawn <= 0).mean(), (drawn >= 0).mean()))
     return Difference(_mean(b, wb) - _mean(a, wa), low, high, p, a.shape[1])
@@ -96,7 +106,9 @@ def paired_bootstrap(first, second, seed: int = 0, resamples: int = 2000, weight
 
 def _by_run(values, weights) -> tuple[np.ndarray, np.ndarray]:
     values = np.atleast_2d(np.asarray(values, dtype=float))
-    return values, np.ones_like(values) if weights is None else np.atleast_2d(np.asarray(weights, dtype=float))
+    return values, np.ones_like(values) if weights is None else np.atleast_2d(
+        np.asarray(weights, dtype=float)
+    )
 
 
 def _mean(values, weights) -> float:
@@ -105,10 +117,15 @@ def _mean(values, weights) -> float:
 
 
 def _resampled(values, weights, random, resamples: int, documents=None) -> np.ndarray:
-    """Compute means of resampled documents (given, or drawn), and of resampled runs where there are several."""
+    """Compute means of resampled documents (given, or drawn), and of resampled runs where there are
+    several."""
     runs, count = values.shape
     if documents is None:
         documents = random.integers(0, count, (resamples, count))
-    chosen = random.integers(0, runs, (resamples, runs)) if runs > 1 else np.zeros((resamples, 1), dtype=int)
+    chosen = (
+        random.integers(0, runs, (resamples, runs))
+        if runs > 1
+        else np.zeros((resamples, 1), dtype=int)
+    )
     draws = (np.ix_(rows, columns) for rows, columns in zip(chosen, documents))
     return np.array([_mean(values[draw], weights[draw]) for draw in draws])

@@ -1,15 +1,18 @@
-"""Interventions: change a part of a model, or what it reads, and measure the log-probability of the references.
+"""Interventions: change a part of a model, or what it reads, and measure the log-probability of the
+references.
 
-    own = log_probs(run.model, documents)
-    changed = log_probs(run.model, documents, changes_of(run.model)["another memory"])
-    paired_bootstrap(own, changed)     # of lib.evaluation.bootstrap: nats a word, with an interval over documents
+    own = log_probs(run.model, documents) changed = log_probs(run.model, documents,
+    changes_of(run.model)["another memory"]) paired_bootstrap(own, changed)     # of
+    lib.evaluation.bootstrap: nats a word, with an interval over documents
 
-A picture of weights shows what a model attends to; a change shows what the part does to the text that it writes.
+A picture of weights shows what a model attends to; a change shows what the part does to the text
+that it writes.
 
-On which units of a text (sentences or paragraphs) a summary rests is measured in three ways (`MEASURES`). Attention
-is where a model looks. Erasure is what the log-probability of the summary loses when [UNK] replaces the words of the
-unit. Gradient times input says how much the log-probability moves when a word's embedding does. Where the three rank
-units differently, a picture of attention does not explain the summary.
+On which units of a text (sentences or paragraphs) a summary rests is measured in three ways
+(`MEASURES`). Attention is where a model looks. Erasure is what the log-probability of the summary
+loses when [UNK] replaces the words of the unit. Gradient times input says how much the
+log-probability moves when a word's embedding does. Where the three rank units differently, a
+picture of attention does not explain the summary.
 """
 
 from collections.abc import Sequence
@@ -34,14 +37,18 @@ from lib.training.devices import ALONE, Process
 
 @torch.no_grad()
 def log_probs(
-    model: Summarizer, documents: Sequence[EncodedDocument], change: Change = NOTHING, batch_size: int = 16,
-    only_known: bool = False, process: Process = ALONE,
-) -> np.ndarray:  # fmt: skip
+    model: Summarizer,
+    documents: Sequence[EncodedDocument],
+    change: Change = NOTHING,
+    batch_size: int = 16,
+    only_known: bool = False,
+    process: Process = ALONE,
+) -> np.ndarray:
     """Compute the log-probability of each document's reference, in nats a word: [documents].
 
-    A change may use other documents: each document uses the next one, and the last one the first; `of_all` uses all.
-    only_known: words outside the vocabulary do not count. process: one of those that share the batches; each returns
-    all values.
+    A change may use other documents: each document uses the next one, and the last one the first;
+    `of_all` uses all. only_known: words outside the vocabulary do not count. process: one of those
+    that share the batches; each returns all values.
 
     Raises InputError for a document whose reference has no word that counts.
     """
@@ -58,15 +65,22 @@ def log_probs(
     with change.model(model):
         for start in process.share(range(0, len(documents), batch_size)):
             own = documents[start : start + batch_size]
-            following = partial(encoded, [documents[(start + i + 1) % len(documents)] for i in range(len(own))])
+            following = partial(
+                encoded, [documents[(start + i + 1) % len(documents)] for i in range(len(own))]
+            )
             batch, state = encoded([change.document(document) for document in own])
             state = change.state(state, following)
-            counted = known_words(batch, size) if only_known or change.only_known else batch.target_mask
+            counted = (
+                known_words(batch, size) if only_known or change.only_known else batch.target_mask
+            )
             log_p = change.log_p(model, batch, state, following).masked_fill(~counted, 0)
             rows.append(mean_over_words(log_p, counted).double().cpu().numpy())
     values = np.concatenate(process.gather(rows))
     if np.isnan(values).any():
-        raise InputError(f"document {documents[int(np.isnan(values).argmax())].id!r} has no word in its reference")
+        raise InputError(
+            f"document {documents[int(np.isnan(values).argmax())].id!r} has no word in its "
+            "reference"
+        )
     return values
 
 
@@ -80,41 +94,51 @@ def changes_of(model: Summarizer) -> dict[str, Change]:
     return {"nothing": NOTHING, **TEXTS, **model.changes()}
 
 
-# ------------------------------------------------------------------------------------------------------- texts
+# ---------------------------------------------------------------------------------
+# texts
 
 
 def _reorder_sections(document: Document, order: Sequence[int]) -> Document:
     """Put sections, numbered from 0, in an order; -1 is the last."""
-    names, sections = ([values[i] for i in order] for values in (document.section_names, document.sections))
+    names, sections = (
+        [values[i] for i in order] for values in (document.section_names, document.sections)
+    )
     return replace(document, section_names=names, sections=sections)
 
 
 def without_unit(document: EncodedDocument, unit: int = 0) -> EncodedDocument:
     """Replace the words of a unit by [UNK], unless it is the only one.
 
-    The other words keep their places. If the unit were removed, they would move to other places in the windows of a
-    model that has windows, and the loss would measure that as well.
+    The other words keep their places. If the unit were removed, they would move to other places in
+    the windows of a model that has windows, and the loss would measure that as well.
     """
     if len(document.sentence_lengths) == 1:
         return document
     erased = np.repeat(np.arange(len(document.sentence_lengths)) == unit, document.sentence_lengths)
     ids = {"source": document.source, "source_ids": document.source_ids}
-    return replace(document, **{name: np.where(erased, np.int32(UNK), x) for name, x in ids.items() if x is not None})
+    return replace(
+        document,
+        **{name: np.where(erased, np.int32(UNK), x) for name, x in ids.items() if x is not None},
+    )
 
 
 TEXTS = {
     "last section first": Change(
-        "the last section comes first", text=lambda d: _reorder_sections(d, range(-1, len(d.sections) - 1)),
+        "the last section comes first",
+        text=lambda d: _reorder_sections(d, range(-1, len(d.sections) - 1)),
         only_known=True,
     ),
     "sections backwards": Change(
-        "sections in the opposite order", text=lambda d: _reorder_sections(d, range(len(d.sections))[::-1]),
+        "sections in the opposite order",
+        text=lambda d: _reorder_sections(d, range(len(d.sections))[::-1]),
         only_known=True,
     ),
     "first unit erased": Change(
-        "the words of the first sentence or paragraph are [UNK]", document=without_unit, only_known=True
+        "the words of the first sentence or paragraph are [UNK]",
+        document=without_unit,
+        only_known=True,
     ),
-}  # fmt: skip
+}
 
 # -------------------------------------------------------------------------------------- importance
 
@@ -127,7 +151,8 @@ def _by_unit(words: np.ndarray, document: EncodedDocument) -> np.ndarray:
 
 @torch.no_grad()
 def by_attention(model: Summarizer, document: EncodedDocument) -> np.ndarray:
-    """Compute the attention to each unit while the model reads the document's reference, summed over its words: [L].
+    """Compute the attention to each unit while the model reads the document's reference, summed
+    over its words: [L].
 
     Raises InputError for a model that shows no weights of words.
     """
@@ -140,9 +165,11 @@ def by_attention(model: Summarizer, document: EncodedDocument) -> np.ndarray:
 
 
 def by_erasure(model: Summarizer, document: EncodedDocument, batch_size: int = 16) -> np.ndarray:
-    """Compute what the reference's log-probability, in nats a word, loses when each unit is erased: [L].
+    """Compute what the reference's log-probability, in nats a word, loses when each unit is erased:
+    [L].
 
-    Words that the vocabulary does not have do not count: those that only the unit has could not be copied any more.
+    Words that the vocabulary does not have do not count: those that only the unit has could not be
+    copied any more.
     """
     units = range(len(document.sentence_lengths))
     documents = [document, *(without_unit(document, unit) for unit in units)]
@@ -151,8 +178,8 @@ def by_erasure(model: Summarizer, document: EncodedDocument, batch_size: int = 1
 
 
 def by_gradient(model: Summarizer, document: EncodedDocument) -> np.ndarray:
-    """Compute |gradient of the reference's log-probability x input| of each word (Jain and Wallace 2019), summed over
-    the words of each unit: [L].
+    """Compute |gradient of the reference's log-probability x input| of each word (Jain and Wallace
+    2019), summed over the words of each unit: [L].
 
     Raises InputError for a model that does not embed the text before it writes.
     """
@@ -162,7 +189,8 @@ def by_gradient(model: Summarizer, document: EncodedDocument) -> np.ndarray:
     own = embedding.weight
     if batch.source.shape[1] >= len(own):
         raise InputError(f"document {document.id!r} has more words than the vocabulary")
-    # Each place of the text is read as a word of its own, whose row is that of the word. Row 0 is for padding.
+    # Each place of the text is read as a word of its own, whose row is that of the word. Row 0 is
+    # for padding.
     table = nn.Parameter(own[F.pad(batch.source[0], (1, 0), value=PAD)].detach())
     places = torch.arange(1, len(table), device=own.device)
     embedding.weight = table
@@ -189,7 +217,8 @@ MEASURES = {"attention": by_attention, "erasure": by_erasure, "gradient times in
 
 
 def rank_agreement(first: np.ndarray, second: np.ndarray) -> float:
-    """Compute Spearman's correlation of two measures of the units of a text, [L] each; 0 where one is constant."""
+    """Compute Spearman's correlation of two measures of the units of a text, [L] each; 0 where one
+    is constant."""
     if np.ptp(first) == 0 or np.ptp(second) == 0:
         return 0.0
     return float(np.corrcoef(rankdata(first), rankdata(second))[0, 1])

@@ -1,12 +1,13 @@
-"""Measures of tables, made of scores that are there: light, for papers name them and training imports papers."""
+"""Measures of tables, made of scores that are there: light, for papers name them and training
+imports papers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-# rouge-score's names. rougeLsum is the summary-level R-L of ROUGE-1.5.5, one sentence a line: what the tables of
-# arXiv, PubMed, CNN/DailyMail and Newsroom report.
+# rouge-score's names. rougeLsum is the summary-level R-L of ROUGE-1.5.5, one sentence a line: what
+# the tables of arXiv, PubMed, CNN/DailyMail and Newsroom report.
 METRICS = {"R-1": "rouge1", "R-2": "rouge2", "R-Lsum": "rougeLsum"}
 
 
@@ -15,7 +16,8 @@ class Measure:
     """Columns of a table, made of a system's scores (`lib.evaluation.scores.score_systems`)."""
 
     columns: tuple[str, ...]
-    numbers: Callable[[dict], np.ndarray]  # values and weights of their mean: [2, columns, documents]
+    # values and weights of their mean: [2, columns, documents]
+    numbers: Callable[[dict], np.ndarray]
 
 
 def _plainly(*keys: str) -> Callable[[dict], np.ndarray]:
@@ -39,7 +41,8 @@ def _shares(key: str) -> Callable[[dict], np.ndarray]:
 
 
 def _with_repetition(scores: dict) -> np.ndarray:
-    """ROUGE, percent of trigrams that were said before, percent of summaries that no other document has."""
+    """ROUGE, percent of trigrams that were said before, percent of summaries that no other document
+    has."""
     repeated, every = np.array(scores["repeated"], dtype=float).T
     distinct = 100 * np.array(scores["distinct"])
     more = np.stack([[100 * repeated, distinct], [every, np.ones_like(distinct)]])

@@ -17,8 +17,8 @@ from lib.evaluation.measures import METRICS
 
 
 class _Stems(Tokenizer):
-    """The words and stems of rouge-score: ASCII letters and digits only. Each word is stemmed once, because stemming
-    takes most of the time of scoring."""
+    """The words and stems of rouge-score: ASCII letters and digits only. Each word is stemmed once,
+    because stemming takes most of the time of scoring."""
 
     def __init__(self):
         self.stem = lru_cache(maxsize=2**17)(PorterStemmer().stem)
@@ -38,9 +38,10 @@ _STEMS, _WORDS = _Stems(), _Words()
 
 
 def words_for(references: Sequence[Sequence[str]]) -> list[Tokenizer]:
-    """What cuts each document's reference and summary into the words that ROUGE counts: one choice for all of a
-    corpus, made of its references (`need_all_letters`). In a corpus of English, a document whose own reference is
-    mostly of other letters counts all letters, because ASCII words are no measure of it."""
+    """What cuts each document's reference and summary into the words that ROUGE counts: one choice
+    for all of a corpus, made of its references (`need_all_letters`). In a corpus of English, a
+    document whose own reference is mostly of other letters counts all letters, because ASCII words
+    are no measure of it."""
     if need_all_letters(sentence for reference in references for sentence in reference):
         return [_WORDS] * len(references)
     return [_WORDS if other_letters(reference) > 0.5 else _STEMS for reference in references]
@@ -54,14 +55,21 @@ def rouge(summaries: Sequence[list[str]], references: Sequence[list[str]]) -> np
     Summaries and references are lists of sentences. Raises ValueError when their numbers differ.
     """
     scores = [
-        RougeScorer([*METRICS.values()], tokenizer=words).score("\n".join(reference), "\n".join(summary))
-        for words, summary, reference in zip(words_for(references), summaries, references, strict=True)
+        RougeScorer([*METRICS.values()], tokenizer=words).score(
+            "\n".join(reference), "\n".join(summary)
+        )
+        for words, summary, reference in zip(
+            words_for(references), summaries, references, strict=True
+        )
     ]
     return 100 * np.array([[s[m].fmeasure for m in METRICS.values()] for s in scores])
 
 
-def rouge_in_one_line(summaries: Sequence[list[str]], references: Sequence[list[str]]) -> np.ndarray:
-    """Compute F1 of sentence-level R-L, of summaries and references in one line each: [documents], in percent.
+def rouge_in_one_line(
+    summaries: Sequence[list[str]], references: Sequence[list[str]]
+) -> np.ndarray:
+    """Compute F1 of sentence-level R-L, of summaries and references in one line each: [documents],
+    in percent.
 
     Words are as `rouge` has them. Raises ValueError when their numbers differ.
     """
@@ -72,39 +80,53 @@ def rouge_in_one_line(summaries: Sequence[list[str]], references: Sequence[list[
 def limited_recall(
     summaries: Sequence[list[str]], references: Sequence[list[list[str]]], limit: int = 75
 ) -> np.ndarray:
-    """Compute recall of R-1, R-2 and R-L of each summary's first `limit` bytes: [documents, 3], in percent.
+    """Compute recall of R-1, R-2 and R-L of each summary's first `limit` bytes: [documents, 3], in
+    percent.
 
-    DUC 2004's measure. Words are as `rouge` has them. Of several references the best counts, averaged over leaving
-    one out (Lin 2004, 2.1).
+    DUC 2004's measure. Words are as `rouge` has them. Of several references the best counts,
+    averaged over leaving one out (Lin 2004, 2.1).
     """
     rows = []
     words_of_each = words_for([list(chain(*texts)) for texts in references])
     for words, summary, texts in zip(words_of_each, summaries, references, strict=True):
         scorer = RougeScorer(["rouge1", "rouge2", "rougeL"], tokenizer=words)
         shown = " ".join(summary).encode()[:limit].decode(errors="ignore")
-        scores = [[s.recall for s in scorer.score(" ".join(text), shown).values()] for text in texts]
-        subsets = [scores[:i] + scores[i + 1 :] for i in range(len(scores))] if len(scores) > 1 else [scores]
+        scores = [
+            [s.recall for s in scorer.score(" ".join(text), shown).values()] for text in texts
+        ]
+        subsets = (
+            [scores[:i] + scores[i + 1 :] for i in range(len(scores))]
+            if len(scores) > 1
+            else [scores]
+        )
         rows.append(np.mean([np.max(subset, axis=0) for subset in subsets], axis=0))
     return 100 * np.array(rows)
 
 
 def longest_common_recall(texts: Sequence[str], references: Sequence[list[str]]) -> np.ndarray:
-    """Compute ROUGE-L recall of each text, taken as one sequence of stemmed words: [documents], in percent.
+    """Compute ROUGE-L recall of each text, taken as one sequence of stemmed words: [documents], in
+    percent.
 
-    The measure of Liu and Lapata's (2019) Table 1. rouge-score gives the same, in a hundred times the time.
+    The measure of Liu and Lapata's (2019) Table 1. rouge-score gives the same, in a hundred times
+    the time.
     """
     pairs = _word_pairs(texts, references)
-    return 100 * np.array([_longest_common(text, wanted) / max(1, len(wanted)) for text, wanted in pairs])
+    return 100 * np.array(
+        [_longest_common(text, wanted) / max(1, len(wanted)) for text, wanted in pairs]
+    )
 
 
-def _word_pairs(texts: Sequence[str], references: Sequence[list[str]]) -> Iterable[tuple[list[str], list[str]]]:
+def _word_pairs(
+    texts: Sequence[str], references: Sequence[list[str]]
+) -> Iterable[tuple[list[str], list[str]]]:
     """Yield the words of each text and of its reference."""
     for words, text, reference in zip(words_for(references), texts, references, strict=True):
         yield words.tokenize(text), words.tokenize(" ".join(reference))
 
 
 def _longest_common(text: list[str], reference: list[str]) -> int:
-    """Compute the length of the longest common subsequence: a bit for each reference word (Hyyrö 2004)."""
+    """Compute the length of the longest common subsequence: a bit for each reference word (Hyyrö
+    2004)."""
     places = dict.fromkeys(reference, 0)
     for i, word in enumerate(reference):
         places[word] |= 1 << i
@@ -115,7 +137,9 @@ def _longest_common(text: list[str], reference: list[str]) -> int:
     return len(reference) - row.bit_count()
 
 
-def ngram_counts(summary: list[str], source: list[str], sizes: Sequence[int]) -> dict[int, tuple[int, int]]:
+def ngram_counts(
+    summary: list[str], source: list[str], sizes: Sequence[int]
+) -> dict[int, tuple[int, int]]:
     """Count for each n how many of a summary's n-grams its source has, and how many there are."""
     counts = {}
     for n in sizes:

@@ -21,10 +21,12 @@ Text = str | list[str]  # a text or its sentences
 
 @dataclass
 class SummaryLine:
-    """A line of a file of summaries, or one that `lib.summarize --json` wrote (with name and readable)."""
+    """A line of a file of summaries, or one that `lib.summarize --json` wrote (with name and
+    readable)."""
 
     id: Annotated[int | str, Field(validation_alias=AliasChoices("id", "name"))]
-    summary: Annotated[Text, Field(validation_alias=AliasChoices("summary", "readable"))]  # which scores are of
+    # which scores are of
+    summary: Annotated[Text, Field(validation_alias=AliasChoices("summary", "readable"))]
     readable: Text = ""  # the same for people
     corpus: str = ""
     title: str = ""
@@ -33,9 +35,12 @@ class SummaryLine:
 
 
 def write_summaries(
-    path: str | Path, documents: Sequence[Document], summaries: Sequence[list[str]], corpus: str,
+    path: str | Path,
+    documents: Sequence[Document],
+    summaries: Sequence[list[str]],
+    corpus: str,
     run: Run | None = None,
-) -> Path:  # fmt: skip
+) -> Path:
     """Write a system's summaries for people to judge (`companion.human`).
 
     run: the run that wrote them, in its model's words; they are stored as people write, too.
@@ -58,7 +63,8 @@ def write_summaries(
 
 
 def read_summaries(path: str | Path) -> dict[str, dict[str, str]]:
-    """Read the lines of a file of summaries, by id, as texts for people. Raises InputError with file and line."""
+    """Read the lines of a file of summaries, by id, as texts for people. Raises InputError with
+    file and line."""
     rows = {}
     for name, line in _read_lines(path):
         row = {**asdict(line), "id": name, "summary": line.readable or line.summary}
@@ -79,7 +85,9 @@ def read_summary_sentences(path: str | Path) -> dict[str, list[str]]:
 def _read_lines(path: str | Path) -> Iterator[tuple[str, SummaryLine]]:
     path, kind, seen = Path(path), TypeAdapter(SummaryLine), set()
     if not path.is_file():
-        raise InputError(f"{path}: no such file; python -m lib.score run FOLDER --dataset NAME writes one")
+        raise InputError(
+            f"{path}: no such file; python -m lib.score run FOLDER --dataset NAME writes one"
+        )
     for number, text in enumerate(path.read_bytes().splitlines(), 1):
         if not text.strip():
             continue

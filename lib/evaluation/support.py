@@ -1,12 +1,14 @@
-"""Support of a summary by its text: what the text does not have, and which of its sentences carry the summary's.
+"""Support of a summary by its text: what the text does not have, and which of its sentences carry
+the summary's.
 
-Four shares are counted: of a summary's numbers, names, words and word pairs, those that are *not in the text*; and of
-its sentences, those that one sentence of the text carries. Only characters are compared, never meanings:
+Four shares are counted: of a summary's numbers, names, words and word pairs, those that are *not in
+the text*; and of its sentences, those that one sentence of the text carries. Only characters are
+compared, never meanings:
 
-* a number is in the text even if the text has it for something else; a negation, or who was compared with whom, is
-  not detected;
-* "twelve" and 12, 0.5 and 50%, a word and its plural are different; what only a table or a figure of the paper has is
-  not in its text;
+* a number is in the text even if the text has it for something else; a negation, or who was
+  compared with whom, is not detected;
+* "twelve" and 12, 0.5 and 50%, a word and its plural are different; what only a table or a figure
+  of the paper has is not in its text;
 * a word of the authors' own is not in the text and right all the same: references are scored too.
 """
 
@@ -32,18 +34,23 @@ class Term:
     is_number: bool = False
 
 
-# what represents a number, citation or formula that was left out, also half of it, or an unknown word
-_MASK = re.compile(r"<(?:dig)+>?|<[^\W\d]\w*>|@\w+|\[(?:number|citation|formula|unk)\]", re.IGNORECASE)
+# what represents a number, citation or formula that was left out, also half of it, or an unknown
+# word
+_MASK = re.compile(
+    r"<(?:dig)+>?|<[^\W\d]\w*>|@\w+|\[(?:number|citation|formula|unk)\]", re.IGNORECASE
+)
 
 
 def terms(sentence: str) -> list[Term]:
     """Return the numbers, words and masks of a sentence, in order, without marks.
 
-    Numbers are compared without commas between thousands and without zeros at the end: 1,635 is 1635, and 0.50 is
-    0.5. A sign, a unit and a word such as "million" are not part of a number. Digits in a word (p53) make no number.
+    Numbers are compared without commas between thousands and without zeros at the end: 1,635 is
+    1635, and 0.50 is 0.5. A sign, a unit and a word such as "million" are not part of a number.
+    Digits in a word (p53) make no number.
     """
     text = clean(sentence)
-    text = _MASK.sub(lambda mask: f"<{'_' * (len(mask[0]) - 2)}>", text)  # one token of the same length
+    # one token of the same length
+    text = _MASK.sub(lambda mask: f"<{'_' * (len(mask[0]) - 2)}>", text)
     found = []
     for start, end in word_spans(text):
         token = lowered(text[start:end]).replace("’", "'")
@@ -64,8 +71,9 @@ def _number_key(digits: str) -> str:
 class Names:
     """Names that texts show, acronyms among them.
 
-    A name is a word of two letters or more that has a capital inside of sentences in at least 90% of its occurrences.
-    So a name is known in a summary in lower case too. In German every noun is a name.
+    A name is a word of two letters or more that has a capital inside of sentences in at least 90%
+    of its occurrences. So a name is known in a summary in lower case too. In German every noun is a
+    name.
     """
 
     CAPITAL = 0.9
@@ -83,23 +91,33 @@ class Names:
     def __contains__(self, term: Term) -> bool:
         count = self._with_capital[term.key]
         letters = sum(map(str.isalpha, term.key))
-        return not term.is_number and letters > 1 and count > 0 and count >= self.CAPITAL * self._all[term.key]
+        return (
+            not term.is_number
+            and letters > 1
+            and count > 0
+            and count >= self.CAPITAL * self._all[term.key]
+        )
 
 
 def names_of(documents: Iterable[Document]) -> Names:
-    """Return the names in the texts and references of documents; in titles all words may have capitals."""
-    return Names(s for d in documents for s in (*d.sentences, *(s for r in d.references for s in r)))
+    """Return the names in the texts and references of documents; in titles all words may have
+    capitals."""
+    return Names(
+        s for d in documents for s in (*d.sentences, *(s for r in d.references for s in r))
+    )
 
 
 class SourceText:
     """The sentences of a text, to look summaries up in.
 
-    The weight of a word or number is log((L + 1) / L_w), where L_w of L sentences have it: a rare one counts more,
-    and no list of function words is needed. One that the text does not have weighs like one of a single sentence.
+    The weight of a word or number is log((L + 1) / L_w), where L_w of L sentences have it: a rare
+    one counts more, and no list of function words is needed. One that the text does not have weighs
+    like one of a single sentence.
 
-    One sentence carries a sentence of the summary if it has at least half of its weight, and a part of it from a
-    quarter on. Of the references' 990 sentences in the test papers of `pmc-sample`, the next paper carries 2, and a
-    part of 31; of 500 that are made of halves of two sentences both are found 434 times (`tests/test_support.py`).
+    One sentence carries a sentence of the summary if it has at least half of its weight, and a part
+    of it from a quarter on. Of the references' 990 sentences in the test papers of `pmc-sample`,
+    the next paper carries 2, and a part of 31; of 500 that are made of halves of two sentences both
+    are found 434 times (`tests/test_support.py`).
     """
 
     ALONE, PART = 0.5, 0.25
@@ -107,7 +125,8 @@ class SourceText:
     def __init__(self, sentences: Iterable[str]):
         self._words: list[dict[str, None]] = []  # of each sentence, in order
         self._sentences_with: defaultdict[str, list[int]] = defaultdict(list)  # by word
-        self.pairs: set[tuple[str, str]] = set()  # words side by side in a sentence, marks between them or not
+        # words side by side in a sentence, marks between them or not
+        self.pairs: set[tuple[str, str]] = set()
         for number, sentence in enumerate(sentences):
             found = terms(sentence)
             self.pairs.update(_pairs(found))
@@ -120,11 +139,12 @@ class SourceText:
         return not term.key or term.key in self._sentences_with
 
     def carriers(self, sentence: Sequence[Term]) -> list[tuple[int, float]]:
-        """Find the sentences of the text that carry a summary's sentence: at most four numbers, from 0, each with the
-        share of the sentence's weight that it has and those before it have not.
+        """Find the sentences of the text that carry a summary's sentence: at most four numbers,
+        from 0, each with the share of the sentence's weight that it has and those before it have
+        not.
 
-        They are chosen one by one: the one that adds the most weight, of equals the shorter and then the earlier one,
-        as long as it adds `PART` of the sentence's weight.
+        They are chosen one by one: the one that adds the most weight, of equals the shorter and
+        then the earlier one, as long as it adds `PART` of the sentence's weight.
         """
         weights = {term.key: self._weight(term.key) for term in sentence if term.key}
         total, chosen = sum(weights.values()), []
@@ -133,11 +153,15 @@ class SourceText:
             for key, weight in weights.items():
                 for number in self._sentences_with.get(key, ()):
                     gains[number] += weight
-            best = max(gains, key=lambda n: (round(gains[n], 9), -len(self._words[n]), -n), default=None)
+            best = max(
+                gains, key=lambda n: (round(gains[n], 9), -len(self._words[n]), -n), default=None
+            )
             if best is None or gains[best] < self.PART * total:
                 break
             chosen.append((best, gains[best] / total))
-            weights = {key: weight for key, weight in weights.items() if key not in self._words[best]}
+            weights = {
+                key: weight for key, weight in weights.items() if key not in self._words[best]
+            }
         return chosen
 
     def _weight(self, key: str) -> float:
@@ -155,17 +179,23 @@ def source_of(document: Document) -> SourceText:
 
 
 def not_in_text(sentence: Sequence[Term], text: SourceText, names: Names) -> list[tuple[Term, str]]:
-    """Return the terms of a summary's sentence that its text does not have, each with "number", "name" or "word"."""
+    """Return the terms of a summary's sentence that its text does not have, each with "number",
+    "name" or "word"."""
     missing = (term for term in sentence if not text.has(term))
-    return [(term, "number" if term.is_number else "name" if term in names else "word") for term in missing]
+    return [
+        (term, "number" if term.is_number else "name" if term in names else "word")
+        for term in missing
+    ]
 
 
-def support_counts(summary: Iterable[str], text: SourceText, names: Names) -> dict[str, tuple[int, int]]:
+def support_counts(
+    summary: Iterable[str], text: SourceText, names: Names
+) -> dict[str, tuple[int, int]]:
     """Count what of a summary its text does not have, each with the count of all of its kind.
 
-    The kinds are "numbers", "names", "words" (names among them) and "pairs", every time that they occur, and
-    "carried": sentences that one source sentence carries. summary: its sentences, in any case; one without a number
-    and a word does not count.
+    The kinds are "numbers", "names", "words" (names among them) and "pairs", every time that they
+    occur, and "carried": sentences that one source sentence carries. summary: its sentences, in any
+    case; one without a number and a word does not count.
     """
     counts = {kind: [0, 0] for kind in ("numbers", "names", "words", "pairs", "carried")}
 

@@ -1,5 +1,5 @@
-"""Attention with Luong's scores (2015) for many queries, and additive attention with coverage (See et al. 2017;
-Mem2Mem, equations 16 and 17).
+"""Attention with Luong's scores (2015) for many queries, and additive attention with coverage (See
+et al. 2017; Mem2Mem, equations 16 and 17).
 
 Shapes: B documents, K hypotheses of each, T target words, N source words, A attention width.
 """
@@ -24,7 +24,8 @@ def full_precision(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 
 def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
-    """Compute the softmax over the last axis, 0 where `mask` is false; at least one entry must be true."""
+    """Compute the softmax over the last axis, 0 where `mask` is false; at least one entry must be
+    true."""
     (scores,) = full_precision(scores)
     return scores.masked_fill(~mask, -torch.inf).softmax(-1)
 
@@ -57,7 +58,8 @@ def recomputed(function: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
 class Attention(nn.Module):
     r"""Weights of n keys for each query (Luong et al. 2015, section 3.1).
 
-    score "concat": $v^\top\tanh(W_q q + W_k k)$; "general": $q^\top W k$; "dot": $q^\top k$, no parameters.
+    score "concat": $v^\top\tanh(W_q q + W_k k)$; "general": $q^\top W k$; "dot": $q^\top k$, no
+    parameters.
     """
 
     def __init__(self, query: int, key: int, width: int, score: Score = "concat"):
@@ -79,7 +81,8 @@ class Attention(nn.Module):
         return self.query(queries) if self.score == "concat" else queries
 
     def forward(self, queries: Tensor, keys: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Compute the weights [B, T, n] of projected queries [B, T, width] over projected keys [B, n, width].
+        """Compute the weights [B, T, n] of projected queries [B, T, width] over projected keys
+        [B, n, width].
 
         mask: [B, n], true for keys that a document has.
         """
@@ -123,7 +126,8 @@ class Attention(nn.Module):
 
 
 class CoverageAttention(nn.Module):
-    r"""Attend to the source words at each step, and count how much attention each word has received so far:
+    r"""Attend to the source words at each step, and count how much attention each word has received
+    so far:
 
     $cov_t = \sum_{t'<t}\alpha_{t'}$ (16),
     $\alpha_t = \mathrm{softmax}_i(v^\top\tanh(W_e h_i + W_d h_t + w_{cov}\,cov_{ti}))$ (17).
@@ -143,8 +147,11 @@ class CoverageAttention(nn.Module):
         """Compute W_e h of all words [B, N, A]; call it once for each document."""
         return self.key(keys)
 
-    def forward(self, queries: Tensor, projected: Tensor, mask: Tensor, coverage: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the weights alpha of all steps [B, K, T, N] and the coverage after the last [B, K, N].
+    def forward(
+        self, queries: Tensor, projected: Tensor, mask: Tensor, coverage: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return the weights alpha of all steps [B, K, T, N] and the coverage after the last
+        [B, K, N].
 
         Args:
             queries: [B, K, T, query].
@@ -156,7 +163,9 @@ class CoverageAttention(nn.Module):
         with torch.autocast(queries.device.type, enabled=False):
             return scan(self.attend, coverage, inputs=[queries], fixed=[keys, mask], dim=2)
 
-    def attend(self, coverage: Tensor, query: Tensor, keys: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    def attend(
+        self, coverage: Tensor, query: Tensor, keys: Tensor, mask: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """Compute one step: the weights alpha_t [B, K, N], and cov_{t+1} [B, K, N].
 
         Args:
@@ -165,8 +174,8 @@ class CoverageAttention(nn.Module):
             keys: [B, N, A].
             mask: [B, N].
         """
-        # Autograd would store the tanh [B, K, N, A] of each step, which is A times larger than alpha. Instead the
-        # backward pass computes it again.
+        # Autograd would store the tanh [B, K, N, A] of each step, which is A times larger than
+        # alpha. Instead the backward pass computes it again.
         alpha = recomputed(self.weights, query, coverage, keys, mask)
         # cov_{t+1} = cov_t + alpha_t   (16)
         return alpha, coverage + alpha
@@ -175,7 +184,8 @@ class CoverageAttention(nn.Module):
         """Compute alpha_t [B, K, N] of one step."""
         w, v = full_precision(self.coverage, self.v)
         # alpha_t = softmax(v^T tanh(W_e h + W_d h_t + w_cov cov_t))   (17)
-        hidden = torch.tanh(keys[:, None] + query[:, :, None] + coverage[..., None] * w)  # [B, K, N, A]
+        # [B, K, N, A]
+        hidden = torch.tanh(keys[:, None] + query[:, :, None] + coverage[..., None] * w)
         return masked_softmax(hidden @ v, mask[:, None])
 
     def _has_kernel(self, coverage: Tensor, queries: Tensor, keys: Tensor, mask: Tensor) -> bool:
@@ -183,7 +193,8 @@ class CoverageAttention(nn.Module):
 
     @fast_form(attend, computes=[weights, masked_softmax], where=_has_kernel)
     def _attend_fast(self, coverage: Tensor, queries: Tensor, keys: Tensor, mask: Tensor):
-        """Do what `scan` does with `attend`, by kernels: alpha [B, K, T, N] and the last coverage."""
+        """Do what `scan` does with `attend`, by kernels: alpha [B, K, T, N] and the last
+        coverage."""
         if cpu.compiled(queries):
             kernel: Any = _CompiledCoverage
         else:
@@ -204,7 +215,9 @@ class _CompiledCoverage(torch.autograd.Function):
         ctx.lengths = mask.sum(1).tolist()
         ctx.save_for_backward(queries, keys, w, v, coverage, alpha)
         q, k, w, v, c, out = cpu.arrays(queries, keys, w, v, coverage, alpha)
-        cpu.for_each_document(lambda b, n: cpu.coverage_forward(q[b], k[b, :n], w, v, c[b], out[b]), ctx.lengths)
+        cpu.for_each_document(
+            lambda b, n: cpu.coverage_forward(q[b], k[b, :n], w, v, c[b], out[b]), ctx.lengths
+        )
         return alpha
 
     @staticmethod
@@ -215,14 +228,17 @@ class _CompiledCoverage(torch.autograd.Function):
         d_queries = queries.new_zeros(queries.shape)
         d_keys = keys.new_zeros(keys.shape)
         d_coverage = coverage.new_zeros(coverage.shape)
-        # Every document has a row of its own, so that the sum does not depend on the order of the threads.
+        # Every document has a row of its own, so that the sum does not depend on the order of the
+        # threads.
         d_w = w.new_zeros(len(keys), len(w))
         d_v = v.new_zeros(len(keys), len(v))
         q, k, w, v, c, a, d = cpu.arrays(queries, keys, w, v, coverage, alpha, d_alpha)
         dq, dk, dw, dv, dc = cpu.arrays(d_queries, d_keys, d_w, d_v, d_coverage)
 
         def document_backward(b: int, n: int) -> None:
-            cpu.coverage_backward(q[b], k[b, :n], w, v, c[b], a[b], d[b], dq[b], dk[b, :n], dw[b], dv[b], dc[b])
+            cpu.coverage_backward(
+                q[b], k[b, :n], w, v, c[b], a[b], d[b], dq[b], dk[b, :n], dw[b], dv[b], dc[b]
+            )
 
         cpu.for_each_document(document_backward, ctx.lengths)
         return d_queries, d_keys, d_w.sum(0), d_v.sum(0), d_coverage, None

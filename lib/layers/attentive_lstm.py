@@ -3,8 +3,8 @@
 `lib.models.read_again.ReadAgain.attend_and_write` states the equations. Nothing here is called
 where a subclass has changed them (`lib.layers.fast`).
 
-Shapes: B documents, K hypotheses of each, R = B * K rows, T target words, N source words, A attention width,
-c width of the values, d width of the LSTM.
+Shapes: B documents, K hypotheses of each, R = B * K rows, T target words, N source words, A
+attention width, c width of the values, d width of the LSTM.
 """
 
 import torch
@@ -17,13 +17,20 @@ aten = torch.ops.aten
 
 
 def attentive_lstm(
-    words: Tensor, start: tuple[Tensor, Tensor], keys: Tensor, values: Tensor, mask: Tensor, attention: Attention,
+    words: Tensor,
+    start: tuple[Tensor, Tensor],
+    keys: Tensor,
+    values: Tensor,
+    mask: Tensor,
+    attention: Attention,
     lstm: nn.LSTMCell,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    r"""Compute the states h of all words [R, T, d], the last cell [R, d] and the attention weights beta [R, T, N]:
+) -> tuple[Tensor, Tensor, Tensor]:
+    r"""Compute the states h of all words [R, T, d], the last cell [R, d] and the attention weights
+    beta [R, T, N]:
 
-    $\beta_t = \mathrm{softmax}_n(v^\top\tanh(W_q h_{t-1} + k_n))$ (13), $c_t = \sum_n \beta_{tn} s_n$ (14), and h_t
-    is the next state of an LSTM that reads the word and c_t. Autocast has an effect on the words' part only.
+    $\beta_t = \mathrm{softmax}_n(v^\top\tanh(W_q h_{t-1} + k_n))$ (13),
+    $c_t = \sum_n \beta_{tn} s_n$ (14), and h_t is the next state of an LSTM that reads the word and
+    c_t. Autocast has an effect on the words' part only.
 
     Args:
         words: [R, T, e].
@@ -37,7 +44,8 @@ def attentive_lstm(
     query, v = attention.query.weight, attention.v.weight.flatten()
     from_word, from_context = lstm.weight_ih.split([words.shape[2], values.shape[2]], 1)
     # The words' part of all gates is one product.
-    from_words = nn.functional.linear(words, from_word, lstm.bias_ih + lstm.bias_hh).transpose(0, 1)  # [T, R, 4d]
+    # [T, R, 4d]
+    from_words = nn.functional.linear(words, from_word, lstm.bias_ih + lstm.bias_hh).transpose(0, 1)
     with torch.autocast(v.device.type, enabled=False):
         inputs = [x.to(v.dtype) for x in (from_words, *start, keys, values)]
         states, cell, beta = _Scan.apply(*inputs, mask, query, v, from_context, lstm.weight_hh)
@@ -48,11 +56,14 @@ def attentive_lstm(
 class _Scan(torch.autograd.Function):
     """The loop over the words, with few launches on a GPU.
 
-    Each word writes into memory of all words, so that gradients of weights and values are one product after the loop.
+    Each word writes into memory of all words, so that gradients of weights and values are one
+    product after the loop.
     """
 
     @staticmethod
-    def forward(ctx, from_words, start, start_cell, keys, values, mask, query, v, from_context, from_hidden):
+    def forward(
+        ctx, from_words, start, start_cell, keys, values, mask, query, v, from_context, from_hidden
+    ):
         keys, values = keys.contiguous(), values.contiguous()
         steps, rows, width = len(from_words), *start.shape
         by_document = steps, len(keys), rows // len(keys)  # T, B, K
@@ -65,7 +76,9 @@ class _Scan(torch.autograd.Function):
         gates = torch.empty_like(sums)
         queries = keys.new_empty(*by_document, len(v))
         # padding stays -inf, and what the tanh gives is added to the zeros of words
-        scores = keys.new_full((*by_document, keys.shape[1]), -torch.inf).masked_fill_(mask[:, None], 0)
+        scores = keys.new_full((*by_document, keys.shape[1]), -torch.inf).masked_fill_(
+            mask[:, None], 0
+        )
         beta = torch.empty_like(scores)
         contexts = keys.new_empty(*by_document, values.shape[2])
         lengths, compiled = mask.sum(1), cpu.compiled(keys)
@@ -92,7 +105,9 @@ class _Scan(torch.autograd.Function):
             cell = torch.mul(f, cells[t], out=cells[t + 1]).addcmul_(i, g)
             torch.mul(o, torch.tanh(cell, out=squashed[t]), out=states[t + 1])
         given = keys, values, query, v, from_context, from_hidden
-        ctx.save_for_backward(*given, lengths, queries, beta, contexts, gates, cells, squashed, states)
+        ctx.save_for_backward(
+            *given, lengths, queries, beta, contexts, gates, cells, squashed, states
+        )
         return states[1:], cells[-1], beta
 
     @staticmethod
@@ -101,15 +116,16 @@ class _Scan(torch.autograd.Function):
         keys, values, query, v, from_context, from_hidden, *computed = ctx.saved_tensors
         lengths, queries, beta, contexts, gates, cells, squashed, states = computed
         steps, rows, width = squashed.shape
-        # The derivatives of cell_t by cell_{t-1} and by the sums in i, f and g, and those of h_t by the sum in o and
-        # by cell_t, need no gradient: they are computed for all words at once.
+        # The derivatives of cell_t by cell_{t-1} and by the sums in i, f and g, and those of h_t by
+        # the sum in o and by cell_t, need no gradient: they are computed for all words at once.
         i, f, g, o = gates.chunk(4, -1)
         by_i, by_f = aten.sigmoid_backward(g, i), aten.sigmoid_backward(cells[:-1], f)
         of_cell = torch.stack([f, by_i, by_f, aten.tanh_backward(i, g)], 2)  # [T, R, 4, d]
         by_o = aten.sigmoid_backward(squashed, o)
         by_cell = aten.tanh_backward(o, squashed)
 
-        d_steps = squashed.new_empty(steps + 1, rows, 5, width)  # of cell_{t-1} and of the sums in i, f, g, o
+        # of cell_{t-1} and of the sums in i, f, g, o
+        d_steps = squashed.new_empty(steps + 1, rows, 5, width)
         d_steps[-1, :, 0] = d_last_cell
         d_sums = d_steps[:-1, :, 1:].flatten(2)  # a view, [T, R, 4d]
         d_hidden = torch.zeros_like(states)
@@ -128,10 +144,14 @@ class _Scan(torch.autograd.Function):
             # c_t = sum_n beta_tn s_n, and beta_t is a softmax.
             torch.mm(d_sums[t], from_context, out=d_contexts[t].view(rows, -1))
             d_beta[t].baddbmm_(d_contexts[t], values.transpose(1, 2))
-            aten._softmax_backward_data.out(d_beta[t], beta[t], -1, beta.dtype, grad_input=d_scores[t])
+            aten._softmax_backward_data.out(
+                d_beta[t], beta[t], -1, beta.dtype, grad_input=d_scores[t]
+            )
             scores.add_word(t)
             # h_{t-1} reaches the loss directly, through the gates and through the query.
-            d_hidden[t].addmm_(d_sums[t], from_hidden).addmm_(scores.d_queries[t].view(rows, -1), query)
+            d_hidden[t].addmm_(d_sums[t], from_hidden).addmm_(
+                scores.d_queries[t].view(rows, -1), query
+            )
 
         previous, d_of_rows = states[:-1].flatten(0, 1), d_sums.flatten(0, 1)
         d_values = _of_documents(beta).transpose(1, 2) @ _of_documents(d_contexts)
@@ -150,8 +170,8 @@ def _of_documents(values: Tensor) -> Tensor:
 class _ScoreGradients:
     """Gradients of the scores, word by word from the last to the first.
 
-    The queries of all words are known by now. Therefore the tanh [t, B, K, N, A] of many words is computed at once,
-    as many as `TANH_NUMBERS` allows, and one launch is left for each word.
+    The queries of all words are known by now. Therefore the tanh [t, B, K, N, A] of many words is
+    computed at once, as many as `TANH_NUMBERS` allows, and one launch is left for each word.
     """
 
     def __init__(self, queries: Tensor, keys: Tensor, v: Tensor, d_scores: Tensor, lengths: Tensor):
@@ -166,10 +186,15 @@ class _ScoreGradients:
         if t not in self.words:
             size = max(1, TANH_NUMBERS // (self.d_scores[t].numel() * len(self.v)))
             self.words = range(max(0, t + 1 - size), t + 1)
-            self.tanh = (self.keys[:, None] + self.queries[self.words.start : t + 1].unsqueeze(3)).tanh_()
+            self.tanh = (
+                self.keys[:, None] + self.queries[self.words.start : t + 1].unsqueeze(3)
+            ).tanh_()
             # score = v^T tanh(q + k), so its slope by q and by k is v (1 - tanh^2).
             self.slope = self.tanh.square().neg_().add_(1).mul_(self.v)
-        d_score, slope = self.d_scores[t].flatten(0, 1), self.slope[t - self.words.start].flatten(0, 1)
+        d_score, slope = (
+            self.d_scores[t].flatten(0, 1),
+            self.slope[t - self.words.start].flatten(0, 1),
+        )
         torch.bmm(d_score[:, None], slope, out=self.d_queries[t].flatten(0, 1)[:, None])
         if t == self.words.start:
             d_scores = self.d_scores[t : self.words.stop]

@@ -1,12 +1,14 @@
 """Kernels for a CPU, compiled by numba: attention with coverage and Mem2Mem's memory.
 
-What PyTorch does in a dozen operations, each over all numbers, is one pass here. Attention works on one document at
-a time, and the documents are divided among threads, so that no number depends on how many threads there are. Lengths
-take the place of masks: padding is not read. In float64 the tanh is exact; in float32 it is a rational function,
-right to 5e-7. Beside each kernel's call are PyTorch's operations that compute the same. They serve all other types
-and devices, where `lib.layers.gpu_kernels` has no kernel.
+What PyTorch does in a dozen operations, each over all numbers, is one pass here. Attention works on
+one document at a time, and the documents are divided among threads, so that no number depends on
+how many threads there are. Lengths take the place of masks: padding is not read. In float64 the
+tanh is exact; in float32 it is a rational function, right to 5e-7. Beside each kernel's call are
+PyTorch's operations that compute the same. They serve all other types and devices, where
+`lib.layers.gpu_kernels` has no kernel.
 
-The first call compiles for some seconds; numba saves the result beside this file or in the user's cache.
+The first call compiles for some seconds; numba saves the result beside this file or in the user's
+cache.
 """
 
 import math
@@ -27,9 +29,13 @@ from torch import Tensor
 from lib.system.compiler import missing_for_triton
 from lib.system.threads import in_threads
 
-# Sums of float32 may be taken in any order, so that loops become vector instructions. The order is fixed at compile
-# time.
-OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz", "arcp"}}
+# Sums of float32 may be taken in any order, so that loops become vector instructions. The order is
+# fixed at compile time.
+OPTIONS = {
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"reassoc", "contract", "nsz", "arcp"},
+}
 
 
 def _kernel(function: Callable) -> Any:
@@ -42,11 +48,13 @@ def _kernel(function: Callable) -> Any:
 def _declare_no_overlap(context):
     """Tell LLVM that the arrays of a kernel do not overlap.
 
-    Otherwise short arrays that lie close together are computed by another loop, which rounds differently.
+    Otherwise short arrays that lie close together are computed by another loop, which rounds
+    differently.
     """
 
     def generate(context, builder, signature, arguments):
-        # The widest vectors there are: LLVM by itself takes half of them. llvmlite does not know the name.
+        # The widest vectors there are: LLVM by itself takes half of them. llvmlite does not know
+        # the name.
         set.add(builder.function.attributes, '"prefer-vector-width"="512"')
         for argument in builder.function.args:
             if str(argument.type) in ("float*", "double*"):
@@ -63,15 +71,16 @@ def _tanh(x):
     raise NotImplementedError  # only in compiled code
 
 
-# Inlined, because a function of its own would be compiled twice, with different rounding: for the process that
-# compiles, and in the kernel that is saved.
+# Inlined, because a function of its own would be compiled twice, with different rounding: for the
+# process that compiles, and in the kernel that is saved.
 @overload(_tanh, inline="always")
 def _choose_tanh(x):
     return _rational_tanh if x == types.float32 else lambda x: math.tanh(x)
 
 
 def _rational_tanh(x):
-    """tanh as x P(x²) / Q(x²) for |x| up to 9, fitted by least squares to the least relative error, 2e-8."""
+    """tanh as x P(x²) / Q(x²) for |x| up to 9, fitted by least squares to the least relative error,
+    2e-8."""
     x = min(max(x, np.float32(-9)), np.float32(9))
     y = x * x
     p = np.float32(1.3354700868838644e-08)
@@ -111,14 +120,16 @@ def _softmax(scores, n):
         scores[i] /= total
 
 
-# ----------------------------------------------------------------------------------------------------- attention
+# ---------------------------------------------------------------------------------
+# attention
 
 
 @_kernel
 def coverage_forward(queries, keys, w, v, coverage, alpha):
     """Compute the weights alpha [K, T, N] of one document of n words, step after step.
 
-    queries: [K, T, A]; keys: [n, A]; w, v: [A]; coverage: [K, N] before the first step. Padding stays as it is.
+    queries: [K, T, A]; keys: [n, A]; w, v: [A]; coverage: [K, N] before the first step. Padding
+    stays as it is.
     """
     _assume_no_overlap()
     hypotheses, steps, width = queries.shape
@@ -143,11 +154,14 @@ def coverage_forward(queries, keys, w, v, coverage, alpha):
 
 
 @_kernel
-def coverage_backward(queries, keys, w, v, coverage, alpha, d_alpha, d_queries, d_keys, d_w, d_v, d_coverage):
-    """Add the gradients of `coverage_forward` to d_queries [K, T, A], d_keys [n, A], d_w, d_v [A], d_coverage [K, N].
+def coverage_backward(
+    queries, keys, w, v, coverage, alpha, d_alpha, d_queries, d_keys, d_w, d_v, d_coverage
+):
+    """Add the gradients of `coverage_forward` to d_queries [K, T, A], d_keys [n, A], d_w, d_v [A],
+    d_coverage [K, N].
 
-    The tanh h is computed again. With s = (1 - h^2) d_score, all gradients are sums of s, of s * coverage and of
-    h * d_score; the factor v comes after the sums.
+    The tanh h is computed again. With s = (1 - h^2) d_score, all gradients are sums of s, of s *
+    coverage and of h * d_score; the factor v comes after the sums.
     """
     _assume_no_overlap()
     hypotheses, steps, width = queries.shape
@@ -165,7 +179,8 @@ def coverage_backward(queries, keys, w, v, coverage, alpha, d_alpha, d_queries, 
             query = queries[k, t]
             row = alpha[k, t]
             d_query = d_queries[k, t]
-            # alpha_t reaches the loss directly and through cov_{t+1}; then the gradient of a softmax.
+            # alpha_t reaches the loss directly and through cov_{t+1}; then the gradient of a
+            # softmax.
             mean = v[0] - v[0]
             for i in range(n):
                 d_score[i] = d_alpha[k, t, i] + d_cov[i]
@@ -201,7 +216,8 @@ def coverage_backward(queries, keys, w, v, coverage, alpha, d_alpha, d_queries, 
 
 @_kernel
 def additive_scores(queries, keys, v, lengths, scores):
-    """Compute scores [B, K, N] = v^T tanh(query + key) of the first `lengths` [B] words of each document.
+    """Compute scores [B, K, N] = v^T tanh(query + key) of the first `lengths` [B] words of each
+    document.
 
     queries: [B, K, A]; keys: [B, N, A]; v: [A]. Scores of padding stay as they are.
     """
@@ -218,7 +234,8 @@ def additive_scores(queries, keys, v, lengths, scores):
 
 @_kernel
 def additive_scores_backward(queries, keys, v, lengths, d_scores, d_queries, d_keys, d_v):
-    """Add the gradients of `additive_scores` to d_queries [B, K, A], d_keys [B, N, A] and d_v [A]."""
+    """Add the gradients of `additive_scores` to d_queries [B, K, A], d_keys [B, N, A] and d_v
+    [A]."""
     _assume_no_overlap()
     h = np.empty_like(v)
     for b in range(len(keys)):
@@ -237,15 +254,18 @@ def additive_scores_backward(queries, keys, v, lengths, d_scores, d_queries, d_k
                     d_key[a] += h[a]
 
 
-# ---------------------------------------------------------------------------------------------------- recurrence
+# ---------------------------------------------------------------------------------
+# recurrence
 
 
 @_kernel
 def gru_step(words, by_state, alpha, hidden, previous, gates, states):
-    """Compute one step of a GRU for n sequences: `hidden` [n, d] becomes the next state, which `states` gets too.
+    """Compute one step of a GRU for n sequences: `hidden` [n, d] becomes the next state, which
+    `states` gets too.
 
-    words: [n, 3d], W x + b; by_state: [n, 3d], U h + b of the state h before; alpha: [n, d], by which the update is
-    multiplied, or None. `previous` [n, d] gets h, and `gates` [n, 4, d] r, z, the new state n and the part U h of n.
+    words: [n, 3d], W x + b; by_state: [n, 3d], U h + b of the state h before; alpha: [n, d], by
+    which the update is multiplied, or None. `previous` [n, d] gets h, and `gates` [n, 4, d] r, z,
+    the new state n and the part U h of n.
     """
     _assume_no_overlap()
     width = hidden.shape[1]
@@ -272,11 +292,11 @@ def gru_step(words, by_state, alpha, hidden, previous, gates, states):
 
 @_kernel
 def gru_step_backward(d_states, alpha, previous, gates, d_hidden, d_sums, d_alpha):
-    """Compute the gradients of `gru_step`. d_hidden [n, d] is that of the next state, and becomes that of the state
-    before, without the part that comes through U h.
+    """Compute the gradients of `gru_step`. d_hidden [n, d] is that of the next state, and becomes
+    that of the state before, without the part that comes through U h.
 
-    d_sums: [n, 4, d], written: the gradients of the part U h of n, of the sums in r and z, and of n's own sum.
-    d_alpha: [n, d], written.
+    d_sums: [n, 4, d], written: the gradients of the part U h of n, of the sums in r and z, and of
+    n's own sum. d_alpha: [n, d], written.
     """
     _assume_no_overlap()
     width = d_hidden.shape[1]
@@ -299,12 +319,14 @@ def gru_step_backward(d_states, alpha, previous, gates, d_hidden, d_sums, d_alph
             dr[i] = dn[i] * un[i] * (r[i] - r[i] * r[i])
 
 
-# -------------------------------------------------------------------------------------------------------- memory
+# ---------------------------------------------------------------------------------
+# memory
 
 
 @_kernel
 def memory_read(product, queries, v, memory, psi, reads):
-    """Compute (7) of R rows: weights psi [R, r] and reads [R, d] of a memory [R, r, d] by queries [R, A].
+    """Compute (7) of R rows: weights psi [R, r] and reads [R, d] of a memory [R, r, d] by queries
+    [R, A].
 
     The first A of product [R, r, A + 2d] are W_k M_D and become the tanh.
     """
@@ -328,7 +350,8 @@ def memory_read(product, queries, v, memory, psi, reads):
 
 @_kernel
 def memory_read_backward(product, v, memory, psi, d_psi, d_reads, d_queries, d_memory, d_v):
-    """Add the gradients of `memory_read` to d_memory, d_queries and d_v; that of the keys replaces the tanh."""
+    """Add the gradients of `memory_read` to d_memory, d_queries and d_v; that of the keys replaces
+    the tanh."""
     rows, slots, width = memory.shape
     d_score = np.empty_like(psi[0])
     for b in range(rows):
@@ -355,7 +378,8 @@ def memory_read_backward(product, v, memory, psi, d_psi, d_reads, d_queries, d_m
 def memory_write(product, shared, memory, after):
     """Compute (8) to (10) of R rows: `after` [R, r, d], the memory [R, r, d] after the write.
 
-    The last 2d of product [R, r, A + 2d] become gate and update. shared: [R, 2d], the same for all slots.
+    The last 2d of product [R, r, A + 2d] become gate and update. shared: [R, 2d], the same for all
+    slots.
     """
     rows, slots, width = memory.shape
     first = product.shape[2] - 2 * width
@@ -373,11 +397,11 @@ def memory_write(product, shared, memory, after):
 
 @_kernel
 def memory_write_backward(product, memory, d_memory, d_shared):
-    """Compute the gradients of `memory_write`: those of gate and update, which replace them in `product`, and
-    their sum over the slots, added to d_shared [R, 2d].
+    """Compute the gradients of `memory_write`: those of gate and update, which replace them in
+    `product`, and their sum over the slots, added to d_shared [R, 2d].
 
-    d_memory is the gradient of `after`. It becomes that of `memory`, without the part that comes through gate and
-    update.
+    d_memory is the gradient of `after`. It becomes that of `memory`, without the part that comes
+    through gate and update.
     """
     rows, slots, width = memory.shape
     first = product.shape[2] - 2 * width
@@ -396,7 +420,8 @@ def memory_write_backward(product, memory, d_memory, d_shared):
                 add[i] += product[b, j, first + i]
 
 
-# ------------------------------------------------------------------------------------------------------- dropout
+# ---------------------------------------------------------------------------------
+# dropout
 
 
 @_kernel
@@ -407,7 +432,8 @@ def drop(values, draws, least, factor, out):
         out[i] = values[i] * factor if draws[i] >= least else factor - factor
 
 
-# ------------------------------------------------------------------------------------------------------- tensors
+# ---------------------------------------------------------------------------------
+# tensors
 
 
 _off: ContextVar[bool] = ContextVar("_off", default=False)
@@ -425,12 +451,21 @@ def without_kernels() -> Iterator[None]:
 
 def compiled(values: Any) -> bool:
     """Return whether this file's kernels support these tensors: float32 or float64 on a CPU."""
-    return values.device.type == "cpu" and values.dtype in (torch.float32, torch.float64) and not _off.get()
+    return (
+        values.device.type == "cpu"
+        and values.dtype in (torch.float32, torch.float64)
+        and not _off.get()
+    )
 
 
 def triton_runs(values: Tensor) -> bool:
-    """Return whether `lib.layers.gpu_kernels` supports these tensors: float32 on a GPU with Triton."""
-    return values.device.type == "cuda" and values.dtype == torch.float32 and _has_triton(values.device)
+    """Return whether `lib.layers.gpu_kernels` supports these tensors: float32 on a GPU with
+    Triton."""
+    return (
+        values.device.type == "cuda"
+        and values.dtype == torch.float32
+        and _has_triton(values.device)
+    )
 
 
 @cache
@@ -447,15 +482,15 @@ def _has_triton(device: torch.device) -> bool:
 def arrays(*tensors: Tensor | None) -> list:
     """Return the tensors as arrays that share their memory, and None as None.
 
-    A tensor that is not contiguous is copied. Therefore a kernel must write into new memory (`new_empty`;
-    `empty_like` keeps strides).
+    A tensor that is not contiguous is copied. Therefore a kernel must write into new memory
+    (`new_empty`; `empty_like` keeps strides).
     """
     return [None if x is None else x.detach().contiguous().numpy() for x in tensors]
 
 
 def for_each_document(function: Callable[[int, int], None], lengths: Sequence[int]) -> None:
-    """Call `function` with the number and the length of every document, the longest first, on as many threads as
-    PyTorch may use here."""
+    """Call `function` with the number and the length of every document, the longest first, on as
+    many threads as PyTorch may use here."""
     order = sorted(range(len(lengths)), key=lambda b: -lengths[b])
     threads = min(torch.get_num_threads(), len(order))
     deque(in_threads(lambda b: function(b, lengths[b]), order, threads), maxlen=0)

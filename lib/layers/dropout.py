@@ -1,5 +1,5 @@
-"""Dropout whose random numbers are cheap on a CPU, and a thread's own there, so that threads that share a training
-step repeat their draws."""
+"""Dropout whose random numbers are cheap on a CPU, and a thread's own there, so that threads that
+share a training step repeat their draws."""
 
 import threading
 from collections.abc import Iterator
@@ -34,10 +34,12 @@ DRAWS = 2**16  # values of 16 random bits
 
 
 class Dropout(nn.Dropout):
-    """`torch.nn.Dropout`, on a CPU with draws that cost less; under `random_numbers` they are the thread's own.
+    """`torch.nn.Dropout`, on a CPU with draws that cost less; under `random_numbers` they are the
+    thread's own.
 
-    PyTorch's draws take a third of a small transformer's update. Here 64 random bits decide for four numbers, so that
-    the probability is p to the nearest 1/65,536. It must be below 1 - 1/65,536; otherwise PyTorch drops all.
+    PyTorch's draws take a third of a small transformer's update. Here 64 random bits decide for
+    four numbers, so that the probability is p to the nearest 1/65,536. It must be below 1 -
+    1/65,536; otherwise PyTorch drops all.
     """
 
     def forward(self, x: Tensor) -> Tensor:
@@ -45,7 +47,9 @@ class Dropout(nn.Dropout):
         if not self.training or dropped in (0, DRAWS) or x.device.type != "cpu":
             return super().forward(x)
         generator = getattr(_this_thread, "generator", None)
-        bits = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None, generator=generator)
+        bits = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(
+            -(2**63), None, generator=generator
+        )
         draws = bits.view(torch.int16)[: x.numel()].view(x.shape)
         least, factor = dropped - DRAWS // 2, DRAWS / (DRAWS - dropped)  # the factor keeps the mean
         if compiled(x):

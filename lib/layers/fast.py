@@ -67,7 +67,10 @@ class FastForm:
             return True
         if (type(model), difference) not in _warned:
             _warned.add((type(model), difference))
-            text = f"{type(model).__name__}: {difference}; {otherwise}, which is slower than its kernel"
+            text = (
+                f"{type(model).__name__}: {difference}; {otherwise}, which is slower than its "
+                "kernel"
+            )
             warnings.warn(text, stacklevel=4)  # where the model calls `scan` or `fastest`
         return False
 
@@ -140,7 +143,12 @@ def fast_form(
 @cache
 def _forms(kind: type) -> list[FastForm]:
     """List the fast forms of a class and its base classes, those of the class first."""
-    return [value for base in kind.__mro__ for value in vars(base).values() if isinstance(value, FastForm)]
+    return [
+        value
+        for base in kind.__mro__
+        for value in vars(base).values()
+        if isinstance(value, FastForm)
+    ]
 
 
 def usable_form(method: Callable, operands: Sequence[Any], otherwise: str) -> Callable | None:

@@ -1,16 +1,19 @@
-"""Kernels for a GPU, in Triton: coverage attention and Mem2Mem's memory over all target words, one launch each way.
+"""Kernels for a GPU, in Triton: coverage attention and Mem2Mem's memory over all target words, one
+launch each way.
 
-Both loops are sequential but small, so that a GPU would wait for the host to start their operations one by one. Here
-one program computes a document (and hypothesis), and the loop over the target words is inside. The programs share no
-sums: the same run made twice gives the same weights. Everything is float32; what has a tanh is computed again on the
-way back where keeping it would be large.
+Both loops are sequential but small, so that a GPU would wait for the host to start their operations
+one by one. Here one program computes a document (and hypothesis), and the loop over the target
+words is inside. The programs share no sums: the same run made twice gives the same weights.
+Everything is float32; what has a tanh is computed again on the way back where keeping it would be
+large.
 
-Triton compiles a kernel anew for sizes that are multiples of 16, and for 1. Lengths are exempt from that: they change
-from batch to batch. `lib.layers.cpu_kernels.triton_runs` determines where these kernels run; with
-`TRITON_INTERPRET=1` a CPU computes them.
+Triton compiles a kernel anew for sizes that are multiples of 16, and for 1. Lengths are exempt from
+that: they change from batch to batch. `lib.layers.cpu_kernels.triton_runs` determines where these
+kernels run; with `TRITON_INTERPRET=1` a CPU computes them.
 
-Shapes: B documents, K hypotheses of each, R = B * K rows, T target words, N source words, A attention width, r slots,
-d hidden size. Names with 2 at their end are sizes rounded up to a power of two.
+Shapes: B documents, K hypotheses of each, R = B * K rows, T target words, N source words, A
+attention width, r slots, d hidden size. Names with 2 at their end are sizes rounded up to a power
+of two.
 """
 
 from typing import Any
@@ -20,13 +23,15 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-# Sizes of blocks, chosen by compiling for sm_80 and sm_90: at a width of 256 no kernel needs local memory.
+# Sizes of blocks, chosen by compiling for sm_80 and sm_90: at a width of 256 no kernel needs local
+# memory.
 TILE = 16384  # numbers of a tanh that a program computes at once
 WORDS = 2048  # source words of which a program computes a softmax at once
 COVERAGE_WARPS = 32
 BLOCK = 64  # rows and columns of a block of weights
 MEMORY_WARPS = 8
-PRODUCTS = tl.constexpr("tf32x3")  # three products of 11 bits each: as exact as float32, on tensor cores
+# three products of 11 bits each: as exact as float32, on tensor cores
+PRODUCTS = tl.constexpr("tf32x3")
 
 
 def launch(kernel: Any, programs: tuple[int, ...], *arguments: Any, **sizes: int) -> None:
@@ -52,16 +57,32 @@ def _tanh(x):
     return 1 - 2 / (tl.exp(2 * x) + 1)
 
 
-# ------------------------------------------------------------------------------------------------------ coverage
+# ---------------------------------------------------------------------------------
+# coverage
 
 
 @triton.jit(do_not_specialize=["T", "N"])
 def coverage_weights(
-    q, k, w, v, cov, alpha, slope, lengths, K, T, N, A, A2: tl.constexpr, BN: tl.constexpr, BM: tl.constexpr
-):  # fmt: skip
+    q,
+    k,
+    w,
+    v,
+    cov,
+    alpha,
+    slope,
+    lengths,
+    K,
+    T,
+    N,
+    A,
+    A2: tl.constexpr,
+    BN: tl.constexpr,
+    BM: tl.constexpr,
+):
     """Weights alpha [R, T, N] of queries q [R, T, A] over keys k [B, N, A]. cov [R, N] is changed.
 
-    A program is a row. slope [R, T, N]: the derivative of each score by its word's coverage, for the way back.
+    A program is a row. slope [R, T, N]: the derivative of each score by its word's coverage, for
+    the way back.
     """
     row = tl.program_id(0).to(tl.int64)
     b = row // K
@@ -84,7 +105,8 @@ def coverage_weights(
             tl.store(alpha + at + n, tl.sum(h * v_all[None, :], 1), mask=inside)
             tl.store(slope + at + n, tl.sum((1 - h * h) * (v_all * w_all)[None, :], 1), mask=inside)
         tl.debug_barrier()
-        # the softmax's largest score and sum, over fewer and longer blocks: each costs a reduction over all threads
+        # the softmax's largest score and sum, over fewer and longer blocks: each costs a reduction
+        # over all threads
         top = -float("inf")
         total = 0.0
         for start in range(0, length, BM):
@@ -105,8 +127,11 @@ def coverage_weights(
 
 
 @triton.jit(do_not_specialize=["T", "N"])
-def coverage_scores_backward(alpha, d_alpha, slope, d_score, d_cov, lengths, K, T, N, BM: tl.constexpr):
-    """Gradients d_score [R, T, N] of the scores, the only part that goes from word to word. A program is a row.
+def coverage_scores_backward(
+    alpha, d_alpha, slope, d_score, d_cov, lengths, K, T, N, BM: tl.constexpr
+):
+    """Gradients d_score [R, T, N] of the scores, the only part that goes from word to word. A
+    program is a row.
 
     d_cov [R, N] starts at 0, and becomes the gradient of the coverage before the first word.
     """
@@ -136,11 +161,27 @@ def coverage_scores_backward(alpha, d_alpha, slope, d_score, d_cov, lengths, K, 
 
 @triton.jit(do_not_specialize=["T", "N"])
 def coverage_keys_backward(
-    q, k, w, v, before, d_score, d_k, d_w, d_v, lengths, K, T, N, A, A2: tl.constexpr, BN: tl.constexpr
-):  # fmt: skip
+    q,
+    k,
+    w,
+    v,
+    before,
+    d_score,
+    d_k,
+    d_w,
+    d_v,
+    lengths,
+    K,
+    T,
+    N,
+    A,
+    A2: tl.constexpr,
+    BN: tl.constexpr,
+):
     """Gradients of the keys, and each program's share of those of w and v [B, blocks of words, A].
 
-    A program is some words of a document, for all its hypotheses and steps. before [R, T, N]: coverage at each step.
+    A program is some words of a document, for all its hypotheses and steps. before [R, T, N]:
+    coverage at each step.
     """
     b = tl.program_id(0).to(tl.int64)
     block = tl.program_id(1)
@@ -178,7 +219,7 @@ def coverage_keys_backward(
 @triton.jit(do_not_specialize=["T", "N"])
 def coverage_queries_backward(
     q, k, w, v, before, d_score, d_q, lengths, K, T, N, A, A2: tl.constexpr, BN: tl.constexpr
-):  # fmt: skip
+):
     """Compute the gradients of the queries. A program is one step of a row."""
     at = tl.program_id(0).to(tl.int64)
     b = at // (K * T)
@@ -213,7 +254,20 @@ class CoverageScan(torch.autograd.Function):
         slope = torch.empty_like(alpha)
         inputs = queries, keys, w, v, coverage.clone()
         sizes = coverage_sizes(A)
-        launch(coverage_weights, (B * K,), *inputs, alpha, slope, lengths, K, T, N, A, **sizes, BM=WORDS)
+        launch(
+            coverage_weights,
+            (B * K,),
+            *inputs,
+            alpha,
+            slope,
+            lengths,
+            K,
+            T,
+            N,
+            A,
+            **sizes,
+            BM=WORDS,
+        )
         ctx.save_for_backward(queries, keys, w, v, coverage, alpha, slope, lengths)
         return alpha
 
@@ -225,7 +279,16 @@ class CoverageScan(torch.autograd.Function):
         d_score = torch.empty_like(alpha)
         d_coverage = torch.zeros_like(coverage)
         softmaxes = alpha, d_alpha.contiguous(), slope, d_score, d_coverage, lengths
-        launch(coverage_scores_backward, (B * K,), *softmaxes, K, T, N, BM=WORDS, num_warps=COVERAGE_WARPS)
+        launch(
+            coverage_scores_backward,
+            (B * K,),
+            *softmaxes,
+            K,
+            T,
+            N,
+            BM=WORDS,
+            num_warps=COVERAGE_WARPS,
+        )
 
         before = coverage[:, :, None] + alpha.cumsum(2) - alpha
         inputs = queries, keys, w, v, before, d_score
@@ -234,33 +297,75 @@ class CoverageScan(torch.autograd.Function):
         d_keys = torch.zeros_like(keys)
         d_w = w.new_empty(B, blocks, A)
         d_v = torch.empty_like(d_w)
-        launch(coverage_keys_backward, (B, blocks), *inputs, d_keys, d_w, d_v, lengths, K, T, N, A, **sizes)
+        launch(
+            coverage_keys_backward,
+            (B, blocks),
+            *inputs,
+            d_keys,
+            d_w,
+            d_v,
+            lengths,
+            K,
+            T,
+            N,
+            A,
+            **sizes,
+        )
 
         d_queries = torch.empty_like(queries)
-        launch(coverage_queries_backward, (B * K * T,), *inputs, d_queries, lengths, K, T, N, A, **coverage_sizes(A))
+        launch(
+            coverage_queries_backward,
+            (B * K * T,),
+            *inputs,
+            d_queries,
+            lengths,
+            K,
+            T,
+            N,
+            A,
+            **coverage_sizes(A),
+        )
         return d_queries, d_keys, d_w.sum((0, 1)), d_v.sum((0, 1)), d_coverage, None
 
 
 def coverage_sizes(width: int, sums: int = 1) -> dict[str, Any]:
-    """Choose block sizes for kernels that compute a tanh of this width and hold this many sums of a block."""
+    """Choose block sizes for kernels that compute a tanh of this width and hold this many sums of a
+    block."""
     rounded = triton.next_power_of_2(width)
     tile = TILE if sums == 1 else TILE // 2
     return {"A2": rounded, "BN": max(1, tile // rounded), "num_warps": COVERAGE_WARPS}
 
 
-# -------------------------------------------------------------------------------------------------------- memory
+# ---------------------------------------------------------------------------------
+# memory
 
 
 @triton.jit(do_not_specialize=["T", "R"])
 def memory_forward(
-    memories, made, queries, hidden, v, weight, from_read, psi, reads, T, R, r, d, A,
-    R2: tl.constexpr, D2: tl.constexpr, B: tl.constexpr,
-):  # fmt: skip
+    memories,
+    made,
+    queries,
+    hidden,
+    v,
+    weight,
+    from_read,
+    psi,
+    reads,
+    T,
+    R,
+    r,
+    d,
+    A,
+    R2: tl.constexpr,
+    D2: tl.constexpr,
+    B: tl.constexpr,
+):
     """Equations 7 to 10, as `lib.layers.memory` scans them. A program is a row.
 
-    memories [T, R, r, d], of which the first is given; made [T, R, r, A + 2d]: a memory's products with the weights
-    of key, gate and update, which become the score's tanh and the gate and update of the next memory; queries
-    [T, R, A]; hidden [T, R, 2d]; weight [A + 2d, d]; from_read [2d, d]; psi [T, R, r]; reads [T, R, d].
+    memories [T, R, r, d], of which the first is given; made [T, R, r, A + 2d]: a memory's products
+    with the weights of key, gate and update, which become the score's tanh and the gate and update
+    of the next memory; queries [T, R, A]; hidden [T, R, 2d]; weight [A + 2d, d]; from_read [2d, d];
+    psi [T, R, r]; reads [T, R, d].
     """
     row = tl.program_id(0).to(tl.int64)
     slot = tl.arange(0, R2)[:, None]
@@ -297,11 +402,17 @@ def memory_forward(
             product = tl.zeros([R2, B], tl.float32)
             for k0 in range(0, d, B):
                 k = k0 + tl.arange(0, B)
-                m = _load(memories + (now * r + slot) * d + k[None, :], (slot < r) & (k < d)[None, :])
+                m = _load(
+                    memories + (now * r + slot) * d + k[None, :], (slot < r) & (k < d)[None, :]
+                )
                 inside = (k < d)[:, None] & (n < W)[None, :]
                 block = _load(weight + n[None, :] * d + k[:, None], inside)
                 product = tl.dot(m, block, product, input_precision=PRODUCTS)
-            tl.store(made + (now * r + slot) * W + n[None, :], product, mask=(slot < r) & (n < W)[None, :])
+            tl.store(
+                made + (now * r + slot) * W + n[None, :],
+                product,
+                mask=(slot < r) & (n < W)[None, :],
+            )
         tl.debug_barrier()
         # psi = softmax_k(v^T tanh(W_q h_t + W_k M_D(k))), m_t = sum_k psi^k M_D(k)   (7)
         score = tl.zeros([R2], tl.float32)
@@ -326,13 +437,31 @@ def memory_forward(
 
 @triton.jit(do_not_specialize=["T", "R"])
 def memory_backward(
-    memories, made, v, weight, from_read, psi, d_psi, d_reads, d_memory, d_queries, d_hidden, d_v, T, R, r, d, A,
-    R2: tl.constexpr, D2: tl.constexpr, B: tl.constexpr,
-):  # fmt: skip
+    memories,
+    made,
+    v,
+    weight,
+    from_read,
+    psi,
+    d_psi,
+    d_reads,
+    d_memory,
+    d_queries,
+    d_hidden,
+    d_v,
+    T,
+    R,
+    r,
+    d,
+    A,
+    R2: tl.constexpr,
+    D2: tl.constexpr,
+    B: tl.constexpr,
+):
     """Gradients of `memory_forward`. A program is a row.
 
-    d_memory [R, r, d] is of the last memory and becomes that of the first; made becomes the gradients of the products
-    that it was made of; d_reads is added to; d_v [R, A] starts at 0.
+    d_memory [R, r, d] is of the last memory and becomes that of the first; made becomes the
+    gradients of the products that it was made of; d_reads is added to; d_v [R, A] starts at 0.
     """
     row = tl.program_id(0).to(tl.int64)
     slot = tl.arange(0, R2)[:, None]
@@ -397,8 +526,12 @@ def memory_backward(
             dm = _load(d_place, inside)
             for k0 in range(0, W, B):
                 k = k0 + tl.arange(0, B)
-                d_made = _load(made + (now * r + slot) * W + k[None, :], (slot < r) & (k < W)[None, :])
-                block = _load(weight + k[:, None] * d + n[None, :], (k < W)[:, None] & (n < d)[None, :])
+                d_made = _load(
+                    made + (now * r + slot) * W + k[None, :], (slot < r) & (k < W)[None, :]
+                )
+                block = _load(
+                    weight + k[:, None] * d + n[None, :], (k < W)[:, None] & (n < d)[None, :]
+                )
                 dm = tl.dot(d_made, block, dm, input_precision=PRODUCTS)
             tl.store(d_place, dm, mask=inside)
         tl.debug_barrier()

@@ -1,7 +1,7 @@
 """Kernels for a memory that is read and written at every step (Mem2Mem, equations 7 to 10).
 
-`lib.models.mem2mem.Mem2Mem.write_and_read` is the step whose equations they contain; nothing here is called where a
-subclass has changed one of them (`lib.layers.scan`).
+`lib.models.mem2mem.Mem2Mem.write_and_read` is the step whose equations they contain; nothing here
+is called where a subclass has changed one of them (`lib.layers.scan`).
 """
 
 import torch
@@ -16,16 +16,20 @@ def has_memory_kernels(values: Tensor) -> bool:
 
 
 def memory_scan(
-    memory: Tensor, queries: Tensor, from_hidden: Tensor, v: Tensor, key: Tensor, write: Tensor, from_read: Tensor
+    memory: Tensor,
+    queries: Tensor,
+    from_hidden: Tensor,
+    v: Tensor,
+    key: Tensor,
+    write: Tensor,
+    from_read: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Read with a concat score, and write between two reads.
 
     Args:
-        memory: [R, r, d] before the first read.
-        queries: [R, T, A].
-        from_hidden: [R, T, 2d], the hidden states' part of gate and update.
-        v: [A]. key: [A, d], weights for the memory.
-        write: [2d, d], weights of gate and update for the memory. from_read: [2d, d], for what was read.
+        memory: [R, r, d] before the first read. queries: [R, T, A]. from_hidden: [R, T, 2d], the
+        hidden states' part of gate and update. v: [A]. key: [A, d], weights for the memory. write:
+        [2d, d], weights of gate and update for the memory. from_read: [2d, d], for what was read.
 
     Returns:
         the weights of the slots [R, T, r], reads [R, T, d], and the memory after the last read.
@@ -41,9 +45,9 @@ def memory_scan(
 class _Scan(torch.autograd.Function):
     """The scan over T steps of R rows, with explicit gradients.
 
-    `made` [T, R, r, A + 2d] holds what the product of a memory with the weights of key, gate and update becomes:
-    tanh, gate and update, and in the backward pass their gradients, so that the weights' gradients are one product
-    over all steps.
+    `made` [T, R, r, A + 2d] holds what the product of a memory with the weights of key, gate and
+    update becomes: tanh, gate and update, and in the backward pass their gradients, so that the
+    weights' gradients are one product over all steps.
     """
 
     @staticmethod
@@ -61,7 +65,16 @@ class _Scan(torch.autograd.Function):
             from lib.layers import gpu_kernels as gpu
 
             gpu.scan_memory(
-                gpu.memory_forward, memories, made, queries, from_hidden, v, weight, from_read, psi, reads
+                gpu.memory_forward,
+                memories,
+                made,
+                queries,
+                from_hidden,
+                v,
+                weight,
+                from_read,
+                psi,
+                reads,
             )
             return psi, reads, memories[-1].clone()
         shared = torch.empty_like(from_hidden[0])
@@ -82,7 +95,9 @@ class _Scan(torch.autograd.Function):
         v, weight, from_read, memories, psi, reads = ctx.saved_tensors
         made, ctx.made = ctx.made, None
         if made is None:
-            raise RuntimeError("memory scan: its gradient is made once; call it again to go backward a second time")
+            raise RuntimeError(
+                "memory scan: its gradient is made once; call it again to go backward a second time"
+            )
         steps, rows = psi.shape[:2]
         A = len(v)
         made[-1, ..., A:] = 0  # the last memory is not written
@@ -96,7 +111,9 @@ class _Scan(torch.autograd.Function):
 
             d_v = v.new_zeros(rows, A)
             gradients = d_psi, d_reads, d_memory, d_queries, d_hidden, d_v
-            gpu.scan_memory(gpu.memory_backward, memories, made, v, weight, from_read, psi, *gradients)
+            gpu.scan_memory(
+                gpu.memory_backward, memories, made, v, weight, from_read, psi, *gradients
+            )
             d_v = d_v.sum(0)
         else:
             d_v = torch.zeros_like(v)
@@ -109,7 +126,9 @@ class _Scan(torch.autograd.Function):
                     cpu.memory_write_backward(made_[t], memories_[t], d_memory_, d_hidden_[t + 1])
                     d_reads[t].addmm_(d_hidden[t + 1], from_read)
                 read = made_[t], v_, memories_[t], psi_[t]
-                cpu.memory_read_backward(*read, d_psi_[t], d_reads_[t], d_queries_[t], d_memory_, d_v_)
+                cpu.memory_read_backward(
+                    *read, d_psi_[t], d_reads_[t], d_queries_[t], d_memory_, d_v_
+                )
                 d_memory.flatten(0, 1).addmm_(made[t].flatten(0, 1), weight)
         d_weight = made.flatten(0, 2).T @ memories.flatten(0, 2)
         d_from_read = d_hidden[1:].flatten(0, 1).T @ reads[:-1].flatten(0, 1)

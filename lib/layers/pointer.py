@@ -1,8 +1,10 @@
-"""Log-probabilities of words: a softmax over a vocabulary, and the mixture of generating and copying.
+"""Log-probabilities of words: a softmax over a vocabulary, and the mixture of generating and
+copying.
 
 See et al. (2017); Mem2Mem, equations 13 to 15.
 
-Shapes: R decoder rows (one per hypothesis), T target words, M source words, F features, V words of the vocabulary.
+Shapes: R decoder rows (one per hypothesis), T target words, M source words, F features, V words of
+the vocabulary.
 """
 
 from collections.abc import Callable
@@ -29,19 +31,22 @@ class DecoderOutput:
 class PointerOutput(DecoderOutput):
     """The output of a decoder that generates a word or copies one of M source words."""
 
-    switch: Tensor  # [R, T] score whose sigmoid is z, the probability of generating; infinite: nothing is copied
+    # [R, T] score whose sigmoid is z, the probability of generating; infinite: nothing is copied
+    switch: Tensor
     copy: Tensor  # [R, T, M] gamma, the weights of the source words
     source: Tensor  # [R, M] their extended ids
 
 
 class PointerGenerator(nn.Module):
-    """The layers that make features and switch: a bottleneck before the vocabulary, and a scalar (13).
+    """The layers that make features and switch: a bottleneck before the vocabulary, and a scalar
+    (13).
 
     Equation 13 prints a softmax of that scalar, which would be 1. We read a sigmoid.
     """
 
     def __init__(self, inputs: int, switch: int | None, bottleneck: int, vocab_size: int):
-        """inputs, switch: widths of what the two layers read. Without a switch nothing is copied."""
+        """inputs, switch: widths of what the two layers read. Without a switch nothing is
+        copied."""
         super().__init__()
         self.bottleneck = nn.Linear(inputs, bottleneck)  # V', b
         self.vocabulary = nn.Linear(bottleneck, vocab_size)  # V, b'
@@ -57,7 +62,8 @@ class PointerGenerator(nn.Module):
 
 @dataclass(frozen=True)
 class ScoredWords:
-    """Target words y whose log P depends on their score s_y, on log sum exp s, and on more numbers of each word.
+    """Target words y whose log P depends on their score s_y, on log sum exp s, and on more numbers
+    of each word.
 
     The scores of the vocabulary, s = W f + b, exist for a few words at a time.
     """
@@ -73,7 +79,8 @@ class ScoredWords:
     def log_prob(self, places: Tensor | None = None) -> Tensor:
         """Compute log P [R, T].
 
-        places: those of the flat [R * T] that are needed (`Batch.target_places`); elsewhere both scores are taken as
+        places: those of the flat [R * T] that are needed (`Batch.target_places`); elsewhere both
+        scores are taken as
         0. A GPU would be waited for to find them, so that they are made on the host with the batch.
         """
         scores = target_scores(self.features, self.weight, self.bias, self.target, places)
@@ -82,34 +89,44 @@ class ScoredWords:
     def weighted_sum(self, weights: Tensor, places: Tensor) -> Tensor:
         """Compute the sum of weights [R, T] times log P, a number; weights are 0 outside `places`.
 
-        The same as from `log_prob`, in less time and memory: the gradient of a few words is made as soon as their
-        scores exist, which are then dropped. In the backward pass it is only multiplied by that of the sum.
+        The same as from `log_prob`, in less time and memory: the gradient of a few words is made as
+        soon as their scores exist, which are then dropped. In the backward pass it is only
+        multiplied by that of the sum.
         """
         device = self.features.device.type
         autocast = torch.is_autocast_enabled(device)
         dtype = torch.get_autocast_dtype(device) if autocast else self.weight.dtype
-        by_word = self.features.flatten(0, 1), *(x.flatten() for x in (self.target, weights, *self.more))
+        by_word = (
+            self.features.flatten(0, 1),
+            *(x.flatten() for x in (self.target, weights, *self.more)),
+        )
         features, *rest = (x.index_select(0, places) for x in by_word)
         layer = features, self.weight, self.bias
         return _WeightedSum.apply(self.combine, dtype, torch.is_grad_enabled(), *layer, *rest)
 
 
 def mixture(output: PointerOutput, target: Tensor, weight: Tensor, bias: Tensor) -> ScoredWords:
-    """Describe log P of target words (extended ids) [R, T] that are generated or copied: equations 13 to 15.
+    """Describe log P of target words (extended ids) [R, T] that are generated or copied: equations
+    13 to 15.
 
-    weight: [V, F], bias: [V] of the scores of the vocabulary. A word that is neither in the vocabulary nor in the
-    source has the log of the smallest number.
+    weight: [V, F], bias: [V] of the scores of the vocabulary. A word that is neither in the
+    vocabulary nor in the source has the log of the smallest number.
     """
     known = target < len(weight)
-    target = target.where(known | output.switch.isfinite(), UNK)  # where nothing is copied, a copy id is [UNK]
+    # where nothing is copied, a copy id is [UNK]
+    target = target.where(known | output.switch.isfinite(), UNK)
     known = target < len(weight)
     # P_c(w) = sum_{i: x_i = w} gamma_i   (14)
     copied = (output.copy * (output.source[:, None] == target[..., None])).sum(-1)
     more = known, output.switch, copied
-    return ScoredWords(output.features, weight, bias, target.where(known, 0), _generate_or_copy, more)
+    return ScoredWords(
+        output.features, weight, bias, target.where(known, 0), _generate_or_copy, more
+    )
 
 
-def _generate_or_copy(score: Tensor, normaliser: Tensor, known: Tensor, switch: Tensor, copied: Tensor) -> Tensor:
+def _generate_or_copy(
+    score: Tensor, normaliser: Tensor, known: Tensor, switch: Tensor, copied: Tensor
+) -> Tensor:
     # P_g = softmax(V f + b')   (13)
     generated = (score - normaliser).masked_fill(~known, -torch.inf)
     copied = copied.clamp_min(torch.finfo(copied.dtype).tiny).log()
@@ -134,7 +151,8 @@ def softmax_distribution(features: Tensor, weight: Tensor, bias: Tensor, extra: 
     """Compute softmax(W f + b) of features [R, F], and 0 for `extra` more words: [R, V + extra]."""
     if torch.is_grad_enabled() or not cpu.compiled(features) or torch.is_autocast_enabled("cpu"):
         return F.pad(full_precision(F.linear(features, weight, bias))[0].softmax(1), (0, extra))
-    # A search is here at each step. New memory costs a CPU as much as several passes, so that there is one piece.
+    # A search is here at each step. New memory costs a CPU as much as several passes, so that there
+    # is one piece.
     p = features.new_zeros(len(features), len(weight) + extra)
     scores = p[:, : len(weight)]
     torch.mm(features, weight.T, out=scores)
@@ -147,8 +165,9 @@ def softmax_distribution(features: Tensor, weight: Tensor, bias: Tensor, extra: 
 def bar_words(p: Tensor, barred: Tensor) -> Tensor:
     """Set P of the barred words of each row to 0: [R, W].
 
-    p: [R, W + 1], of which the last column is of no word; it is changed. barred: [R, M] ids, -1 is none. One
-    operation writes all zeros, and no number comes from the host, which would have to wait for the GPU.
+    p: [R, W + 1], of which the last column is of no word; it is changed. barred: [R, M] ids, -1 is
+    none. One operation writes all zeros, and no number comes from the host, which would have to
+    wait for the GPU.
     """
     return p.scatter_(1, barred % p.shape[1], 0)[:, :-1]
 
@@ -158,8 +177,9 @@ def target_scores(
 ) -> tuple[Tensor, Tensor]:
     """Compute the scores s_y of target words y, and log sum exp s, of s = W f + b: [R, T] each.
 
-    features: [R, T, F]; weight: [V, F]; bias: [V]; target: [R, T]. places: as in `ScoredWords.log_prob`. The scores s
-    of the vocabulary exist for a few words at a time; the backward pass computes them again.
+    features: [R, T, F]; weight: [V, F]; bias: [V]; target: [R, T]. places: as in
+    `ScoredWords.log_prob`. The scores s of the vocabulary exist for a few words at a time; the
+    backward pass computes them again.
     """
 
     def score(rows: Tensor, words: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -170,7 +190,9 @@ def target_scores(
     if places is not None:
         rows, words = rows.index_select(0, places), words.index_select(0, places)
     parts = _chunks(len(words), weight) or [slice(0)]
-    both = torch.cat([recomputed(score, rows[part], words[part], weight, bias) for part in parts], 1)
+    both = torch.cat(
+        [recomputed(score, rows[part], words[part], weight, bias) for part in parts], 1
+    )
     if places is not None:
         both = both.new_zeros(2, target.numel()).index_copy(1, places, both)
     scores, normalisers = both.view(2, *target.shape)
@@ -180,8 +202,8 @@ def target_scores(
 class _WeightedSum(torch.autograd.Function):
     """Compute `ScoredWords.weighted_sum` of W words, and its gradients along with it.
 
-    features: [W, F]; target, weights and `more`: [W]. dtype: of the products with the weights of the vocabulary; sums
-    are in full precision. learns: whether a gradient is needed.
+    features: [W, F]; target, weights and `more`: [W]. dtype: of the products with the weights of
+    the vocabulary; sums are in full precision. learns: whether a gradient is needed.
     """
 
     @staticmethod
@@ -210,15 +232,20 @@ class _WeightedSum(torch.autograd.Function):
                 total += value.detach()
                 if not learns:
                     continue
-                d_score, d_normaliser, *d_own = torch.autograd.grad(value, leaves, materialize_grads=True)
+                d_score, d_normaliser, *d_own = torch.autograd.grad(
+                    value, leaves, materialize_grads=True
+                )
                 for into, gradient in zip([x for x in d_more if x is not None], d_own):
                     into[part] = gradient
-                # d(log sum exp s) / ds = e / sums. What is computed for each score is two products: the factors of a
-                # word come before or after them. The score of y has a second gradient, so that it comes by itself.
+                # d(log sum exp s) / ds = e / sums. What is computed for each score is two products:
+                # the factors of a word come before or after them. The score of y has a second
+                # gradient, so that it comes by itself.
                 scale = d_normaliser / sums
                 d_score += scale * e_y
                 scaled = features[part] * scale[:, None]
-                d_features[part] = (scores @ matrix) * scale[:, None] + weight[y[:, 0]] * d_score[:, None]
+                d_features[part] = (scores @ matrix) * scale[:, None] + weight[y[:, 0]] * d_score[
+                    :, None
+                ]
                 if dtype == weight.dtype:
                     d_weight.addmm_(scores.T, scaled)
                 else:
@@ -234,7 +261,10 @@ class _WeightedSum(torch.autograd.Function):
     def backward(ctx, d_total):
         gradients, ctx.gradients = ctx.gradients, None
         if gradients is None:
-            raise RuntimeError("weighted sum: its gradient is made once; call it again to go backward a second time")
+            raise RuntimeError(
+                "weighted sum: its gradient is made once; call it again to go backward a second "
+                "time"
+            )
         return None, None, None, *(None if x is None else x.mul_(d_total) for x in gradients)
 
 

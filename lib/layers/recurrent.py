@@ -1,5 +1,5 @@
-"""Recurrent layers: rows of words without their padding, PyTorch's LSTM and GRU, and a GRU whose update is gated
-(Read-Again, equations 4 and 6)."""
+"""Recurrent layers: rows of words without their padding, PyTorch's LSTM and GRU, and a GRU whose
+update is gated (Read-Again, equations 4 and 6)."""
 
 from itertools import accumulate
 from typing import Any
@@ -16,11 +16,15 @@ from lib.layers.fast import fast_form
 from lib.layers.scan import scan
 
 
-def run_packed(layer: nn.Module, values: Tensor, lengths: Tensor, backwards: bool = False) -> tuple[Tensor, Any]:
-    """Run a recurrent layer over rows of words: outputs [B, N, d], and its last states in the layer's own form.
+def run_packed(
+    layer: nn.Module, values: Tensor, lengths: Tensor, backwards: bool = False
+) -> tuple[Tensor, Any]:
+    """Run a recurrent layer over rows of words: outputs [B, N, d], and its last states in the
+    layer's own form.
 
-    values: [B, N, e]; lengths: [B] words of each row, on the CPU. Padding is not computed: there outputs are 0.
-    backwards: rows are read from their last word to their first; the output of a word is at the word's place.
+    values: [B, N, e]; lengths: [B] words of each row, on the CPU. Padding is not computed: there
+    outputs are 0. backwards: rows are read from their last word to their first; the output of a
+    word is at the word's place.
     """
     rows, width = values.shape[:2]
     packed = pack(np.arange(rows) * width, lengths.numpy(), values.device, backwards)
@@ -32,15 +36,17 @@ def run_packed(layer: nn.Module, values: Tensor, lengths: Tensor, backwards: boo
 class _OneLayer:
     """A recurrent layer of PyTorch's with `batch_first`.
 
-    Under autocast it stays in full precision. PyTorch would compute it in float16 on a GPU, even where bfloat16 is
-    asked for, and on a CPU padded inputs in bfloat16, but not packed ones.
+    Under autocast it stays in full precision. PyTorch would compute it in float16 on a GPU, even
+    where bfloat16 is asked for, and on a CPU padded inputs in bfloat16, but not packed ones.
 
-    On a CPU, PyTorch reads packed sequences in a time that grows with the square of the words: each step takes its
-    rows of all words, and the gradient of each step is a tensor of all words. There the layer reads by `_read`.
+    On a CPU, PyTorch reads packed sequences in a time that grows with the square of the words: each
+    step takes its rows of all words, and the gradient of each step is a tensor of all words. There
+    the layer reads by `_read`.
     """
 
     def __init__(self, inputs: int, hidden: int, bidirectional: bool = False):
-        super().__init__(inputs, hidden, batch_first=True, bidirectional=bidirectional)  # type: ignore[call-arg]
+        how: Any = {"batch_first": True, "bidirectional": bidirectional}
+        super().__init__(inputs, hidden, **how)
 
     def forward(self, inputs, hx: Any = None):
         weight = self.weight_hh_l0  # type: ignore[attr-defined]
@@ -58,11 +64,15 @@ class _OneLayer:
         """Return whether `_read` is faster than PyTorch's own loop."""
         return isinstance(inputs, PackedSequence)
 
-    def _read(self, words: Tensor, sizes: Tensor, start: list[Tensor], direction: int) -> tuple[Tensor, ...]:
-        """Read W words [W, e] that are in the order of the steps, of which `sizes` are at each step.
+    def _read(
+        self, words: Tensor, sizes: Tensor, start: list[Tensor], direction: int
+    ) -> tuple[Tensor, ...]:
+        """Read W words [W, e] that are in the order of the steps, of which `sizes` are at each
+        step.
 
-        start: first states [n, d], and cells, of the n sequences. direction: 1 reads from the last step to the first.
-        Returns the states [W, d] of the words, and the last states [n, d], and cells.
+        start: first states [n, d], and cells, of the n sequences. direction: 1 reads from the last
+        step to the first. Returns the states [W, d] of the words, and the last states [n, d], and
+        cells.
         """
         raise NotImplementedError
 
@@ -99,15 +109,22 @@ class _OneLayer:
 class LSTM(_OneLayer, nn.LSTM):
     """`torch.nn.LSTM` of one layer."""
 
-    def _read(self, words: Tensor, sizes: Tensor, start: list[Tensor], direction: int) -> tuple[Tensor, ...]:
-        # Steps that equally many rows reach are a rectangle [steps, rows, e], which PyTorch reads at once.
+    def _read(
+        self, words: Tensor, sizes: Tensor, start: list[Tensor], direction: int
+    ) -> tuple[Tensor, ...]:
+        # Steps that equally many rows reach are a rectangle [steps, rows, e], which PyTorch reads
+        # at once.
         rows, steps = sizes.unique_consecutive(return_counts=True)
         shapes = list(zip(steps.tolist(), rows.tolist()))
-        parts = [part.unflatten(0, shape) for part, shape in zip(words.split([a * b for a, b in shapes]), shapes)]
+        parts = [
+            part.unflatten(0, shape)
+            for part, shape in zip(words.split([a * b for a, b in shapes]), shapes)
+        ]
         return (self._read_backwards if direction else self._read_forwards)(parts, start)
 
     def _read_forwards(self, parts: list[Tensor], start: list[Tensor]) -> tuple[Tensor, ...]:
-        live, ended, outputs = start, [], []  # states and cells of the rows that go on; of those that ended
+        # states and cells of the rows that go on; of those that ended
+        live, ended, outputs = start, [], []
         for part in parts:
             rows = part.shape[1]
             ended.append([x[rows:] for x in live])
@@ -119,7 +136,8 @@ class LSTM(_OneLayer, nn.LSTM):
     def _read_backwards(self, parts: list[Tensor], start: list[Tensor]) -> tuple[Tensor, ...]:
         live, outputs = [x[:0] for x in start], []
         for part in reversed(parts):
-            begun, rows = len(live[0]), part.shape[1]  # longer rows have begun; the others begin here
+            # longer rows have begun; the others begin here
+            begun, rows = len(live[0]), part.shape[1]
             state = [torch.cat([x, first[begun:rows]]) for x, first in zip(live, start)]
             output, *live = self._rectangle(part.flip(0), state, 1)
             outputs.append(output.flip(0).flatten(0, 1))
@@ -143,7 +161,9 @@ class GRU(_OneLayer, nn.GRU):
         # of a single word, as a search reads, PyTorch's own step is the faster one
         return isinstance(inputs, PackedSequence) or (inputs.dim() == 3 and inputs.shape[1] > 1)
 
-    def _read(self, words: Tensor, sizes: Tensor, start: list[Tensor], direction: int) -> tuple[Tensor, ...]:
+    def _read(
+        self, words: Tensor, sizes: Tensor, start: list[Tensor], direction: int
+    ) -> tuple[Tensor, ...]:
         weight_ih, weight, bias_ih, bias = self.all_weights[direction]
         projected = nn.functional.linear(words, weight_ih, bias_ih)  # all words at once: [W, 3d]
         return gru_scan(
@@ -158,10 +178,12 @@ class GRU(_OneLayer, nn.GRU):
 
 
 class GatedGRU(nn.Module):
-    r"""$h_i=(1-\alpha_i\odot z_i)\odot h_{i-1}+\alpha_i\odot z_i\odot\tilde h_i$, z and h-tilde of PyTorch's GRU.
+    r"""$h_i=(1-\alpha_i\odot z_i)\odot h_{i-1}+\alpha_i\odot z_i\odot\tilde h_i$, z and h-tilde of
+    PyTorch's GRU.
 
-    PyTorch's gate keeps the old state where the paper's takes the new one ($z = 1 - z_{torch}$), and its reset gate
-    comes after the product. With alpha at 1 this is `torch.nn.GRU`, whose parameters it has.
+    PyTorch's gate keeps the old state where the paper's takes the new one ($z = 1 - z_{torch}$),
+    and its reset gate comes after the product. With alpha at 1 this is `torch.nn.GRU`, whose
+    parameters it has.
     """
 
     def __init__(self, inputs: int, hidden: int):
@@ -224,15 +246,21 @@ class GatedGRU(nn.Module):
 
 
 def gru_scan(
-    projected: Tensor, alpha: Tensor | None, start: Tensor, weight: Tensor, bias: Tensor, sizes: list[int],
+    projected: Tensor,
+    alpha: Tensor | None,
+    start: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    sizes: list[int],
     backwards: bool = False,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+) -> tuple[Tensor, Tensor]:
     """Compute the recurrence of a GRU over W words, by kernels.
 
     The words are in the order of the steps, `sizes` of them at each.
 
-    projected: [W, 3d], W x + b of the words; alpha: [W, d]; start: [n, d]; weight: [3d, d], bias: [3d]. Returns
-    states [W, d] and the last of each of the n sequences [n, d]. backwards: from the last step to the first.
+    projected: [W, 3d], W x + b of the words; alpha: [W, d]; start: [n, d]; weight: [3d, d], bias:
+    [3d]. Returns states [W, d] and the last of each of the n sequences [n, d]. backwards: from the
+    last step to the first.
     """
     with torch.autocast(weight.device.type, enabled=False):
         inputs = [None if x is None else x.to(weight.dtype) for x in (projected, alpha, start)]
@@ -252,7 +280,9 @@ class _CompiledGRU(torch.autograd.Function):
         gates = projected.new_empty(words, 4, width)
         hidden = start.clone(memory_format=torch.contiguous_format)
         by_state = projected.new_empty(len(start), 3 * width)
-        x, u, a, h, p, g, s = cpu.arrays(projected, by_state, alpha, hidden, previous, gates, states)
+        x, u, a, h, p, g, s = cpu.arrays(
+            projected, by_state, alpha, hidden, previous, gates, states
+        )
         steps = _places_of_steps(sizes)
         for at in reversed(steps) if backwards else steps:
             n = at.stop - at.start
@@ -267,11 +297,14 @@ class _CompiledGRU(torch.autograd.Function):
     def backward(ctx, d_states, d_last):
         alpha, weight, previous, gates = ctx.saved_tensors
         width = weight.shape[1]
-        d_sums = torch.empty_like(gates)  # [W, 4, d]: of n's part U h, and of the sums in r, z and n
+        # [W, 4, d]: of n's part U h, and of the sums in r, z and n
+        d_sums = torch.empty_like(gates)
         flat = d_sums.flatten(1)
         d_alpha = None if alpha is None else torch.empty_like(previous)
         d_hidden = d_last.clone(memory_format=torch.contiguous_format)
-        d, a, p, g, dh, ds, da = cpu.arrays(d_states, alpha, previous, gates, d_hidden, d_sums, d_alpha)
+        d, a, p, g, dh, ds, da = cpu.arrays(
+            d_states, alpha, previous, gates, d_hidden, d_sums, d_alpha
+        )
         turned = weight.roll(width, 0)  # its rows for n, r, z: the order of d_sums
         for at in ctx.steps if ctx.backwards else reversed(ctx.steps):
             n = at.stop - at.start

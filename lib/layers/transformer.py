@@ -1,4 +1,5 @@
-"""Parts that transformers share: positions, attention, feed-forward, layers with normalisation before or after."""
+"""Parts that transformers share: positions, attention, feed-forward, layers with normalisation
+before or after."""
 
 import torch
 from torch import Tensor, nn
@@ -13,13 +14,18 @@ from lib.system.errors import InputError
 def sinusoids(positions: Tensor, width: int) -> Tensor:
     """Embed positions p [...] -> [..., width]."""
     # e_p[2i] = sin(p / 10000^(2i / width)),  e_p[2i + 1] = cos(p / 10000^(2i / width))
-    frequencies = 10_000.0 ** (-torch.arange(0, width, 2, device=positions.device, dtype=torch.float64) / width)
+    frequencies = 10_000.0 ** (
+        -torch.arange(0, width, 2, device=positions.device, dtype=torch.float64) / width
+    )
     angles = positions[..., None].double() * frequencies
     return torch.stack([angles.sin(), angles.cos()], -1).flatten(-2)
 
 
-def attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, dropout: Dropout) -> Tensor:
-    """Compute scaled dot-product attention: q [..., m, s], keys and values [..., n, s] -> [..., m, s].
+def attend(
+    q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, dropout: Dropout
+) -> Tensor:
+    """Compute scaled dot-product attention: q [..., m, s], keys and values [..., n, s] ->
+    [..., m, s].
 
     mask: true for keys that may be attended to; at least one for each query.
     """
@@ -35,25 +41,34 @@ def attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, dropout
 
 
 def attention_weights(q: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:
-    """Compute softmax(q k^T / sqrt(s)) where `mask` is true: [..., m, n] of q [..., m, s] and keys [..., n, s]."""
+    """Compute softmax(q k^T / sqrt(s)) where `mask` is true: [..., m, n] of q [..., m, s] and keys
+    [..., n, s]."""
     (scores,) = full_precision(q * q.shape[-1] ** -0.5 @ keys.transpose(-1, -2))
     return (scores if mask is None else scores + _bars(mask, scores)).softmax(-1)
 
 
 def _bars(mask: Tensor, like: Tensor) -> Tensor:
-    """Return 0 where `mask` is true and -inf elsewhere: a sum, whose gradient needs no pass over the scores."""
+    """Return 0 where `mask` is true and -inf elsewhere: a sum, whose gradient needs no pass over
+    the scores."""
     return like.new_zeros(mask.shape).masked_fill_(~mask, -torch.inf)
 
 
 def attend_both(
-    q: Tensor, far: tuple[Tensor, Tensor, Tensor], own: tuple[Tensor, Tensor, Tensor], dropout: Dropout,
-) -> Tensor:  # fmt: skip
-    """Attend from words q [R, heads, T, s] to keys of their documents and to keys of their own, in one softmax.
+    q: Tensor,
+    far: tuple[Tensor, Tensor, Tensor],
+    own: tuple[Tensor, Tensor, Tensor],
+    dropout: Dropout,
+) -> Tensor:
+    """Attend from words q [R, heads, T, s] to keys of their documents and to keys of their own, in
+    one softmax.
 
-    far: keys, values [B, heads, m, s], seen [B, T, m]; own: keys, values [R, heads, n, s], seen [B, T, n].
+    far: keys, values [B, heads, m, s], seen [B, T, m]; own: keys, values [R, heads, n, s], seen
+    [B, T, n].
     """
     (far_keys, far_values, far_seen), (keys, values, seen) = far, own
-    q, keys, values = (y.unflatten(0, (len(far_keys), -1)) for y in (q * q.shape[-1] ** -0.5, keys, values))
+    q, keys, values = (
+        y.unflatten(0, (len(far_keys), -1)) for y in (q * q.shape[-1] ** -0.5, keys, values)
+    )
     far_scores = q @ far_keys[:, None].transpose(-1, -2)
     scores = torch.cat([far_scores, q @ keys.transpose(-1, -2)], -1)  # [B, K, heads, T, m + n]
     mask = torch.cat([far_seen, seen], -1)[:, None, None]
@@ -62,7 +77,9 @@ def attend_both(
     return (from_far @ far_values[:, None] + from_own @ values).flatten(0, 1)
 
 
-def extended(past: tuple[Tensor, Tensor] | None, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+def extended(
+    past: tuple[Tensor, Tensor] | None, keys: Tensor, values: Tensor
+) -> tuple[Tensor, Tensor]:
     """Append keys and values [R, .., T, s] of words to those of the `past` words."""
     if past is None:
         return keys, values
@@ -70,7 +87,8 @@ def extended(past: tuple[Tensor, Tensor] | None, keys: Tensor, values: Tensor) -
 
 
 def causal_mask(steps: int, keys: Tensor) -> Tensor:
-    """Return which keys [R, heads, n, s] each of the last `steps` words sees, all but those after it: [steps, n]."""
+    """Return which keys [R, heads, n, s] each of the last `steps` words sees, all but those after
+    it: [steps, n]."""
     count = keys.shape[2]
     return torch.ones(steps, count, dtype=torch.bool, device=keys.device).tril(count - steps)
 
@@ -106,7 +124,8 @@ def check_heads(width: int, heads: int, name: str = "heads") -> None:
 
 
 class MultiHeadAttention(nn.Module):
-    """Scaled dot-product attention in several heads (Vaswani et al. 2017), with keys that can be saved.
+    """Scaled dot-product attention in several heads (Vaswani et al. 2017), with keys that can be
+    saved.
 
     Dropout is on the attention weights; `before`: before each linear layer instead.
     """
@@ -129,12 +148,15 @@ class MultiHeadAttention(nn.Module):
         """Compute keys and values of x [B, n, d], each [B, heads, n, d / heads]."""
         return self.split(self.key(x)), self.split(self.value(x))
 
-    def forward(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None
+    ) -> Tensor:
         """Attend from x [B, m, d] to keys and values: [B, m, d].
 
         mask: [B or 1, 1, m or 1, n], true where a key may be attended to.
         """
-        found = attend(self.split(self.query(x)), keys, values, mask, self.dropout)  # [B, heads, m, s]
+        # [B, heads, m, s]
+        found = attend(self.split(self.query(x)), keys, values, mask, self.dropout)
         return self.output(found.transpose(1, 2).flatten(2))
 
     def weights(self, x: Tensor, keys: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -142,9 +164,12 @@ class MultiHeadAttention(nn.Module):
         return attention_weights(self.split(self.query(x)), keys, mask)
 
     def inside(self, x: Tensor, rows: Ragged) -> Tensor:
-        """Attend from the words [W, d] of many rows, each within its row. Padding is added only for the attention."""
+        """Attend from the words [W, d] of many rows, each within its row. Padding is added only for
+        the attention."""
         found = []
-        parts = zip(rows.groups, *(f(x).split(rows.sizes) for f in (self.query, self.key, self.value)))
+        parts = zip(
+            rows.groups, *(f(x).split(rows.sizes) for f in (self.query, self.key, self.value))
+        )
         for group, *qkv in parts:
             q, k, v = (self.split(_padded(part, group)) for part in qkv)
             mask = None if group.mask is None else group.mask[:, None, None]
@@ -156,19 +181,23 @@ class MultiHeadAttention(nn.Module):
 def _padded(words: Tensor, group: Group) -> Tensor:
     """Put the words of a group [n, d] into rows: [rows, longest, d]."""
     if group.slots is not None:
-        words = words.new_zeros(group.rows * group.longest, words.shape[1]).index_copy(0, group.slots, words)
+        words = words.new_zeros(group.rows * group.longest, words.shape[1]).index_copy(
+            0, group.slots, words
+        )
     return words.view(group.rows, group.longest, -1)
 
 
 class TransformerLayer(nn.Module):
     """Self-attention inside rows of words, and feed-forward, each with a residual.
 
-    `pre_norm`: layer normalisation comes before each part (and a last one is the caller's), otherwise after each sum.
-    With it dropout follows each part, as in Liu and Lapata's code; otherwise it comes before each linear layer, as in
-    their paper.
+    `pre_norm`: layer normalisation comes before each part (and a last one is the caller's),
+    otherwise after each sum. With it dropout follows each part, as in Liu and Lapata's code;
+    otherwise it comes before each linear layer, as in their paper.
     """
 
-    def __init__(self, width: int, heads: int, inner: int, dropout: float, pre_norm: bool, eps: float = 1e-6):
+    def __init__(
+        self, width: int, heads: int, inner: int, dropout: float, pre_norm: bool, eps: float = 1e-6
+    ):
         super().__init__()
         self.pre_norm = pre_norm
         self.attention = MultiHeadAttention(width, heads, dropout, before=not pre_norm)
@@ -179,7 +208,8 @@ class TransformerLayer(nn.Module):
 
     def forward(self, x: Tensor, rows: Ragged) -> Tensor:
         """Compute the output [W, d] for all words, without padding."""
-        # x := x + Attention(LN(x)), x := x + FFN(LN(x)); or x := LN(x + Attention(x)), x := LN(x + FFN(x))
+        # x := x + Attention(LN(x)), x := x + FFN(LN(x)); or x := LN(x + Attention(x)), x := LN(x +
+        # FFN(x))
         if self.pre_norm:
             x = x + self.dropout(self.attention.inside(self.attention_norm(x), rows))
             return x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
@@ -188,12 +218,15 @@ class TransformerLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Causal self-attention, attention to the source, feed-forward; keys and values of earlier words are kept.
+    """Causal self-attention, attention to the source, feed-forward; keys and values of earlier
+    words are kept.
 
     `pre_norm` as in `TransformerLayer`.
     """
 
-    def __init__(self, width: int, heads: int, inner: int, dropout: float, pre_norm: bool, eps: float = 1e-6):
+    def __init__(
+        self, width: int, heads: int, inner: int, dropout: float, pre_norm: bool, eps: float = 1e-6
+    ):
         super().__init__()
         self.pre_norm = pre_norm
         self.self_attention = MultiHeadAttention(width, heads, dropout, before=not pre_norm)
@@ -203,7 +236,11 @@ class DecoderLayer(nn.Module):
         self.dropout = Dropout(dropout if pre_norm else 0.0)
 
     def forward(
-        self, x: Tensor, past: tuple[Tensor, Tensor] | None, source: tuple[Tensor, Tensor], mask: Tensor
+        self,
+        x: Tensor,
+        past: tuple[Tensor, Tensor] | None,
+        source: tuple[Tensor, Tensor],
+        mask: Tensor,
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """Read words x [R, T, d] after `past` words.
 
@@ -223,9 +260,14 @@ class DecoderLayer(nn.Module):
             return self.self_attention(y, keys, values, causal_mask(y.shape[1], keys)[None, None])
 
         def read(y: Tensor) -> Tensor:
-            grouped = y.unflatten(0, (len(mask), -1)).flatten(1, 2)  # [B, K * T, d]: keys are not copied
+            # [B, K * T, d]: keys are not copied
+            grouped = y.unflatten(0, (len(mask), -1)).flatten(1, 2)
             return self.source_attention(grouped, *source, mask[:, None, None]).view(y.shape)
 
         for norm, part in zip(self.norms, (write, read, self.feed_forward)):
-            x = x + self.dropout(part(norm(x))) if self.pre_norm else norm(x + self.dropout(part(x)))
+            x = (
+                x + self.dropout(part(norm(x)))
+                if self.pre_norm
+                else norm(x + self.dropout(part(x)))
+            )
         return x, kept[0]

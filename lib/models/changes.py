@@ -1,7 +1,7 @@
 """Changes of a model for an experiment: a part of it, its first state, or what it reads.
 
-A model offers its own by `Summarizer.changes`; `lib.evaluation.interventions` measures what they do.
-A change holds for as long as its context does, and leaves the model as it was.
+A model offers its own by `Summarizer.changes`; `lib.evaluation.interventions` measures what they
+do. A change holds for as long as its context does, and leaves the model as it was.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,6 +1,6 @@
-"""The baselines of Read-Again, which do not copy: ABS (Rush, Chopra and Weston 2015), RAS (Chopra, Auli and Rush
-2016) and words-lvt2k (Nallapati et al. 2016). The numbers of the equations are ours: (A1) and (A2) of ABS, (1) to (4)
-of RAS.
+"""The baselines of Read-Again, which do not copy: ABS (Rush, Chopra and Weston 2015), RAS (Chopra,
+Auli and Rush 2016) and words-lvt2k (Nallapati et al. 2016). The numbers of the equations are ours:
+(A1) and (A2) of ABS, (1) to (4) of RAS.
 
 Shapes: B documents, K hypotheses of each, R = B * K rows, T target words, N source words.
 """
@@ -38,7 +38,8 @@ class HeadlineConfig:
     source_vocab_size: int = 110_000
 
 
-# ----------------------------------------------------------------------------------------------------------- ABS
+# ---------------------------------------------------------------------------------
+# ABS
 
 
 @checked
@@ -63,7 +64,8 @@ class ABSState(DecoderState):
 
 
 class ABS(SoftmaxModel):
-    """A feed-forward decoder of the last C words y_C: P(w) is proportional to exp(V h + W enc(x, y_C))_w (A1).
+    """A feed-forward decoder of the last C words y_C: P(w) is proportional to exp(V h + W enc(x,
+    y_C))_w (A1).
 
     The encoder is a bag of words, or attends to them.
     """
@@ -86,7 +88,8 @@ class ABS(SoftmaxModel):
         """Average word vectors over their neighbours; the decoder starts from C times [BOS]."""
         words = self.source_embedding(batch.source)  # [B, N, H]
         smoothed = self._smooth(words, batch.source_mask)  # [B, N, H]
-        last = torch.full((len(batch), self.config.context - 1), BOS, device=words.device)  # [R, C - 1] ids
+        # [R, C - 1] ids
+        last = torch.full((len(batch), self.config.context - 1), BOS, device=words.device)
         return ABSState(words=words, smoothed=smoothed, mask=batch.source_mask, last=last)
 
     def _smooth(self, words: Tensor, mask: Tensor) -> Tensor:
@@ -98,8 +101,8 @@ class ABS(SoftmaxModel):
         return padded.sum(-1) / counted.sum(-1).clamp_min(1)[..., None]
 
     def decode(self, tokens: Tensor, state: ABSState) -> tuple[AttentiveOutput, ABSState]:
-        """Read T target words at once. tokens: [R, T] extended ids, of which copy ids are read as [UNK]. Features
-        are h beside what was read of the encoder, [R, T, 2H]."""
+        """Read T target words at once. tokens: [R, T] extended ids, of which copy ids are read as
+        [UNK]. Features are h beside what was read of the encoder, [R, T, 2H]."""
         c = self.config
         before = torch.cat([state.last, in_vocabulary(tokens, c.vocab_size)], 1)  # [R, C - 1 + T]
         contexts = before.unfold(1, c.context, 1)  # [R, T, C]
@@ -121,14 +124,19 @@ class ABS(SoftmaxModel):
             # p = softmax_i(x_i^T P y'_C),  enc = sum_i p_i smoothed_i   (A2)
             values, query = state.smoothed, self.attention(self.attending(queries).flatten(2))
             weights = masked_softmax(query @ state.words.transpose(1, 2), state.mask[:, None])
-        return weights.reshape(rows, steps, -1), (weights.to(values.dtype) @ values).view(rows, steps, -1)
+        return weights.reshape(rows, steps, -1), (weights.to(values.dtype) @ values).view(
+            rows, steps, -1
+        )
 
     def output_layer(self) -> tuple[Tensor, Tensor]:
         """Return V beside W, which score h beside enc, and the bias."""
-        return torch.cat([self.vocabulary.weight, self.from_encoder.weight], 1), self.vocabulary.bias
+        return torch.cat(
+            [self.vocabulary.weight, self.from_encoder.weight], 1
+        ), self.vocabulary.bias
 
 
-# ------------------------------------------------------------------------------- recurrent, with attention first
+# ------------------------------------------------------------------------------- recurrent, with
+# attention first
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,8 +151,8 @@ class AttentiveState(DecoderState):
 
 
 class AttentiveRNN(SoftmaxModel):
-    """The last state chooses a context, c_t; word, context and last state make the next one, h_t; P(y_t) is a softmax
-    of a linear layer on [h_t; c_t].
+    """The last state chooses a context, c_t; word, context and last state make the next one, h_t;
+    P(y_t) is a softmax of a linear layer on [h_t; c_t].
     """
 
     target_embedding: nn.Embedding
@@ -153,12 +161,16 @@ class AttentiveRNN(SoftmaxModel):
         """Compute weights [B, K, N] for states [B, K, d]."""
         raise NotImplementedError
 
-    def step(self, inputs: Tensor, hidden: Tensor, cell: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """Compute the next state and cell [R, d] from [word; context] [R, e + v] and the previous ones."""
+    def step(
+        self, inputs: Tensor, hidden: Tensor, cell: Tensor | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """Compute the next state and cell [R, d] from [word; context] [R, e + v] and the previous
+        ones."""
         raise NotImplementedError
 
     def decode(self, tokens: Tensor, state: Any) -> tuple[AttentiveOutput, Any]:
-        """Read T target words at once. tokens: [R, T] extended ids, of which copy ids are read as [UNK]."""
+        """Read T target words at once. tokens: [R, T] extended ids, of which copy ids are read as
+        [UNK]."""
         hidden, cell = state.hidden, state.cell
         features, seen = [], []
         for word in self.target_embedding(in_vocabulary(tokens, self.config.vocab_size)).unbind(1):
@@ -188,17 +200,19 @@ class RASConfig(HeadlineConfig):
 
 
 class RAS(AttentiveRNN):
-    r"""A recurrent decoder, Elman's or an LSTM, and an encoder that convolves words and their positions.
+    r"""A recurrent decoder, Elman's or an LSTM, and an encoder that convolves words and their
+    positions.
 
-    (1) $a_i=x_i+l_i$, of word and position, and $z_{ik}=\sum_{h=-q/2}^{q/2}b^k_{q/2+h}\cdot a_{i+h}$;
-    (2) $\alpha_{t-1,i}\propto\exp(z_i\cdot h_{t-1})$ and $c_t=\sum_i\alpha_{t-1,i}x_i$;
-    (3) Elman: $h_t=\sigma(W_1y_{t-1}+W_2h_{t-1}+W_3c_t)$; LSTM: gates of the same three,
-    $m_t=f\odot m_{t-1}+i\odot i'$ and $h_t=o\odot m_t$, without a further tanh;
-    (4) $P_t=\mathrm{softmax}(W_4h_t+W_5c_t)$.
+    (1) $a_i=x_i+l_i$, of word and position, and
+    $z_{ik}=\sum_{h=-q/2}^{q/2}b^k_{q/2+h}\cdot a_{i+h}$; (2)
+    $\alpha_{t-1,i}\propto\exp(z_i\cdot h_{t-1})$ and $c_t=\sum_i\alpha_{t-1,i}x_i$; (3) Elman:
+    $h_t=\sigma(W_1y_{t-1}+W_2h_{t-1}+W_3c_t)$; LSTM: gates of the same three,
+    $m_t=f\odot m_{t-1}+i\odot i'$ and $h_t=o\odot m_t$, without a further tanh; (4)
+    $P_t=\mathrm{softmax}(W_4h_t+W_5c_t)$.
 
-    Words outside the text are zeros, and so are h_0 and m_0; layers have a bias: the paper prints neither. The
-    equations were written without the paper's text at hand: public notes on it agree with (1) and (2) and their
-    sizes; the form of the LSTM in (3) was found nowhere else.
+    Words outside the text are zeros, and so are h_0 and m_0; layers have a bias: the paper prints
+    neither. The equations were written without the paper's text at hand: public notes on it agree
+    with (1) and (2) and their sizes; the form of the LSTM in (3) was found nowhere else.
     """
 
     Config = RASConfig
@@ -209,16 +223,21 @@ class RAS(AttentiveRNN):
         d = c.hidden
         self.source_embedding = nn.Embedding(c.source_vocab_size, d)  # x
         self.position_embedding = nn.Embedding(c.source_tokens, d)  # l
-        self.convolution = nn.Conv1d(d, d, c.filter_width, padding=c.filter_width // 2, bias=False)  # b^1 ... b^d
+        # b^1 ... b^d
+        self.convolution = nn.Conv1d(d, d, c.filter_width, padding=c.filter_width // 2, bias=False)
         self.target_embedding = nn.Embedding(c.vocab_size, d)  # y
-        self.cell = nn.Linear(3 * d, d if c.decoder == "elman" else 4 * d)  # of y, c and h: W_1, W_3, W_2
+        # of y, c and h: W_1, W_3, W_2
+        self.cell = nn.Linear(3 * d, d if c.decoder == "elman" else 4 * d)
         self.vocabulary = nn.Linear(2 * d, c.vocab_size)  # W_4, W_5
 
     def encode(self, batch: Batch) -> AttentiveState:
-        """Embed the words of a text, at most `source_tokens`, and aggregate them with their neighbours."""
+        """Embed the words of a text, at most `source_tokens`, and aggregate them with their
+        neighbours."""
         # a_i = x_i + l_i,  z_ik = sum_h b^k_{q/2 + h} a_{i + h}   (1)
         words = self.source_embedding(batch.source)  # [B, N, d]
-        full = (words + self.position_embedding.weight[: words.shape[1]]) * batch.source_mask[..., None]
+        full = (words + self.position_embedding.weight[: words.shape[1]]) * batch.source_mask[
+            ..., None
+        ]
         keys = self.convolution(full.transpose(1, 2)).transpose(1, 2)  # [B, N, d]
         start = words.new_zeros(len(batch), self.config.hidden)
         cell = None if self.config.decoder == "elman" else start
@@ -234,7 +253,9 @@ class RAS(AttentiveRNN):
         # alpha_{t-1,i} = softmax_i(z_i h_{t-1})   (2)
         return masked_softmax(hidden @ state.keys.transpose(1, 2), state.mask[:, None])
 
-    def step(self, inputs: Tensor, hidden: Tensor, cell: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    def step(
+        self, inputs: Tensor, hidden: Tensor, cell: Tensor | None
+    ) -> tuple[Tensor, Tensor | None]:
         # Elman: h_t = sigmoid(W_1 y_{t-1} + W_2 h_{t-1} + W_3 c_t)   (3)
         gates = self.cell(torch.cat([inputs, hidden], -1))
         if cell is None:
@@ -249,7 +270,8 @@ class RAS(AttentiveRNN):
 class WordsLVTConfig(HeadlineConfig):
     """Sizes of Nallapati et al. (2016), section 4.1."""
 
-    candidates: Annotated[int, Field(gt=len(SPECIALS))] = 2_000  # words that are scored, of vocab_size; their "lvt2k"
+    # words that are scored, of vocab_size; their "lvt2k"
+    candidates: Annotated[int, Field(gt=len(SPECIALS))] = 2_000
     embedding: int = 200
     hidden: int = 400  # of the decoder, and of the encoder in each direction
 
@@ -265,12 +287,13 @@ class WordsLVTState(AttentiveState):
 
 
 class WordsLVT(AttentiveRNN):
-    """Bidirectional GRU, GRU decoder, and a softmax over n = `candidates` of many words: the source's own and the
-    most frequent ones (their section 2.1, after Jean et al. 2015).
+    """Bidirectional GRU, GRU decoder, and a softmax over n = `candidates` of many words: the
+    source's own and the most frequent ones (their section 2.1, after Jean et al. 2015).
 
-    In training these are the words of all sources of the batch and then the most frequent words, n in all; otherwise
-    they are those of each document, so that the rest of a batch changes nothing. Any other word counts as [UNK]. The
-    paper leaves open: the additive score, the first state (a tanh layer on both last ones), the output layer.
+    In training these are the words of all sources of the batch and then the most frequent words, n
+    in all; otherwise they are those of each document, so that the rest of a batch changes nothing.
+    Any other word counts as [UNK]. The paper leaves open: the additive score, the first state (a
+    tanh layer on both last ones), the output layer.
     """
 
     Config = WordsLVTConfig
@@ -287,7 +310,9 @@ class WordsLVT(AttentiveRNN):
         self.vocabulary = nn.Linear(3 * c.hidden, c.vocab_size)
 
     def encode(self, batch: Batch) -> WordsLVTState:
-        words, last = run_packed(self.encoder, self.source_embedding(batch.source), batch.source_lengths)
+        words, last = run_packed(
+            self.encoder, self.source_embedding(batch.source), batch.source_lengths
+        )
         candidates = self._candidates(batch)
         return WordsLVTState(
             values=words,
@@ -301,23 +326,31 @@ class WordsLVT(AttentiveRNN):
         )
 
     def _candidates(self, batch: Batch) -> Tensor:
-        """Choose n words of each document, [B, n], or in training of the batch, [1, n], in rising order.
+        """Choose n words of each document, [B, n], or in training of the batch, [1, n], in rising
+        order.
 
-        They are the special symbols, the sources' words and the most frequent others; of too many the most frequent.
+        They are the special symbols, the sources' words and the most frequent others; of too many
+        the most frequent.
         """
         size, count = self.config.vocab_size, min(self.config.candidates, self.config.vocab_size)
         ids = in_vocabulary(batch.source_extended, size)
         if self.training:
             ids = ids.flatten()[None]
-        present = torch.zeros(len(ids), size, dtype=torch.bool, device=ids.device).scatter(1, ids, True)
+        present = torch.zeros(len(ids), size, dtype=torch.bool, device=ids.device).scatter(
+            1, ids, True
+        )
         present[:, : len(SPECIALS)] = True
         present &= present.cumsum(1) <= count
         free = count - present.sum(1, keepdim=True)
-        chosen = present | (~present & ((~present).cumsum(1) <= free))  # ids are in the order of frequency
-        # each chosen id to its rank among them, all others behind the last: `nonzero` would wait for a GPU
+        # ids are in the order of frequency
+        chosen = present | (~present & ((~present).cumsum(1) <= free))
+        # each chosen id to its rank among them, all others behind the last: `nonzero` would wait
+        # for a GPU
         ranks = (chosen.cumsum(1) - 1).masked_fill(~chosen, count)
         ranked = ranks.new_empty(len(ids), count + 1)
-        return ranked.scatter_(1, ranks, torch.arange(size, device=ids.device).expand_as(ranks))[:, :count]
+        return ranked.scatter_(1, ranks, torch.arange(size, device=ids.device).expand_as(ranks))[
+            :, :count
+        ]
 
     def attend(self, hidden: Tensor, state: WordsLVTState) -> Tensor:
         return self.attention(self.attention.project_queries(hidden), state.keys, state.mask)
@@ -332,13 +365,23 @@ class WordsLVT(AttentiveRNN):
         return full_precision(scores.reshape(*features.shape[:2], -1))[0]
 
     def log_prob(
-        self, output: AttentiveOutput, target: Tensor, state: WordsLVTState, places: Tensor | None = None
+        self,
+        output: AttentiveOutput,
+        target: Tensor,
+        state: WordsLVTState,
+        places: Tensor | None = None,
     ) -> Tensor:
         words = per_hypothesis(state.candidates, len(target)).contiguous()
-        place = torch.searchsorted(words, target.contiguous()).clamp_max(words.shape[1] - 1)  # [R, T]
+        # [R, T]
+        place = torch.searchsorted(words, target.contiguous()).clamp_max(words.shape[1] - 1)
         # special symbols come first in every list
         place = place.where(words.gather(1, place) == target, UNK)
-        return self._scores(output.features, state).log_softmax(-1).gather(-1, place[..., None]).squeeze(-1)
+        return (
+            self._scores(output.features, state)
+            .log_softmax(-1)
+            .gather(-1, place[..., None])
+            .squeeze(-1)
+        )
 
     def distribution(self, output: AttentiveOutput, state: WordsLVTState, extra: int) -> Tensor:
         p = self._scores(output.features[:, -1:], state)[:, 0].softmax(1)

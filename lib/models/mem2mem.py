@@ -148,7 +148,9 @@ class Mem2Mem(HRED):
         z, u = self.gate_and_update(memory, read, from_hidden)
         return z * memory + (1 - z) * u
 
-    def gate_and_update(self, memory: Tensor, read: Tensor, from_hidden: Tensor) -> tuple[Tensor, Tensor]:
+    def gate_and_update(
+        self, memory: Tensor, read: Tensor, from_hidden: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """Compute z and u, each [R, r, d].
 
         Args:
@@ -210,7 +212,9 @@ class Mem2Mem(HRED):
 
     # --------------------------------------------------------------------------------------- losses
 
-    def regularisers(self, output: HierarchicalOutput, batch: Batch, state: Any) -> dict[str, tuple[float, Tensor]]:
+    def regularisers(
+        self, output: HierarchicalOutput, batch: Batch, state: Any
+    ) -> dict[str, tuple[float, Tensor]]:
         """Return weight and value of L^(comp) (6) and L^(read) (11), terms of the loss (12)."""
         if not self.extracts:
             return {}

@@ -67,7 +67,8 @@ def _cut(
     layers: Sequence[int],
     sees: Callable[[int], Tensor],
 ) -> Callable[[Any], AbstractContextManager]:
-    """Let each paragraph attend only to those that it `sees`, [P, P] of P, in some global layers."""
+    """Let each paragraph attend only to those that it `sees`, [P, P] of P, in some global
+    layers."""
 
     def reachable(present: Tensor) -> Tensor:  # [B, 1, P]
         count, device = present.shape[2], present.device

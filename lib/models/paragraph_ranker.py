@@ -22,7 +22,8 @@ class ParagraphRankerConfig:
 
 
 class ParagraphRanker(Model):
-    """Score each paragraph, given a title, between 0 and 1. Soft labels are the ROUGE-2 recall of the summary."""
+    """Score each paragraph, given a title, between 0 and 1. Soft labels are the ROUGE-2 recall of
+    the summary."""
 
     Config = ParagraphRankerConfig
 
@@ -36,13 +37,14 @@ class ParagraphRanker(Model):
         self.score = nn.Linear(c.hidden, 1)  # W_2
         self.dropout = Dropout(c.dropout)
 
-    def match(self, title: Tensor, title_mask: Tensor, words: Tensor, mask: Tensor, owner: Tensor) -> Tensor:
+    def match(
+        self, title: Tensor, title_mask: Tensor, words: Tensor, mask: Tensor, owner: Tensor
+    ) -> Tensor:
         """Compute logits [A] of A paragraphs; their sigmoid is the score.
 
         Args:
-            title: [B, M] ids, title_mask: [B, M]; words after a title's or a paragraph's end are padding.
-            words: [A, J] ids, mask: [A, J].
-            owner: [A], the title of each paragraph.
+            title: [B, M] ids, title_mask: [B, M]; words after a title's or a paragraph's end are
+            padding. words: [A, J] ids, mask: [A, J]. owner: [A], the title of each paragraph.
         """
         # u_t = LSTM_t(w_t),  u^_t = max over the words of u_t   (1, 3)
         titles, _ = self.title(self.embedding(title))
@@ -56,14 +58,18 @@ class ParagraphRanker(Model):
         return self.score(self.dropout(_max_over_words(combined, mask))).squeeze(-1)
 
     def logits(self, batch: Batch) -> Tensor:
-        """Compute logits [A] of all paragraphs, document by document. A document's first row is its title."""
+        """Compute logits [A] of all paragraphs, document by document. A document's first row is its
+        title."""
         rows, ids = batch.sentences, batch.source.flatten()
         titles = rows.number == 0
         words, mask = _trimmed(ids[rows.place], rows.mask, ~titles)
-        return self.match(*_trimmed(ids[rows.place], rows.mask, titles), words, mask, rows.owner[~titles])
+        return self.match(
+            *_trimmed(ids[rows.place], rows.mask, titles), words, mask, rows.owner[~titles]
+        )
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """Compute the mean cross entropy of all paragraphs' scores with their ROUGE-2 recall of the summary."""
+        """Compute the mean cross entropy of all paragraphs' scores with their ROUGE-2 recall of the
+        summary."""
         scores = self.logits(batch)
         assert batch.labels is not None, "documents of `ParagraphOptions` have labels"
         value = F.binary_cross_entropy_with_logits(scores, batch.labels.to(scores))

@@ -1,9 +1,10 @@
-"""Read-Again: an encoder that reads twice, and a decoder that generates from a small vocabulary or copies.
+"""Read-Again: an encoder that reads twice, and a decoder that generates from a small vocabulary or
+copies.
 
 Zeng, Luo, Fidler and Urtasun (2016). Equation numbers are the paper's; (16) to (18) are ours.
 
-Shapes: B documents, K hypotheses of each, R = B * K decoder rows, T target words, N source words in S sentences,
-e `embedding`, d `hidden`, Y `vocab_size`.
+Shapes: B documents, K hypotheses of each, R = B * K decoder rows, T target words, N source words in
+S sentences, e `embedding`, d `hidden`, Y `vocab_size`.
 """
 
 from dataclasses import dataclass
@@ -32,7 +33,8 @@ PaperEncoder = Literal["gru", "lstm", "read-again gru", "read-again lstm", "opti
 ENCODERS: tuple[str, ...] = get_args(PaperEncoder)
 Encoder = Literal[PaperEncoder, "bidirectional gru"]
 READS_ONCE = "gru", "lstm"
-BIDIRECTIONAL = "bidirectional gru"  # what the paper compares the idea with in words; it has no row of it
+# what the paper compares the idea with in words; it has no row of it
+BIDIRECTIONAL = "bidirectional gru"
 
 
 @checked
@@ -47,7 +49,8 @@ class ReadAgainConfig:
     sentences: Count = 2  # at most, in options 1 and 2
     copy: bool = True
     importance: Literal["tanh", "sigmoid"] = "tanh"  # of alpha in (5); "sigmoid" keeps it positive
-    single_importance: bool = False  # alpha is one number a word, not one for each of the d dimensions
+    # alpha is one number a word, not one for each of the d dimensions
+    single_importance: bool = False
     dropout: Share = 0.2  # on all that enters and leaves a recurrent layer
 
 
@@ -79,7 +82,8 @@ class ReadAgainOutput(DecoderOutput):
 
 
 class ReadAgain(Summarizer):
-    """Encoder with one or two reads, attention LSTM decoder, one softmax over vocabulary and source words."""
+    """Encoder with one or two reads, attention LSTM decoder, one softmax over vocabulary and source
+    words."""
 
     Config = ReadAgainConfig
 
@@ -103,7 +107,8 @@ class ReadAgain(Summarizer):
             texts = {"read-again lstm": 1, "option 1": c.sentences, "option 2": 2}[c.encoder]
             self.second_read = LSTM(e + d + texts * d, d)
         if c.encoder == "option 2":
-            self.global_text = nn.Linear(c.sentences * d, d)  # W_r, U_r, ... beside each other, and v_r
+            # W_r, U_r, ... beside each other, and v_r
+            self.global_text = nn.Linear(c.sentences * d, d)
         self.bridge = nn.Linear(d, d)
         self.decoder = nn.LSTMCell(e + d, d)
         self.attention = Attention(d, d, d, "concat")  # W_a, U_a, v_a
@@ -119,9 +124,11 @@ class ReadAgain(Summarizer):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw all weights uniformly from +-sqrt(3 / d) and set all biases to 0.1, as the paper does.
+        """Draw all weights uniformly from +-sqrt(3 / d) and set all biases to 0.1, as the paper
+        does.
 
-        PyTorch's recurrent layers have two biases, which are added: one is 0.1 and the other, of the last state, 0.
+        PyTorch's recurrent layers have two biases, which are added: one is 0.1 and the other, of
+        the last state, 0.
         """
         bound = (3 / self.config.hidden) ** 0.5
         for name, parameter in self.named_parameters():
@@ -130,7 +137,8 @@ class ReadAgain(Summarizer):
             else:
                 nn.init.uniform_(parameter, -bound, bound)
 
-    # ---------------------------------------------------------------------------------------------- encoder
+    # ---------------------------------------------------------------------------------
+    # encoder
 
     def encode(self, batch: Batch) -> ReadAgainState:
         """Read the text, once or twice, and compute what the decoder needs of every source word."""
@@ -150,7 +158,8 @@ class ReadAgain(Summarizer):
         )
 
     def _read(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Compute word states [B, N, d], the last of each text [B, d], and alpha [B, N, d or 1] of a gated GRU."""
+        """Compute word states [B, N, d], the last of each text [B, d], and alpha [B, N, d or 1] of
+        a gated GRU."""
         embedded = self.dropout(self.source_embedding(batch.source))  # [B, N, e]
         if self.config.encoder in ("option 1", "option 2"):
             return *self._read_sentences(batch, embedded), None
@@ -181,17 +190,22 @@ class ReadAgain(Summarizer):
         return squash(self.importance_word(first) + from_text + self.importance_input(embedded))
 
     def _read_sentences(self, batch: Batch, embedded: Tensor) -> tuple[Tensor, Tensor]:
-        """Read each sentence on its own, the second time with the vectors of all sentences (options 1 and 2)."""
+        """Read each sentence on its own, the second time with the vectors of all sentences (options
+        1 and 2)."""
         c, counts, rows = self.config, batch.sentence_counts, batch.sentences
         if int(counts.max()) > c.sentences:
-            raise InputError(f"{int(counts.max())} sentences in a text, where the model takes {c.sentences} at most")
+            raise InputError(
+                f"{int(counts.max())} sentences in a text, where the model takes {c.sentences} at "
+                "most"
+            )
         owner, place, mask = rows.owner, rows.place, rows.mask
         sentences = embedded.flatten(0, 1)[place]  # [all, longest, e]
         first, text = (self.dropout(read) for read in _run(self.first_read, sentences, mask))
         grid = text.new_zeros(len(counts), c.sentences, text.shape[1])
         texts = grid.index_put((owner, rows.number), text).flatten(1)
         if c.encoder == "option 2":
-            # The sentence's own vector, and one of all: tanh(W_r h_1 + U_r h_2 + ... + v_r)   (10, 11)
+            # The sentence's own vector, and one of all: tanh(W_r h_1 + U_r h_2 + ... + v_r)   (10,
+            # 11)
             shared = torch.cat([text, torch.tanh(self.global_text(texts))[owner]], -1)
         else:
             # The vectors of all sentences beside each other   (9)
@@ -199,21 +213,26 @@ class ReadAgain(Summarizer):
         again = torch.cat([sentences, first, shared[:, None].expand(-1, first.shape[1], -1)], -1)
         states, last = _run(self.second_read, again, mask)
         words = states.new_zeros(embedded.shape[0] * embedded.shape[1], states.shape[2])
-        words = words.index_copy(0, place.flatten()[rows.words], states.flatten(0, 1).index_select(0, rows.words))
+        words = words.index_copy(
+            0, place.flatten()[rows.words], states.flatten(0, 1).index_select(0, rows.words)
+        )
         words = words.view(*embedded.shape[:2], -1)
         sums = last.new_zeros(len(counts), last.shape[1]).index_add(0, owner, last)
         return words, sums / batch.sentence_mask.sum(1, keepdim=True)
 
-    # ---------------------------------------------------------------------------------------------- decoder
+    # ---------------------------------------------------------------------------------
+    # decoder
 
     def decode(
         self,
         tokens: Tensor,
         state: ReadAgainState,
     ) -> tuple[ReadAgainOutput, ReadAgainState]:
-        """Read T target words at once. tokens: [R, T] extended ids; words to copy are embedded by their context.
+        """Read T target words at once. tokens: [R, T] extended ids; words to copy are embedded by
+        their context.
 
-        Each state depends on attention by the state before it, so that (12) to (14) are a loop over the T words.
+        Each state depends on attention by the state before it, so that (12) to (14) are a loop over
+        the T words.
         """
         source = per_hypothesis(state.source, len(tokens))
         words = self.dropout(self._embed(tokens, source, state))  # [R, T, e]
@@ -289,15 +308,20 @@ class ReadAgain(Summarizer):
         return (states, beta), (states[:, -1], cell)
 
     def _embed(self, tokens: Tensor, source: Tensor, state: ReadAgainState) -> Tensor:
-        """Embed words of Y by their table, others by the context of their first place in the source: [R, T, e]."""
+        """Embed words of Y by their table, others by the context of their first place in the
+        source: [R, T, e]."""
         known = tokens < self.config.vocab_size
         words = self.target_embedding(tokens.where(known, UNK))
-        # On a CPU the rest is saved where it changes nothing; a GPU would be waited for, to see whether it does.
+        # On a CPU the rest is saved where it changes nothing; a GPU would be waited for, to see
+        # whether it does.
         if state.embedded is None or (tokens.device.type == "cpu" and known.all()):
             return words
         same = source[:, None] == tokens[..., None]  # [R, T, N]
-        document = per_hypothesis(torch.arange(len(state.source), device=tokens.device), len(tokens))
-        copied = state.embedded[document[:, None], same.int().argmax(-1)]  # argmax: the first of the largest
+        document = per_hypothesis(
+            torch.arange(len(state.source), device=tokens.device), len(tokens)
+        )
+        # argmax: the first of the largest
+        copied = state.embedded[document[:, None], same.int().argmax(-1)]
         copied = self.copied_word(copied)
         return copied.where((~known & same.any(-1))[..., None], words)
 
@@ -307,12 +331,14 @@ class ReadAgain(Summarizer):
         rows, steps = output.shape[:2]
         if state.embedded is None:
             return full_precision(output.new_full((rows, steps, state.source.shape[1]), LOWEST))[0]
-        queries = per_document(self.copy_query(output), len(state.source)).flatten(1, 2)  # [B, K * T, e]
+        # [B, K * T, e]
+        queries = per_document(self.copy_query(output), len(state.source)).flatten(1, 2)
         (scores,) = full_precision(queries @ state.embedded.transpose(1, 2))
         scores = scores.masked_fill(~state.mask[:, None], LOWEST).view(rows, steps, -1)
         return self.copy_scores(scores)
 
-    # ------------------------------------------------------------------------------------------ probabilities
+    # ---------------------------------------------------------------------------------
+    # probabilities
 
     def generate(self, features: Tensor) -> Tensor:
         """Compute g, the scores of the vocabulary: [..., d] -> [..., Y]."""
@@ -324,7 +350,8 @@ class ReadAgain(Summarizer):
         target: Tensor,
         state: ReadAgainState,
     ) -> ScoredWords:
-        """Describe log P (17) of the target words [R, T] (extended ids). Without copying, unknown words are [UNK]."""
+        """Describe log P (17) of the target words [R, T] (extended ids). Without copying, unknown
+        words are [UNK]."""
         if not self.config.copy:
             target = in_vocabulary(target, self.config.vocab_size)
         known = target < self.config.vocab_size
@@ -381,7 +408,9 @@ def _average_importance(alpha: Tensor, mask: Tensor) -> Tensor:
     return ((alpha * words).sum(1, keepdim=True) / words.sum(1, keepdim=True)).expand_as(alpha)
 
 
-def _one_softmax(score: Tensor, normaliser: Tensor, known: Tensor, copied: Tensor, copies: Tensor) -> Tensor:
+def _one_softmax(
+    score: Tensor, normaliser: Tensor, known: Tensor, copied: Tensor, copies: Tensor
+) -> Tensor:
     # P(w) = (exp g_w + sum_{i: x_i = w} exp k_i) / (sum_v exp g_v + sum_i exp k_i)   (17)
     either = torch.logaddexp(score.masked_fill(~known, LOWEST), copied)
     return either - torch.logaddexp(normaliser, copies)
@@ -391,7 +420,8 @@ LOWEST = -1e30  # a score whose exponential is 0; finite, so that gradients are 
 
 
 def _run(rnn: nn.Module, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the outputs [B, N, d] and each row's last one [B, d]. Padding follows the words and reaches none."""
+    """Return the outputs [B, N, d] and each row's last one [B, d]. Padding follows the words and
+    reaches none."""
     outputs, _ = rnn(inputs)
     return outputs, _last(outputs, mask)
 

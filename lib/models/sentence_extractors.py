@@ -1,5 +1,6 @@
-"""Sent-CLF and Sent-PTR (Subramanian et al. 2020), rows of Mem2Mem's Table 1: a classifier of sentences, and a
-decoder that points to one sentence after the other. The equations are numbered as in docs/papers/mem2mem.md."""
+"""Sent-CLF and Sent-PTR (Subramanian et al. 2020), rows of Mem2Mem's Table 1: a classifier of
+sentences, and a decoder that points to one sentence after the other. The equations are numbered as
+in docs/papers/mem2mem.md."""
 
 import torch
 from torch import Tensor, nn
@@ -17,8 +18,8 @@ from lib.system.fields import Count, Even, Layers, Share, checked
 
 @checked
 class SentenceExtractorConfig:
-    """Sizes of the paper. `hidden` is the decoder's width and the encoders' in both directions: the dot products of
-    equation S4 need them to be equal."""
+    """Sizes of the paper. `hidden` is the decoder's width and the encoders' in both directions: the
+    dot products of equation S4 need them to be equal."""
 
     vocab_size: int = 50_257
     embedding: int = 300
@@ -41,7 +42,8 @@ class LSTMStack(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, packed: PackedSequence) -> tuple[PackedSequence, list[tuple[Tensor, Tensor]]]:
-        """Return the states of the last layer, and the last states and cells of each layer, [B, 2 hidden]."""
+        """Return the states of the last layer, and the last states and cells of each layer,
+        [B, 2 hidden]."""
         last = []
         for number, layer in enumerate(self.layers):
             if number:
@@ -64,11 +66,13 @@ class SentenceEncoder(nn.Module):
         self.sentences = LSTMStack(c.hidden, half, c.layers, c.dropout)
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor, list[tuple[Tensor, Tensor]]]:
-        """Compute sentence embeddings s [B, L, d], sentence states d [B, L, d], and the last state and cell of each
-        layer over sentences, [B, d]."""
+        """Compute sentence embeddings s [B, L, d], sentence states d [B, L, d], and the last state
+        and cell of each layer over sentences, [B, d]."""
         # s_j = last states of BiLSTM(w_j1 ... w_jn)   (S1)
         rows = batch.sentences
-        packed = pack(batch.rows.start, batch.rows.length.clip(max=self.longest), batch.source.device)
+        packed = pack(
+            batch.rows.start, batch.rows.length.clip(max=self.longest), batch.source.device
+        )
         words = self.embedding(batch.source.flatten()[packed.words])  # [W, e]
         embedded = self.words(packed.sequence(words))[1][-1][0]  # [A, d]
         padded = embedded.new_zeros(*batch.sentence_mask.shape, embedded.shape[1])
@@ -81,11 +85,14 @@ def _labels(batch: Batch) -> Tensor:
     """Pad the labels of all sentences: [B, L]."""
     assert batch.labels is not None, "documents of a corpus have labels"
     rows = batch.sentences
-    return batch.labels.new_zeros(batch.sentence_mask.shape).index_put((rows.owner, rows.number), batch.labels)
+    return batch.labels.new_zeros(batch.sentence_mask.shape).index_put(
+        (rows.owner, rows.number), batch.labels
+    )
 
 
 class SentenceClassifier(Extractor):
-    """Sent-CLF: the probability of each sentence to be extracted, from its state and the document's."""
+    """Sent-CLF: the probability of each sentence to be extracted, from its state and the
+    document's."""
 
     Config = SentenceExtractorConfig
 
@@ -107,31 +114,36 @@ class SentenceClassifier(Extractor):
         return full_precision(self.output(both).squeeze(-1))[0]
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """Compute the binary cross entropy: the mean over documents of the mean over their sentences."""
+        """Compute the binary cross entropy: the mean over documents of the mean over their
+        sentences."""
         logits, mask = self.logits(batch), batch.sentence_mask
-        each = F.binary_cross_entropy_with_logits(logits, _labels(batch).to(logits), reduction="none")
+        each = F.binary_cross_entropy_with_logits(
+            logits, _labels(batch).to(logits), reduction="none"
+        )
         value = ((each * mask).sum(1) / mask.sum(1)).mean()
         return {"loss": value, "cross_entropy": value}
 
     def choose(self, batch: Batch) -> list[list[int]]:
         """Choose the `summary_sentences` most probable ones, in document order."""
         logits = self.logits(batch).masked_fill(~batch.sentence_mask, -torch.inf)
-        counts = [min(self.config.summary_sentences or 1, n) for n in batch.sentence_counts.tolist()]
+        counts = [
+            min(self.config.summary_sentences or 1, n) for n in batch.sentence_counts.tolist()
+        ]
         return [sorted(row.topk(n).indices.tolist()) for row, n in zip(logits, counts)]
 
 
-# Between two steps of Sent-PTR: state and cell of each layer, and the attention-aware state that the next step reads,
-# all [R, d] of R hypotheses.
+# Between two steps of Sent-PTR: state and cell of each layer, and the attention-aware state that
+# the next step reads, all [R, d] of R hypotheses.
 PointerState = tuple[list[tuple[Tensor, Tensor]], Tensor]
 
 
 class SentencePointer(Extractor):
-    """Sent-PTR: an LSTM whose attention over sentences is the probability of the next one. The same sentence twice in
-    a row is the end.
+    """Sent-PTR: an LSTM whose attention over sentences is the probability of the next one. The same
+    sentence twice in a row is the end.
 
-    Our choices where the paper is silent: the LSTM starts from the last states of the sentences' LSTM; the
-    attention-aware state is Luong's, with tanh; no other sentence than the last is pointed to twice; hypotheses are
-    compared by their mean log-probability.
+    Our choices where the paper is silent: the LSTM starts from the last states of the sentences'
+    LSTM; the attention-aware state is Luong's, with tanh; no other sentence than the last is
+    pointed to twice; hypotheses are compared by their mean log-probability.
     """
 
     Config = SentenceExtractorConfig
@@ -164,12 +176,14 @@ class SentencePointer(Extractor):
         return log_p, (layers, torch.tanh(self.combine(torch.cat([context, x], -1))))
 
     def log_prob(self, batch: Batch, chosen: list[list[int]]) -> Tensor:
-        """Compute log P of sentences chosen in this order, and of the end after the last: [B, M + 1], 0 after it."""
+        """Compute log P of sentences chosen in this order, and of the end after the last:
+        [B, M + 1], 0 after it."""
         embedded, states, last = self.encoder(batch)
         previous = torch.zeros_like(embedded[:, 0])
         state = last, previous
         # The last sentence again is the end; -1 is after it.
-        numbers = pad_sequence([torch.tensor([*row, row[-1]]) for row in chosen], padding_value=-1)  # [M + 1, B]
+        # [M + 1, B]
+        numbers = pad_sequence([torch.tensor([*row, row[-1]]) for row in chosen], padding_value=-1)
         rows = torch.arange(len(chosen), device=states.device)
         found = []
         for number in put(numbers, states.device):
@@ -195,17 +209,27 @@ class SentencePointer(Extractor):
 
     @torch.no_grad()
     def search(self, batch: Batch) -> list[list[tuple[float, list[int]]]]:
-        """Find every document's hypotheses, the best first: the mean log P of a step, and the sentences."""
+        """Find every document's hypotheses, the best first: the mean log P of a step, and the
+        sentences."""
         embedded, states, last = self.encoder(batch)
         found = []
         for b, n in enumerate(batch.sentence_counts.tolist()):
             layers = [(hidden[b : b + 1], cell[b : b + 1]) for hidden, cell in last]
-            found.append(self._search(embedded[b, :n], states[b, :n], (layers, torch.zeros_like(embedded[b, :1]))))
+            found.append(
+                self._search(
+                    embedded[b, :n], states[b, :n], (layers, torch.zeros_like(embedded[b, :1]))
+                )
+            )
         return found
 
-    def _search(self, embedded: Tensor, states: Tensor, state: PointerState) -> list[tuple[float, list[int]]]:
+    def _search(
+        self, embedded: Tensor, states: Tensor, state: PointerState
+    ) -> list[tuple[float, list[int]]]:
         """Search in one document, of n sentences [n, d]."""
-        beam, everything = self.config.beam, torch.ones(1, len(states), dtype=torch.bool, device=states.device)
+        beam, everything = (
+            self.config.beam,
+            torch.ones(1, len(states), dtype=torch.bool, device=states.device),
+        )
         going: list[tuple[float, list[int], PointerState]] = [(0.0, [], state)]
         ended: list[tuple[float, list[int]]] = []
         for length in range(1, len(states) + 2):
@@ -218,9 +242,15 @@ class SentencePointer(Extractor):
                         candidates.append((total + value, number, chosen, state))
             candidates.sort(key=lambda candidate: -candidate[0])
             # The last sentence again ends a hypothesis.
-            ended += [(total / length, chosen) for total, number, chosen, _ in candidates[:beam] if number in chosen]
+            ended += [
+                (total / length, chosen)
+                for total, number, chosen, _ in candidates[:beam]
+                if number in chosen
+            ]
             ended = sorted(ended, key=lambda hypothesis: -hypothesis[0])[:beam]
-            further = [candidate for candidate in candidates if candidate[1] not in candidate[2]][:beam]
+            further = [candidate for candidate in candidates if candidate[1] not in candidate[2]][
+                :beam
+            ]
             going = [(total, [*chosen, number], state) for total, number, chosen, state in further]
             if not going or (len(ended) == beam and ended[-1][0] >= going[0][0] / length):
                 break

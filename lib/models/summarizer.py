@@ -1,4 +1,5 @@
-"""The interface of models to training, search and scoring, and bases of models with the same kind of output."""
+"""The interface of models to training, search and scoring, and bases of models with the same kind
+of output."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -46,31 +47,38 @@ class Model(nn.Module):
 
 
 class Summarizer(Model):
-    """A model that writes: `encode`, `decode`, and methods that turn a decoder's output into probabilities.
+    """A model that writes: `encode`, `decode`, and methods that turn a decoder's output into
+    probabilities.
 
-    B documents, K hypotheses of each, R = B * K rows, T target words. A test holds for each: one call of `decode`
-    with T words equals T calls with one.
+    B documents, K hypotheses of each, R = B * K rows, T target words. A test holds for each: one
+    call of `decode` with T words equals T calls with one.
     """
 
     control_symbols: frozenset[int] = frozenset()  # what it writes that is no word of the summary
-    by_words: bool = True  # whether the loss can be the mean over all target words of a batch (`Batch.by_words`)
+    # whether the loss can be the mean over all target words of a batch (`Batch.by_words`)
+    by_words: bool = True
 
     def encode(self, batch: Batch) -> Any:
         """Compute what is needed once for each document: the model's own `DecoderState`."""
         raise NotImplementedError
 
     def decode(self, tokens: Tensor, state: Any) -> tuple[Any, Any]:
-        """Read T target words at once. tokens: [R, T] extended ids. Returns a `DecoderOutput` and the next state."""
+        """Read T target words at once. tokens: [R, T] extended ids. Returns a `DecoderOutput` and
+        the next state."""
         raise NotImplementedError
 
     def scored_words(self, output: Any, target: Tensor, state: Any) -> ScoredWords:
-        """Describe how log P of the target words [R, T] (extended ids) follows from the scores of a vocabulary."""
+        """Describe how log P of the target words [R, T] (extended ids) follows from the scores of a
+        vocabulary."""
         raise NotImplementedError
 
-    def log_prob(self, output: Any, target: Tensor, state: Any, places: Tensor | None = None) -> Tensor:
+    def log_prob(
+        self, output: Any, target: Tensor, state: Any, places: Tensor | None = None
+    ) -> Tensor:
         """Compute log P of the target words [R, T] (extended ids).
 
-        places: of the flat [R * T] where a result is needed (`Batch.target_places`); None: everywhere.
+        places: of the flat [R * T] where a result is needed (`Batch.target_places`); None:
+        everywhere.
         """
         return self.scored_words(output, target, state).log_prob(places)
 
@@ -79,7 +87,8 @@ class Summarizer(Model):
         raise NotImplementedError
 
     def nll(self, output: Any, batch: Batch, state: Any) -> Tensor:
-        """Compute -log P: the mean over documents of the mean over a summary's words, or the mean over all words."""
+        """Compute -log P: the mean over documents of the mean over a summary's words, or the mean
+        over all words."""
         weights = target_weights(batch, full_precision(output.features)[0].dtype)
         if getattr(self.log_prob, "__func__", None) is Summarizer.log_prob:
             words = self.scored_words(output, batch.target, state)
@@ -87,15 +96,19 @@ class Summarizer(Model):
         # a model with a `log_prob` of its own
         return -(weights * self.log_prob(output, batch.target, state, batch.target_places)).sum()
 
-    def regularisers(self, output: Any, batch: Batch, state: Any) -> dict[str, tuple[float, Tensor]]:
-        """Return the terms that are added to the loss, by name: their weights and values, means over documents."""
+    def regularisers(
+        self, output: Any, batch: Batch, state: Any
+    ) -> dict[str, tuple[float, Tensor]]:
+        """Return the terms that are added to the loss, by name: their weights and values, means
+        over documents."""
         return {}
 
     def attention_weights(self, tokens: Tensor, state: Any) -> dict[str, Tensor]:
-        """Return the attention weights of the model while it reads `tokens` [B, T], by name, for pictures.
+        """Return the attention weights of the model while it reads `tokens` [B, T], by name, for
+        pictures.
 
-        Of N source words and L sentences: "words" [B, T, N]; "units" [B, T, L]; "generate" [B, T], the probability of
-        generating; and what the model adds.
+        Of N source words and L sentences: "words" [B, T, N]; "units" [B, T, L]; "generate" [B, T],
+        the probability of generating; and what the model adds.
         """
         output, _ = self.decode(tokens, state)
         return self.seen(output, state)
@@ -128,7 +141,8 @@ class Extractor(Model):
         raise NotImplementedError
 
 
-# ------------------------------------------------------------------------------------------- generate or copy
+# ---------------------------------------------------------------------------------
+# generate or copy
 
 
 # The sigmoid of this switch is 1 in all precisions.
@@ -164,25 +178,29 @@ class PointerModel(Summarizer):
 
 @dataclass(frozen=True)
 class HierarchicalOutput(PointerOutput):
-    """The output of a decoder that attends to words, perhaps to sentences or sections, and perhaps to a memory."""
+    """The output of a decoder that attends to words, perhaps to sentences or sections, and perhaps
+    to a memory."""
 
     alpha: Tensor  # [R, T, N] weights of the words, before a model rescales them to copy
     sentences: Tensor | None = None  # [R, T, L] beta, of sentences or sections
     read: Tensor | None = None  # [R, T, r] psi, the weights of the memory slots
 
 
-# ----------------------------------------------------------------------------------------- a softmax of words
+# ----------------------------------------------------------------------------------------- a
+# softmax of words
 
 
 @dataclass(frozen=True)
 class AttentiveOutput(DecoderOutput):
-    """The output of a decoder that attends to the source; `features` are its state beside what it read."""
+    """The output of a decoder that attends to the source; `features` are its state beside what it
+    read."""
 
     attention: Tensor  # [R, T, N] weights of the source words
 
 
 class SoftmaxModel(Summarizer):
-    """A model that copies nothing: a softmax over its vocabulary, in which a copy id counts as [UNK]."""
+    """A model that copies nothing: a softmax over its vocabulary, in which a copy id counts as
+    [UNK]."""
 
     vocabulary: nn.Linear
 
@@ -195,7 +213,9 @@ class SoftmaxModel(Summarizer):
 
     def words_of(self, features: Tensor, target: Tensor) -> ScoredWords:
         """Describe log P of target words [R, T] by features [R, T, F]."""
-        return softmax(features, in_vocabulary(target, self.config.vocab_size), *self.output_layer())
+        return softmax(
+            features, in_vocabulary(target, self.config.vocab_size), *self.output_layer()
+        )
 
     def distribution(self, output: DecoderOutput, state: Any, extra: int) -> Tensor:
         return softmax_distribution(output.features[:, -1], *self.output_layer(), extra)
@@ -207,8 +227,8 @@ class SoftmaxModel(Summarizer):
 def target_weights(batch: Batch, dtype: torch.dtype) -> Tensor:
     """Return the weights [B, T] of the target words in a batch's loss.
 
-    The loss is the mean over documents of each document's mean over its words, or the mean over all words
-    (`Batch.by_words`).
+    The loss is the mean over documents of each document's mean over its words, or the mean over all
+    words (`Batch.by_words`).
     """
     mask = batch.target_mask.to(dtype)
     return mask / mask.sum() if batch.by_words else mask / (mask.sum(1, keepdim=True) * len(mask))
@@ -245,19 +265,22 @@ class PieceModel(SoftmaxModel):
         return self.embedding.weight, self.bias
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """Compute `nll`; in training with labels smoothed over all pieces but [PAD] and the right one."""
+        """Compute `nll`; in training with labels smoothed over all pieces but [PAD] and the right
+        one."""
         state = self.encode(batch)
         output, _ = self.decode(batch.target_input, state)
         total = nll = self.nll(output, batch, state)
         if self.training:
-            total = self.smoothed(nll, output.features, batch.target, target_weights(batch, nll.dtype))
+            total = self.smoothed(
+                nll, output.features, batch.target, target_weights(batch, nll.dtype)
+            )
         return {"loss": total, "nll": nll}
 
     def smoothed(self, nll: Tensor, features: Tensor, target: Tensor, weights: Tensor) -> Tensor:
         """Smooth a loss `nll`, the sum of -log P of the target words [R, T] by `weights` [R, T].
 
-        The sum of log P over all pieces is linear in the scores: only the normaliser needs all V scores, and `nll`
-        has it.
+        The sum of log P over all pieces is linear in the scores: only the normaliser needs all V
+        scores, and `nll` has it.
         """
         if not self.config.smoothing:
             return nll
@@ -266,8 +289,11 @@ class PieceModel(SoftmaxModel):
         right = (features * self.embedding(target)).sum(-1) + bias[target]
         every = features @ weight.sum(0) + bias.sum()
         pad = features @ weight[PAD] + bias[PAD]
-        right, every, pad = ((weights * scores).sum() for scores in full_precision(right, every, pad))
-        # log P(w) = s_w - log sum exp s, and nll + s_right is the log sum exp: the mean over the V - 2 other pieces
+        right, every, pad = (
+            (weights * scores).sum() for scores in full_precision(right, every, pad)
+        )
+        # log P(w) = s_w - log sum exp s, and nll + s_right is the log sum exp: the mean over the V
+        # - 2 other pieces
         others = (every - right - pad) / (self.config.vocab_size - 2) - (nll + right)
         # (1 - epsilon) (-log P(right)) + epsilon (-mean of log P(others))
         return (1 - self.config.smoothing) * nll - self.config.smoothing * others

@@ -1,15 +1,18 @@
-"""T-DMCA (Liu et al. 2018): a transformer decoder that reads title, paragraphs and summary as one sequence.
+"""T-DMCA (Liu et al. 2018): a transformer decoder that reads title, paragraphs and summary as one
+sequence.
 
-Two kinds of layers alternate: attention inside blocks of the sequence, and attention to keys and values of the whole
-past that a convolution has compressed. Where the paper is silent, the authors' code decides (tensor2tensor,
-`transformer_moe` and `multihead_self_attention_reduced`): normalisation before each part, the first piece always
-seen, a compressed group seen from after its last piece. Where the two differ, the paper does: blocks that do not see
-the one before, and a convolution of keys and one of values, where the code compresses what both are made of. The
-numbers of the equations, (D1) to (D3), are ours; places count from 0.
+Two kinds of layers alternate: attention inside blocks of the sequence, and attention to keys and
+values of the whole past that a convolution has compressed. Where the paper is silent, the authors'
+code decides (tensor2tensor, `transformer_moe` and `multihead_self_attention_reduced`):
+normalisation before each part, the first piece always seen, a compressed group seen from after its
+last piece. Where the two differ, the paper does: blocks that do not see the one before, and a
+convolution of keys and one of values, where the code compresses what both are made of. The numbers
+of the equations, (D1) to (D3), are ours; places count from 0.
 
-The mixture of experts that the paper adds in some of its experiments (in the code: 256 instead of the middle layer's
-feed-forward part) is left out. The row of Liu and Lapata (2019) that this model reproduces has five layers of 512 and
-2,048 and mentions no experts, so a run with experts would not be comparable with it.
+The mixture of experts that the paper adds in some of its experiments (in the code: 256 instead of
+the middle layer's feed-forward part) is left out. The row of Liu and Lapata (2019) that this model
+reproduces has five layers of 512 and 2,048 and mentions no experts, so a run with experts would not
+be comparable with it.
 """
 
 from collections.abc import Callable
@@ -24,7 +27,14 @@ from lib.data.batch import Batch, put, word_places
 from lib.layers.attention import full_precision
 from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
-from lib.layers.transformer import FeedForward, attend, attend_both, check_heads, extended, sinusoids
+from lib.layers.transformer import (
+    FeedForward,
+    attend,
+    attend_both,
+    check_heads,
+    extended,
+    sinusoids,
+)
 from lib.models.state import CachedState, PerDocument, per_hypothesis
 from lib.models.summarizer import PieceModel, xavier
 from lib.system.fields import BelowOne, Count, Layers, Share, checked
@@ -48,23 +58,28 @@ class TDMCAConfig:
         check_heads(self.width, self.heads)
 
 
-# The part of a source that later words need in one layer: keys and values [B, heads, m, s], and of a local layer the
-# places [B, block - 1] of these keys in the sequence; of a compressed one the shares of key and value [B, d] that the
-# pieces after the last group have in the next one, with the bias.
+# The part of a source that later words need in one layer: keys and values [B, heads, m, s], and of
+# a local layer the places [B, block - 1] of these keys in the sequence; of a compressed one the
+# shares of key and value [B, d] that the pieces after the last group have in the next one, with the
+# bias.
 Remembered = tuple[Tensor, ...]
-Seen = tuple[Tensor, Tensor, Tensor]  # keys, values, and which of them each word attends to, as in `attend_both`
+# keys, values, and which of them each word attends to, as in `attend_both`
+Seen = tuple[Tensor, Tensor, Tensor]
 
 
 class _DecoderOnlyLayer(nn.Module):
     """Self-attention and feed-forward, with the normalisation before each part.
 
-    A sequence is read in two calls or more: `read` takes the source of every document, `forward` the words of every
-    hypothesis after it. Keys and values are split into heads only after they have been compressed.
+    A sequence is read in two calls or more: `read` takes the source of every document, `forward`
+    the words of every hypothesis after it. Keys and values are split into heads only after they
+    have been compressed.
     """
 
-    # attends inside sources: q, k, v [B, N, d] and lengths [B] -> what is found [B, heads, N, s], and `Remembered`
+    # attends inside sources: q, k, v [B, N, d] and lengths [B] -> what is found [B, heads, N, s],
+    # and `Remembered`
     attend: Callable[..., tuple[Tensor, Remembered]]
-    # what the words after the first `start` attend to, of the source and of all words' k, v [R, t, d]
+    # what the words after the first `start` attend to, of the source and of all words' k, v
+    # [R, t, d]
     seen: Callable[..., tuple[Seen, Seen]]
 
     def __init__(self, config: TDMCAConfig):
@@ -80,17 +95,22 @@ class _DecoderOnlyLayer(nn.Module):
         return x.unflatten(-1, (self.config.heads, -1)).transpose(1, 2)
 
     def read(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Remembered]:
-        """Read sources x [B, N, d] of `lengths` [B]: the output [B, N, d], and keys and values for later words."""
+        """Read sources x [B, N, d] of `lengths` [B]: the output [B, N, d], and keys and values for
+        later words."""
         normed = self.norms[0](x)
-        found, remembered = self.attend(self.query(normed), self.key(normed), self.value(normed), lengths)
+        found, remembered = self.attend(
+            self.query(normed), self.key(normed), self.value(normed), lengths
+        )
         return self._add(x, found), remembered
 
     def forward(
         self, x: Tensor, past: tuple[Tensor, Tensor] | None, source: Remembered, lengths: Tensor
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Read words x [R, T, d] that follow `past` others after sources of `lengths` [B]; R is a multiple of B.
+        """Read words x [R, T, d] that follow `past` others after sources of `lengths` [B]; R is a
+        multiple of B.
 
-        past: keys and values [R, start, d] of those others. Returns the output, and keys and values of all of them.
+        past: keys and values [R, start, d] of those others. Returns the output, and keys and values
+        of all of them.
         """
         normed = self.norms[0](x)
         q = self.split(self.query(normed))
@@ -99,100 +119,127 @@ class _DecoderOnlyLayer(nn.Module):
         return self._add(x, attend_both(q, *seen, self.dropout)), (k, v)
 
     def _add(self, x: Tensor, found: Tensor) -> Tensor:
-        """Add to x [.., n, d] what attention has found [.., heads, n, s], and then the feed-forward part."""
+        """Add to x [.., n, d] what attention has found [.., heads, n, s], and then the feed-forward
+        part."""
         x = x + self.dropout(self.output(found.transpose(1, 2).flatten(2)))
         return x + self.dropout(self.feed_forward(self.norms[1](x)))
 
 
 class LocalLayer(_DecoderOnlyLayer):
-    """Attention to the earlier pieces of a block; blocks begin at every `block`-th piece of the sequence."""
+    """Attention to the earlier pieces of a block; blocks begin at every `block`-th piece of the
+    sequence."""
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, lengths: Tensor) -> tuple[Tensor, Remembered]:
         n, block = q.shape[1], self.config.block
-        # softmax_j(q_t k_j / sqrt(s)) v_j over j <= t with floor(j / block) = floor(t / block)   (D1)
-        blocks = (F.pad(y, (0, 0, 0, -n % block)).unflatten(1, (-1, block)).flatten(0, 1) for y in (q, k, v))
+        # softmax_j(q_t k_j / sqrt(s)) v_j over j <= t with floor(j / block) = floor(t / block)
+        # (D1)
+        blocks = (
+            F.pad(y, (0, 0, 0, -n % block)).unflatten(1, (-1, block)).flatten(0, 1)
+            for y in (q, k, v)
+        )
         queries, keys, values = map(self.split, blocks)
         causal = torch.ones(block, block, dtype=torch.bool, device=q.device).tril()
         found = attend(queries, keys, values, causal, self.dropout)  # [B * blocks, heads, block, s]
         found = found.transpose(1, 2).reshape(len(q), -1, self.config.heads, found.shape[-1])[:, :n]
-        # A word of the summary sees at most the last block - 1 pieces of its source: these, right-aligned.
+        # A word of the summary sees at most the last block - 1 pieces of its source: these,
+        # right-aligned.
         places = lengths[:, None] + torch.arange(-block + 1, 0, device=k.device)  # [B, block - 1]
         index = places.clamp_min(0)[..., None].expand(-1, -1, k.shape[-1])
         remembered = self.split(k.gather(1, index)), self.split(v.gather(1, index)), places
         return found.transpose(1, 2), remembered
 
-    def seen(self, k: Tensor, v: Tensor, source: Remembered, lengths: Tensor, start: int) -> tuple[Seen, Seen]:
+    def seen(
+        self, k: Tensor, v: Tensor, source: Remembered, lengths: Tensor, start: int
+    ) -> tuple[Seen, Seen]:
         keys, values, places = source
         step = torch.arange(k.shape[1], device=k.device)
         block = (lengths[:, None] + step) // self.config.block  # [B, t]
         own = block[:, start:, None]  # [B, T, 1]
-        in_source = places[:, None] // self.config.block == own  # places before the source are in block -1
+        # places before the source are in block -1
+        in_source = places[:, None] // self.config.block == own
         in_summary = (block[:, None] == own) & (step <= step[start:, None])  # [B, T, t]
         return (keys, values, in_source), (self.split(k), self.split(v), in_summary)
 
 
 class CompressedLayer(_DecoderOnlyLayer):
-    """Attention to the whole past, of which a convolution makes one key and one value for every `stride` pieces.
+    """Attention to the whole past, of which a convolution makes one key and one value for every
+    `stride` pieces.
 
-    A group is seen from after its last piece. The first piece of the sequence is always seen as it is, so that there
-    is something to see before the first group is complete.
+    A group is seen from after its last piece. The first piece of the sequence is always seen as it
+    is, so that there is something to see before the first group is complete.
     """
 
     def __init__(self, config: TDMCAConfig):
         super().__init__(config)
         width, stride = config.width, config.stride
-        self.compress_key, self.compress_value = (nn.Linear(stride * width, width) for _ in range(2))  # C_k, C_v
+        # C_k, C_v
+        self.compress_key, self.compress_value = (
+            nn.Linear(stride * width, width) for _ in range(2)
+        )
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, lengths: Tensor) -> tuple[Tensor, Remembered]:
         stride = self.config.stride
         keys, values = self._compress(k, self.compress_key), self._compress(v, self.compress_value)
         keys, values = self.split(keys), self.split(values)
-        # softmax_m(q_t kappa_m / sqrt(s)) nu_m over stride m + stride - 1 < t, and over the first piece   (D3)
+        # softmax_m(q_t kappa_m / sqrt(s)) nu_m over stride m + stride - 1 < t, and over the first
+        # piece   (D3)
         step = torch.arange(q.shape[1], device=q.device)
         group = torch.arange(keys.shape[2] - 1, device=q.device)
-        seen = F.pad(stride * group + stride - 1 < step[:, None], (1, 0), value=True)  # [N, 1 + groups]
+        # [N, 1 + groups]
+        seen = F.pad(stride * group + stride - 1 < step[:, None], (1, 0), value=True)
         found = attend(self.split(q), keys, values, seen, self.dropout)
-        begun = self._begin(k, self.compress_key, lengths), self._begin(v, self.compress_value, lengths)
+        begun = (
+            self._begin(k, self.compress_key, lengths),
+            self._begin(v, self.compress_value, lengths),
+        )
         return found, (keys, values, *begun)
 
     def _compress(self, y: Tensor, convolution: nn.Linear) -> Tensor:
-        """Compress keys or values [B, N, d] to the first piece as it is and complete groups [B, 1 + groups, d]."""
+        """Compress keys or values [B, N, d] to the first piece as it is and complete groups
+        [B, 1 + groups, d]."""
         # kappa_m = C_k [k_3m; k_3m+1; k_3m+2] + b_k, and nu_m of values likewise   (D2)
         groups = y.shape[1] // self.config.stride
         in_groups = y[:, : groups * self.config.stride].unflatten(1, (groups, self.config.stride))
         return torch.cat([y[:, :1], convolution(in_groups.flatten(2))], 1)
 
     def _begin(self, y: Tensor, convolution: nn.Linear, lengths: Tensor) -> Tensor:
-        """Compute the share [B, d] that the pieces after a source's last complete group have in the next group."""
+        """Compute the share [B, d] that the pieces after a source's last complete group have in the
+        next group."""
         stride = self.config.stride
-        places = (lengths - lengths % stride)[:, None] + torch.arange(stride - 1, device=y.device)  # [B, stride - 1]
+        # [B, stride - 1]
+        places = (lengths - lengths % stride)[:, None] + torch.arange(stride - 1, device=y.device)
         left = (places < lengths[:, None])[..., None]
         index = places.clamp_max(y.shape[1] - 1)[..., None].expand(-1, -1, y.shape[-1])
         return convolution(F.pad((y.gather(1, index) * left).flatten(1), (0, y.shape[-1])))
 
-    def seen(self, k: Tensor, v: Tensor, source: Remembered, lengths: Tensor, start: int) -> tuple[Seen, Seen]:
+    def seen(
+        self, k: Tensor, v: Tensor, source: Remembered, lengths: Tensor, start: int
+    ) -> tuple[Seen, Seen]:
         keys, values, begun_key, begun_value = source
         stride = self.config.stride
         group = torch.arange(keys.shape[2] - 1, device=k.device)
         in_source = F.pad(group < lengths[:, None] // stride, (1, 0), value=True)  # [B, 1 + groups]
         in_source = in_source[:, None].expand(-1, k.shape[1] - start, -1)
-        slot = lengths[:, None] % stride + torch.arange(k.shape[1], device=k.device)  # [B, t] from the group begun
+        # [B, t] from the group begun
+        slot = lengths[:, None] % stride + torch.arange(k.shape[1], device=k.device)
         own_keys = self._go_on(k, self.compress_key, begun_key, slot)
         own_values = self._go_on(v, self.compress_value, begun_value, slot)
         last = stride * torch.arange(1, own_keys.shape[2] + 1, device=k.device) - 1
         return (keys, values, in_source), (own_keys, own_values, last < slot[:, start:, None])
 
     def _go_on(self, y: Tensor, convolution: nn.Linear, begun: Tensor, slot: Tensor) -> Tensor:
-        """Compress the words' keys or values [R, t, d] after the pieces `begun` [B, d]: [R, heads, groups, s].
+        """Compress the words' keys or values [R, t, d] after the pieces `begun` [B, d]:
+        [R, heads, groups, s].
 
-        slot: [B, t], each word's place from the beginning of the first group. The last groups may be incomplete: they
-        are never seen.
+        slot: [B, t], each word's place from the beginning of the first group. The last groups may
+        be incomplete: they are never seen.
         """
         stride = self.config.stride
         count = -(-(y.shape[1] + stride - 1) // stride)
         slots = per_hypothesis(slot, len(y))[..., None].expand_as(y)
         grid = y.new_zeros(len(y), count * stride, y.shape[-1]).scatter(1, slots, y)
-        first = per_hypothesis(begun, len(y)) - convolution.bias  # the bias is in both parts of the first group
+        # the bias is in both parts of the first group
+        first = per_hypothesis(begun, len(y)) - convolution.bias
         groups = convolution(grid.unflatten(1, (count, stride)).flatten(2))  # [R, groups, d]
         return self.split(torch.cat([groups[:, :1] + first[:, None], groups[:, 1:]], 1))
 
@@ -206,9 +253,11 @@ class TDMCAState(CachedState):
 
 
 class TDMCA(PieceModel):
-    """The language model over source, [BOS] and summary. In training it learns to predict the source as well.
+    """The language model over source, [BOS] and summary. In training it learns to predict the
+    source as well.
 
-    B documents of N pieces at most, K hypotheses of each, R = B * K rows, T target pieces, s = d / heads.
+    B documents of N pieces at most, K hypotheses of each, R = B * K rows, T target pieces, s = d /
+    heads.
     """
 
     Config = TDMCAConfig
@@ -236,11 +285,14 @@ class TDMCA(PieceModel):
         """Read T target pieces at once: tokens [R, T] ids -> features [R, T, d]."""
         begin = per_hypothesis(state.lengths, len(tokens))[:, None] + state.written
         places = begin + torch.arange(tokens.shape[1], device=tokens.device)
-        x, after = state.read_on(self.layers, self.embed(tokens, sinusoids(places, self.config.width)), state.lengths)
+        x, after = state.read_on(
+            self.layers, self.embed(tokens, sinusoids(places, self.config.width)), state.lengths
+        )
         return DecoderOutput(self.norm(x)), after
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """Compute the loss: in training the mean over all pieces of a document, with smoothed labels.
+        """Compute the loss: in training the mean over all pieces of a document, with smoothed
+        labels.
 
         `source` is the source's share of it; the summary's own `nll` is only reported.
         """
@@ -250,14 +302,19 @@ class TDMCA(PieceModel):
         output, _ = self.decode(batch.target_input, state)
         with torch.no_grad():
             nll = self.nll(output, batch, state)
-        summary = self._share_of_mean(output.features, batch.target, batch.target_mask, batch.target_places, batch)
+        summary = self._share_of_mean(
+            output.features, batch.target, batch.target_mask, batch.target_places, batch
+        )
         features, target = state.features[:, :-1], batch.source[:, 1:]  # type: ignore[index]
         places = put(word_places(batch.source_lengths - 1, target.shape[1]), target.device)
         source = self._share_of_mean(features, target, batch.source_mask[:, 1:], places, batch)
         return {"loss": summary + source, "nll": nll, "source": source}
 
-    def _share_of_mean(self, features: Tensor, target: Tensor, mask: Tensor, places: Tensor, batch: Batch) -> Tensor:
-        """Compute the share of some pieces [B, n] in the mean smoothed loss of a document's source and summary."""
+    def _share_of_mean(
+        self, features: Tensor, target: Tensor, mask: Tensor, places: Tensor, batch: Batch
+    ) -> Tensor:
+        """Compute the share of some pieces [B, n] in the mean smoothed loss of a document's source
+        and summary."""
         pieces = batch.target_mask.sum(1) + batch.source_mask[:, 1:].sum(1)
         weights = mask.to(full_precision(features)[0].dtype) / (pieces[:, None] * len(batch))
         nll = -self.words_of(features, target).weighted_sum(weights, places)

@@ -1,6 +1,6 @@
-"""TLM (Subramanian et al. 2020), rows of Mem2Mem's Table 1: a language model with GPT-2's architecture, which reads
-an introduction, extracted sentences and the summary as one sequence. The equations are numbered as in
-docs/papers/mem2mem.md."""
+"""TLM (Subramanian et al. 2020), rows of Mem2Mem's Table 1: a language model with GPT-2's
+architecture, which reads an introduction, extracted sentences and the summary as one sequence. The
+equations are numbered as in docs/papers/mem2mem.md."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,13 @@ from lib.data.batch import Batch, in_vocabulary, put, word_places
 from lib.layers.attention import full_precision
 from lib.layers.dropout import Dropout
 from lib.layers.pointer import DecoderOutput
-from lib.layers.transformer import MultiHeadAttention, attend_both, causal_mask, check_heads, extended
+from lib.layers.transformer import (
+    MultiHeadAttention,
+    attend_both,
+    causal_mask,
+    check_heads,
+    extended,
+)
 from lib.models.state import CachedState, PerDocument, per_hypothesis
 from lib.models.summarizer import SoftmaxModel
 from lib.system.errors import InputError
@@ -38,7 +44,8 @@ class TLMConfig:
 
 
 class CausalLayer(nn.Module):
-    """Attention to the pieces before, and feed-forward, each after a normalisation (equations S6 and S7)."""
+    """Attention to the pieces before, and feed-forward, each after a normalisation (equations S6
+    and S7)."""
 
     def __init__(self, config: TLMConfig):
         super().__init__()
@@ -49,13 +56,17 @@ class CausalLayer(nn.Module):
         self.dropout = Dropout(c.dropout)
 
     def forward(
-        self, x: Tensor, past: tuple[Tensor, Tensor] | None = None,
-        source: tuple[Tensor, Tensor] | None = None, mask: Tensor | None = None,
-    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:  # fmt: skip
-        """Read pieces x [R, T, d] after `past` ones, all of them after a source or from the beginning of a sequence.
+        self,
+        x: Tensor,
+        past: tuple[Tensor, Tensor] | None = None,
+        source: tuple[Tensor, Tensor] | None = None,
+        mask: Tensor | None = None,
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Read pieces x [R, T, d] after `past` ones, all of them after a source or from the
+        beginning of a sequence.
 
-        past: keys and values [R, heads, P, s], or None. source: the same [B, heads, N, s], mask [B, N]: R is a
-        multiple of B. Returns the output, and keys and values of all P + T pieces.
+        past: keys and values [R, heads, P, s], or None. source: the same [B, heads, N, s], mask
+        [B, N]: R is a multiple of B. Returns the output, and keys and values of all P + T pieces.
         """
         # Y = X + Attention_<=(LN(X)): each piece attends to itself and to those before   (S6)
         attention = self.attention
@@ -88,9 +99,9 @@ class TLMState(CachedState):
 
 
 class TLM(SoftmaxModel):
-    """The first row of a document (`lib.papers.mem2mem.extracts.encode_sequence`), [BOS] and the summary are one
-    sequence; each further row, of the rest of the paper, is one too. In training it learns to predict all of them,
-    every piece of a document alike.
+    """The first row of a document (`lib.papers.mem2mem.extracts.encode_sequence`), [BOS] and the
+    summary are one sequence; each further row, of the rest of the paper, is one too. In training it
+    learns to predict all of them, every piece of a document alike.
 
     B documents, K hypotheses of each, R = B * K rows, T target pieces, N pieces of the source.
     """
@@ -109,7 +120,8 @@ class TLM(SoftmaxModel):
         self.output = nn.Linear(c.width, c.vocab_size, bias=False)
         self.register_buffer("no_bias", torch.zeros(c.vocab_size), persistent=False)
         self.dropout = Dropout(c.dropout)
-        for name, parameter in self.named_parameters():  # GPT-2's, but no weight is scaled by the depth
+        # GPT-2's, but no weight is scaled by the depth
+        for name, parameter in self.named_parameters():
             if parameter.dim() == 2:
                 nn.init.normal_(parameter, std=0.02)
             elif name.endswith("bias"):
@@ -133,7 +145,8 @@ class TLM(SoftmaxModel):
         return DecoderOutput(self.norm(x)), after
 
     def _read(self, ids: Tensor) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
-        """Read sequences [n, N] from their beginning: features [n, N, d], and keys and values of each layer."""
+        """Read sequences [n, N] from their beginning: features [n, N, d], and keys and values of
+        each layer."""
         x = self._embed(ids, torch.arange(ids.shape[1], device=ids.device), ids.shape[1])
         kept = []
         for layer in self.layers:
@@ -142,48 +155,62 @@ class TLM(SoftmaxModel):
         return self.norm(x), kept
 
     def _embed(self, ids: Tensor, places: Tensor, longest: int) -> Tensor:
-        """Embed pieces at their places. Raises InputError where a sequence is longer than the window.
+        """Embed pieces at their places. Raises InputError where a sequence is longer than the
+        window.
 
-        longest: pieces of a sequence at most; a GPU is asked for its places only where they may be too many.
+        longest: pieces of a sequence at most; a GPU is asked for its places only where they may be
+        too many.
         """
         if longest > self.config.window <= int(places.max()):
             raise InputError(
-                f"a sequence of {int(places.max()) + 1} pieces does not fit into the model's window of "
-                f"{self.config.window}: write shorter summaries, or prepare the corpus with that window"
+                f"a sequence of {int(places.max()) + 1} pieces does not fit into the model's "
+                "window of "
+                f"{self.config.window}: write shorter summaries, or prepare the corpus with that "
+                "window"
             )
-        return self.dropout(self.embedding(in_vocabulary(ids, self.config.vocab_size)) + self.position(places))
+        return self.dropout(
+            self.embedding(in_vocabulary(ids, self.config.vocab_size)) + self.position(places)
+        )
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Compute the loss: in training the mean over all pieces of a document.
 
-        `source` and `rest` are the shares that both parts of the paper have in it; the summary's own `nll` is only
-        reported.
+        `source` and `rest` are the shares that both parts of the paper have in it; the summary's
+        own `nll` is only reported.
         """
         if not self.training:
             return super().loss(batch)
-        # -mean of log P(x_i | x_1 ... x_{i-1}), over i > 1 of [source; BOS; summary] and of the rest   (S8)
+        # -mean of log P(x_i | x_1 ... x_{i-1}), over i > 1 of [source; BOS; summary] and of the
+        # rest   (S8)
         state, rows = self.encode(batch), batch.sentences
-        # by what a document's pieces are divided in the mean over documents of their means; the first of a row is not
-        # predicted
+        # by what a document's pieces are divided in the mean over documents of their means; the
+        # first of a row is not predicted
         pieces = batch.target_mask.sum(1).index_add(0, rows.owner, rows.mask.sum(1) - 1)
         divisors = pieces * len(batch)  # [B]
         output, _ = self.decode(batch.target_input, state)
         with torch.no_grad():
             nll = self.nll(output, batch, state)
-        summary = self._share(output.features, batch.target, batch.target_mask, batch.target_places, divisors)
+        summary = self._share(
+            output.features, batch.target, batch.target_mask, batch.target_places, divisors
+        )
         ids, mask, _, places = _rows(batch, first=True)
         features = state.features[:, :-1]  # type: ignore[index]
         source = self._share(features, ids[:, 1:], mask[:, 1:], places, divisors)
         ids, mask, owner, places = _rows(batch, first=False)
         rest = source.new_zeros(())
         if ids.shape[1] > 1:
-            rest = self._share(self._read(ids[:, :-1])[0], ids[:, 1:], mask[:, 1:], places, divisors[owner])
+            rest = self._share(
+                self._read(ids[:, :-1])[0], ids[:, 1:], mask[:, 1:], places, divisors[owner]
+            )
         return {"loss": summary + source + rest, "nll": nll, "source": source, "rest": rest}
 
-    def _share(self, features: Tensor, target: Tensor, mask: Tensor, places: Tensor, divisors: Tensor) -> Tensor:
+    def _share(
+        self, features: Tensor, target: Tensor, mask: Tensor, places: Tensor, divisors: Tensor
+    ) -> Tensor:
         """Compute the share of sequences in the mean over documents.
 
-        features: [n, T, d]; target, mask: [n, T]; places: of the pieces in the flat [n * T]; divisors: [n].
+        features: [n, T, d]; target, mask: [n, T]; places: of the pieces in the flat [n * T];
+        divisors: [n].
         """
         weights = mask.to(full_precision(features)[0].dtype) / divisors[:, None]
         return -self.words_of(features, target).weighted_sum(weights, places)
@@ -192,10 +219,11 @@ class TLM(SoftmaxModel):
 def _rows(batch: Batch, first: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Select the documents' first rows, or all others.
 
-    Returns their ids and mask [n, N]; their documents [n]; and the places in the flat [n * (N - 1)] of all pieces
-    that are predicted, which are all but the first of a row.
+    Returns their ids and mask [n, N]; their documents [n]; and the places in the flat [n * (N - 1)]
+    of all pieces that are predicted, which are all but the first of a row.
     """
-    # Chosen on the host: a GPU would be waited for to know how many rows there are, and how long they are.
+    # Chosen on the host: a GPU would be waited for to know how many rows there are, and how long
+    # they are.
     rows, device = batch.sentences, batch.source.device
     chosen = np.flatnonzero((batch.rows.number == 0) == first)
     lengths = torch.from_numpy(batch.rows.length[chosen])

@@ -1,9 +1,11 @@
-"""Windowed attention: a pointer-generator that attends to one window of the text and writes a symbol to move it.
+"""Windowed attention: a pointer-generator that attends to one window of the text and writes a
+symbol to move it.
 
-Schüller (2019); Schüller, Wilhelm, Kreiling and Glavaš (2020). Equation numbers are those of its page.
+Schüller (2019); Schüller, Wilhelm, Kreiling and Glavaš (2020). Equation numbers are those of its
+page.
 
-Shapes: B documents, K hypotheses of each, R = B * K decoder rows, T target words, N source words, M words in reach,
-w words of a window, H `hidden`, d = 2H.
+Shapes: B documents, K hypotheses of each, R = B * K decoder rows, T target words, N source words, M
+words in reach, w words of a window, H `hidden`, d = 2H.
 """
 
 import sys
@@ -34,8 +36,10 @@ class WindowedConfig:
     hidden: int = 256  # of the encoder, in each direction; the decoder has twice as many
     window: int | None = 400  # words that attention sees; None: all
     stride: int | None = 380  # words by which the window moves
-    windowing: Literal["dynamic", "static"] = "dynamic"  # it moves by [SLIDE]; static: after a share of the words
-    encode: Literal["whole", "stream"] = "whole"  # the whole text at first; stream: each window when it is entered
+    # it moves by [SLIDE]; static: after a share of the words
+    windowing: Literal["dynamic", "static"] = "dynamic"
+    # the whole text at first; stream: each window when it is entered
+    encode: Literal["whole", "stream"] = "whole"
     # static windowing: equation 14
     steepness: float = 1.2  # k
     decay: float = 0.8  # d
@@ -45,11 +49,13 @@ class WindowedConfig:
     def __post_init__(self):
         check_window(self.window, self.stride)
         if self.encode == "stream" and self.window is None:
-            raise InputError("a text is streamed in windows: give window and stride, or encode it whole")
+            raise InputError(
+                "a text is streamed in windows: give window and stride, or encode it whole"
+            )
 
 
-# Of a hypothesis that reads a stream: states [R, w, d] of its window, and state and cell [R, H] of the forward
-# direction where the next window begins.
+# Of a hypothesis that reads a stream: states [R, w, d] of its window, and state and cell [R, H] of
+# the forward direction where the next window begins.
 Held = tuple[Tensor, Tensor, Tensor]
 
 
@@ -117,11 +123,14 @@ class Windowed(PointerModel):
     def stride(self) -> int:
         return self.config.stride or 0
 
-    # ---------------------------------------------------------------------------------------------- encoder
+    # ---------------------------------------------------------------------------------
+    # encoder
 
     def encode(self, batch: Batch) -> WindowedState:
-        """Encode the whole text, or its first window. The decoder starts where the encoder ended (5)."""
-        # The lengths, and what depends on them, are computed on the host, so that the host does not wait for a GPU.
+        """Encode the whole text, or its first window. The decoder starts where the encoder ended
+        (5)."""
+        # The lengths, and what depends on them, are computed on the host, so that the host does not
+        # wait for a GPU.
         lengths, device = batch.source_lengths, batch.source.device
         last_window = self._last_window(lengths)
         ends = None
@@ -131,11 +140,16 @@ class Windowed(PointerModel):
         streamed = self.config.encode == "stream"
         size = self.size if streamed else batch.source.shape[1]
         embedded = self.embedding(batch.source[:, :size])
-        words, hidden, cell = self._read(embedded, lengths.clamp_max(size))  # [B, N, d], or of the first window
+        # [B, N, d], or of the first window
+        words, hidden, cell = self._read(embedded, lengths.clamp_max(size))
         held = None
         if streamed:
             _, (carried, carried_cell) = self.forward_encoder(embedded[:, : self.stride])
-            held = nn.functional.pad(words, (0, 0, 0, size - words.shape[1])), carried[0], carried_cell[0]
+            held = (
+                nn.functional.pad(words, (0, 0, 0, size - words.shape[1])),
+                carried[0],
+                carried_cell[0],
+            )
         return WindowedState(
             source=batch.source_extended,
             lengths=put(lengths, device),
@@ -155,36 +169,46 @@ class Windowed(PointerModel):
         return count_windows(lengths, self.size, self.stride) - 1
 
     def _read(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Compute states [B, N, d] of words [B, N, E] (5), and the final hidden and cell states [B, d]."""
-        # h_j = [h_j forwards; h_j backwards],  s_0 = [h_Tx forwards; h_1 backwards], and cells likewise   (5)
+        """Compute states [B, N, d] of words [B, N, E] (5), and the final hidden and cell states
+        [B, d]."""
+        # h_j = [h_j forwards; h_j backwards],  s_0 = [h_Tx forwards; h_1 backwards], and cells
+        # likewise   (5)
         forward, last = run_packed(self.forward_encoder, embedded, lengths)
         backward, first = run_packed(self.backward_encoder, embedded, lengths, backwards=True)
         states = torch.cat([forward, backward], -1)
         hidden, cell = (torch.cat(pair, -1)[0] for pair in zip(last, first))
         return states, hidden, cell
 
-    # ---------------------------------------------------------------------------------------------- decoder
+    # ---------------------------------------------------------------------------------
+    # decoder
 
     def decode(self, tokens: Tensor, state: WindowedState) -> tuple[WindowedOutput, WindowedState]:
-        """Read T target words at once. tokens: [R, T] extended ids, of which copy ids are read as [UNK].
+        """Read T target words at once. tokens: [R, T] extended ids, of which copy ids are read as
+        [UNK].
 
         The window moves at a step whose input is [SLIDE], not beyond the last one (equation 7).
         """
         embedded = self.embedding(in_vocabulary(tokens, self.config.vocab_size))  # [R, T, E]
         start = state.hidden
         # s_t = LSTM(s_{t-1}, e(y_{t-1}))   (6)
-        output, (hidden, cell) = self.decoder(embedded, (start[None], state.cell[None]))  # [R, T, d]
+        # [R, T, d]
+        output, (hidden, cell) = self.decoder(embedded, (start[None], state.cell[None]))
         windows = self._windows(tokens, state)  # [R, T]
         attend = self._attend_whole if self.config.encode == "whole" else self._attend_stream
         copy, context, places, held = attend(output, windows, state)
         previous = torch.cat([start[:, None], output[:, :-1]], 1)  # s_{t-1}
         # a_t = W_a tanh([c_t; s_t]) + b,  l_t = E (W_e a_t + b_e) + b_v   (10)
         attentional = self.pointer.combine(torch.tanh(torch.cat([context, output], -1)))
-        # p_t = sigmoid(q^T [a_t; s_{t-1}; e(y_{t-1})] + b_p),  P = p_t softmax(l_t) + (1 - p_t) P_c   (11, 12)
-        features, switch = self.pointer(attentional, torch.cat([attentional, previous, embedded], -1))
+        # p_t = sigmoid(q^T [a_t; s_{t-1}; e(y_{t-1})] + b_p),  P = p_t softmax(l_t) + (1 - p_t) P_c
+        # (11, 12)
+        features, switch = self.pointer(
+            attentional, torch.cat([attentional, previous, embedded], -1)
+        )
         source = per_hypothesis(state.source, len(tokens)).gather(1, places)
         position = state.position + tokens.shape[1]
-        after = state.replace(hidden=hidden[0], cell=cell[0], window=windows[:, -1], position=position, held=held)
+        after = state.replace(
+            hidden=hidden[0], cell=cell[0], window=windows[:, -1], position=position, held=held
+        )
         return WindowedOutput(features, switch, copy, source, places, windows), after
 
     def _windows(self, tokens: Tensor, state: WindowedState) -> Tensor:
@@ -198,9 +222,11 @@ class Windowed(PointerModel):
         return torch.minimum(torch.searchsorted(ends, steps, right=True), last)
 
     def _window_ends(self, lengths: Tensor, last: Tensor) -> Tensor:
-        """Compute the number of summary words after which each window ends: [B, most windows] (14)."""
+        """Compute the number of summary words after which each window ends: [B, most windows]
+        (14)."""
         c = self.config
-        # share_i = exp(-k (1 + i d^i)) times the share of window i that is filled, which is 1 but for the last
+        # share_i = exp(-k (1 + i d^i)) times the share of window i that is filled, which is 1 but
+        # for the last
         # end_i = floor(T_x / T_max * T_y * sum_{i' <= i} share_i' / sum_i' share_i')   (14)
         t = torch.arange(int(last.max()) + 1, device=lengths.device, dtype=torch.float64)
         share = torch.exp(-c.steepness * (1 + t * c.decay**t)) * (t <= last[:, None])
@@ -212,7 +238,8 @@ class Windowed(PointerModel):
         """Attend to the states of the whole text, where they are in the window."""
         low, high = 0, state.source.shape[1]
         if query.shape[1] == 1 and self.config.window:
-            # Generation: the hypotheses' windows are near each other, so most of a long text is not computed with.
+            # Generation: the hypotheses' windows are near each other, so most of a long text is not
+            # computed with.
             low = int(windows.min()) * self.stride
             high = min(high, int(windows.max()) * self.stride + self.size)
         places = torch.arange(low, high, device=query.device).expand(len(query), -1)  # [R, M]
@@ -240,7 +267,8 @@ class Windowed(PointerModel):
             here = windows == now[:, None]  # [R, T]
             # A CPU skips windows that no row is in. To know that, the host would wait for a GPU.
             if here.device.type != "cpu" or here.any():
-                place = now[:, None] * self.stride + torch.arange(self.size, device=query.device)  # [R, w]
+                # [R, w]
+                place = now[:, None] * self.stride + torch.arange(self.size, device=query.device)
                 seen = here[..., None] & (place < lengths[:, None])[:, None]
                 alpha, context = _attend(query, held[0], seen)
                 alphas.append(alpha)
@@ -249,14 +277,17 @@ class Windowed(PointerModel):
         return torch.cat(alphas, -1), contexts, torch.cat(places, -1), held
 
     def _enter(self, held: Held, window: Tensor, rows: Tensor, state: WindowedState) -> Held:
-        """Encode window [R] for `rows`, once for the G groups of hypotheses of a document that enter the same one.
+        """Encode window [R] for `rows`, once for the G groups of hypotheses of a document that
+        enter the same one.
 
-        The forward direction goes on from the state it had where the window begins, the backward direction starts
-        at the window's end.
+        The forward direction goes on from the state it had where the window begins, the backward
+        direction starts at the window's end.
         """
         document = per_hypothesis(torch.arange(len(state.source), device=rows.device), len(window))
         # A text has fewer windows than words. To count the groups, the host waits for a GPU once.
-        groups, group = (document[rows] * state.source.shape[1] + window[rows]).unique(return_inverse=True)
+        groups, group = (document[rows] * state.source.shape[1] + window[rows]).unique(
+            return_inverse=True
+        )
         first = torch.empty_like(groups).scatter_(0, group, rows)  # a row of each group
         source, start = state.source[document[first]], window[first] * self.stride
         lengths = (state.lengths[document[first]] - start).clamp(max=self.size)
@@ -271,10 +302,13 @@ class Windowed(PointerModel):
             forward = torch.cat([forward, rest], 1)
         backward = reverse(self.backward_encoder(reverse(embedded, lengths))[0], lengths)
         entered = torch.cat([forward, backward], -1), hidden[0], cell[0]
-        states, carried, carried_cell = (old.index_copy(0, rows, new[group]) for old, new in zip(held, entered))
+        states, carried, carried_cell = (
+            old.index_copy(0, rows, new[group]) for old, new in zip(held, entered)
+        )
         return states, carried, carried_cell
 
-    # ------------------------------------------------------------------------------------------ probabilities
+    # ---------------------------------------------------------------------------------
+    # probabilities
 
     def distribution(self, output: WindowedOutput, state: WindowedState, extra: int) -> Tensor:
         """Compute P of every word; that of [SLIDE] is 0 where there is no further window."""
@@ -285,14 +319,16 @@ class Windowed(PointerModel):
         return p
 
     def nll(self, output: WindowedOutput, batch: Batch, state: WindowedState) -> Tensor:
-        """Compute (13). A word that is neither in the vocabulary nor in the window counts as [UNK]."""
+        """Compute (13). A word that is neither in the vocabulary nor in the window counts as
+        [UNK]."""
         same = output.source[:, None] == batch.target[..., None]  # [B, T, M]
         in_window = (same & self._in_window(output.places, output.windows)).any(-1)
         target = batch.target.where((batch.target < self.config.vocab_size) | in_window, UNK)
         return super().nll(output, replace(batch, target=target), state)
 
     def seen(self, output: WindowedOutput, state: WindowedState) -> dict[str, Tensor]:
-        """Add "window" [B, T], the number of the window at each word, and "windows" [B, W, 2], their begins and ends.
+        """Add "window" [B, T], the number of the window at each word, and "windows" [B, W, 2],
+        their begins and ends.
 
         "windows" is the same for all documents, cut to the longest.
         """
@@ -309,7 +345,8 @@ class Windowed(PointerModel):
 
 
 def _attend(query: Tensor, keys: Tensor, seen: Tensor) -> tuple[Tensor, Tensor]:
-    """Compute weights [R, T, M] and contexts [R, T, d] of queries [R, T, d] over keys [G, M, d], R a multiple of G.
+    """Compute weights [R, T, M] and contexts [R, T, d] of queries [R, T, d] over keys [G, M, d], R
+    a multiple of G.
 
     A query that sees nothing has weights 0.
     """
@@ -337,11 +374,14 @@ def check_window(window: int | None, stride: int | None) -> None:
         if window != stride:
             raise InputError("window and stride are given both or not at all")
     elif not 1 <= stride <= window:
-        raise InputError(f"a window of {window} words must move on by 1 to {window} words, not {stride}")
+        raise InputError(
+            f"a window of {window} words must move on by 1 to {window} words, not {stride}"
+        )
 
 
 def count_windows(words, window: int, stride: int):
-    """Count the windows of `window` words, `stride` words apart, that a text of `words` words needs.
+    """Count the windows of `window` words, `stride` words apart, that a text of `words` words
+    needs.
 
     `words` is a number, an array or a tensor, and so is the result.
     """
@@ -351,9 +391,11 @@ def count_windows(words, window: int, stride: int):
 
 
 def window_of(start: int, end: int, words: int, window: int, stride: int) -> int:
-    """Return the first window that holds the words [start, end) of a text, or the one that leaves out fewest of them.
+    """Return the first window that holds the words [start, end) of a text, or the one that leaves
+    out fewest of them.
 
-    The author's code takes another one where no window holds a sentence: the one that has fewest of its words.
+    The author's code takes another one where no window holds a sentence: the one that has fewest of
+    its words.
     """
     # arg min_w |{start, ..., end} without F_w|   (4)
     first = np.arange(count_windows(words, window, stride)) * stride

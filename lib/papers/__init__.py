@@ -17,7 +17,8 @@ NAMES = ("mem2mem", "windowed", "read_again", "hierarchical_transformer")
 
 
 class _Papers(MutableMapping[str, Paper]):
-    """The papers by name. A paper, with its models and its preprocessing, is imported when it is asked for.
+    """The papers by name. A paper, with its models and its preprocessing, is imported when it is
+    asked for.
 
     A program may add papers of its own: `PAPERS["mine"] = paper`.
     """
@@ -67,15 +68,22 @@ def open_run(folder: str | Path, weights: str = "", device: str | None = None) -
     config = read_config(folder)
     try:
         owner = paper(config["paper"])
-        variant = owner.variants[one_of(config["variant"], owner.variants, f"variant of {owner.name}")]
+        variant = owner.variants[
+            one_of(config["variant"], owner.variants, f"variant of {owner.name}")
+        ]
         sizes = from_json(variant.kind.Config, config["model"], "config.json: model")
         preset = next(iter((variant.presets or owner.presets).values()))
         options = from_json(type(preset.options), config["options"], "config.json: options")
         decode = from_json(type(preset.decode), config["decode"], "config.json: decode")
         encoder = TextEncoder.load(folder, options)
     except (OSError, ValueError) as error:
-        raise RunError(f"{folder}: its configuration or vocabulary cannot be read ({error})") from None
+        raise RunError(
+            f"{folder}: its configuration or vocabulary cannot be read ({error})"
+        ) from None
     if encoder.digest() != config["encoder"]:
-        raise RunError(f"{folder}: the vocabulary is not the one that the run was trained with. Put its own there.")
+        raise RunError(
+            f"{folder}: the vocabulary is not the one that the run was trained with. Put its own "
+            "there."
+        )
     model = load_weights(variant.kind(sizes), folder, weights or config["weights"])
     return Run(folder, config, model.eval().to(place), encoder, decode)

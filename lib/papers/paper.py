@@ -1,4 +1,5 @@
-"""A paper as data: variants of models and presets of their sizes. A paper's folder exports one `PAPER`."""
+"""A paper as data: variants of models and presets of their sizes. A paper's folder exports one
+`PAPER`."""
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -29,10 +30,14 @@ class Variant:
 
     kind: Any  # a class of models, with a dataclass `Config`
     config: Mapping[str, Any] = field(default_factory=dict)
-    options: Mapping[str, Any] = field(default_factory=dict)  # values, or functions of the preset's (`at_least`)
-    train: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # preset -> what differs in its training
-    presets: Mapping[str, "Preset"] = field(default_factory=dict)  # its own, where it reads with other options
-    make: Callable[[Any, PreparedCorpus], Any] | None = None  # makes a model that depends on more of a corpus
+    # values, or functions of the preset's (`at_least`)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    # preset -> what differs in its training
+    train: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    # its own, where it reads with other options
+    presets: Mapping[str, "Preset"] = field(default_factory=dict)
+    # makes a model that depends on more of a corpus
+    make: Callable[[Any, PreparedCorpus], Any] | None = None
 
 
 def at_least(value: int) -> Callable[[int], int]:
@@ -55,11 +60,14 @@ class Preset:
 def read_presets(
     path: Path, options: Callable[[], Options], decode: Callable[[], DecodeConfig] = DecodeConfig
 ) -> dict[str, Preset]:
-    """Read presets from a TOML file: fields that differ from the defaults, or from the preset named `base`."""
+    """Read presets from a TOML file: fields that differ from the defaults, or from the preset named
+    `base`."""
     presets: dict[str, Preset] = {}
     for name, record in tomllib.loads(path.read_text(encoding="utf-8")).items():
         base = presets[record["base"]] if "base" in record else Preset(options(), decode=decode())
-        parts = {part: _fields(record.get(part, {})) for part in ("options", "model", "train", "decode")}
+        parts = {
+            part: _fields(record.get(part, {})) for part in ("options", "model", "train", "decode")
+        }
         presets[name] = Preset(
             options=replace(base.options, **parts["options"]),
             config={**base.config, **parts["model"]},
@@ -74,21 +82,24 @@ def read_presets(
 def _fields(record: dict[str, Any]) -> dict[str, Any]:
     """Values of TOML as fields have them: "none" for None, which TOML lacks, and tuples."""
     values = {name: None if value == "none" else value for name, value in record.items()}
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    return {
+        name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
+    }
 
 
 def text_baselines(
     documents: Sequence[Document], encoded: Sequence[EncodedDocument], prepared: PreparedCorpus
 ) -> dict[str, list[list[str]]]:
-    """Lead, LexRank and the oracle over the whole texts, Lead and LexRank as long as training references; Lead-3 and
-    Lead-10."""
+    """Lead, LexRank and the oracle over the whole texts, Lead and LexRank as long as training
+    references; Lead-3 and Lead-10."""
     systems = baselines(documents, [document.reference for document in prepared["train"]])
     return {**systems, **{f"lead-{n}": [lead(d.sentences, n) for d in documents] for n in (3, 10)}}
 
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper. Its name is that of its folder, of its page in `notebooks`, and on the command line."""
+    """A paper. Its name is that of its folder, of its page in `notebooks`, and on the command
+    line."""
 
     name: str
     title: str
@@ -96,22 +107,29 @@ class Paper:
     usual: str  # the paper's own model, of the variants
     presets: Mapping[str, Preset]
     dataset: str  # of the demo: no download
-    baselines: Callable[..., dict[str, list[list[str]]]] = text_baselines  # of texts, the same in ids, the corpus
+    # of texts, the same in ids, the corpus
+    baselines: Callable[..., dict[str, list[list[str]]]] = text_baselines
 
-    def setup(self, preset: str, variant: str | None = None, options: Mapping | None = None, **train) -> "Setup":
+    def setup(
+        self, preset: str, variant: str | None = None, options: Mapping | None = None, **train
+    ) -> "Setup":
         """Find a preset in one of the paper's variants.
 
-        variant: None is the preset's. options, train: fields that replace the preset's; None keeps the preset's.
-        Raises InputError for a name that does not exist.
+        variant: None is the preset's. options, train: fields that replace the preset's; None keeps
+        the preset's. Raises InputError for a name that does not exist.
         """
         chosen = self.presets[one_of(preset, self.presets, "preset")]
         name = one_of(variant or chosen.variant or self.usual, self.variants, "variant")
         model = self.variants[name]
         if model.presets:
             chosen = model.presets[one_of(preset, model.presets, f"preset of {name}")]
-        given, training = ({k: v for k, v in values.items() if v is not None} for values in (options or {}, train))
+        given, training = (
+            {k: v for k, v in values.items() if v is not None} for values in (options or {}, train)
+        )
         own = {name: value for name, value in model.options.items() if name not in given}
-        own = {name: v(getattr(chosen.options, name)) if callable(v) else v for name, v in own.items()}
+        own = {
+            name: v(getattr(chosen.options, name)) if callable(v) else v for name, v in own.items()
+        }
         return Setup(
             paper=self,
             preset=preset,
@@ -148,18 +166,28 @@ class Setup(Preset):
         return field_names(type(self.options)) & field_names(self.kind.Config) - {"vocab_size"}
 
     def open_corpus(
-        self, dataset: str, errors: str = "raise", limit: int | None = None, test: str = "", progress: bool = True
+        self,
+        dataset: str,
+        errors: str = "raise",
+        limit: int | None = None,
+        test: str = "",
+        progress: bool = True,
     ) -> PreparedCorpus:
-        """Prepare a corpus by name or folder; a folder that `PreparedCorpus.save` wrote is taken as it is.
+        """Prepare a corpus by name or folder; a folder that `PreparedCorpus.save` wrote is taken as
+        it is.
 
-        errors: "raise" or "skip" malformed records. test: another corpus to take the test documents from.
+        errors: "raise" or "skip" malformed records. test: another corpus to take the test documents
+        from.
         """
         if (Path(dataset) / DESCRIPTION).exists():
             return PreparedCorpus.load(dataset, type(self.options))
         return self.prepare(corpus_for(dataset, errors, test), limit, progress)
 
-    def prepare(self, corpus: Corpus, limit: int | None = None, progress: bool = True) -> PreparedCorpus:
-        """Turn a corpus's documents into ids, at most `limit` of each split; remarks go to standard error."""
+    def prepare(
+        self, corpus: Corpus, limit: int | None = None, progress: bool = True
+    ) -> PreparedCorpus:
+        """Turn a corpus's documents into ids, at most `limit` of each split; remarks go to standard
+        error."""
         prepared = self.options.prepare(corpus, limit or self.documents, progress)
         for remark in filter(None, (corpus.note, prepared.remarks)):
             say_once(f"{corpus.name}: {remark}")
@@ -168,27 +196,34 @@ class Setup(Preset):
     def model_config(self, **corpus) -> Any:
         """Make the model's config. corpus: fields that follow from the corpus."""
         names = field_names(self.kind.Config)
-        values = {**self.config, **{name: getattr(self.options, name) for name in self.shared}, **corpus}
+        values = {
+            **self.config,
+            **{name: getattr(self.options, name) for name in self.shared},
+            **corpus,
+        }
         return self.kind.Config(**{name: value for name, value in values.items() if name in names})
 
     def build(self, corpus: PreparedCorpus) -> Any:
         """Make the model for a corpus's vocabulary, with the seed's weights.
 
-        Raises InputError when the corpus was prepared for another variant (another window, unit or graph).
+        Raises InputError when the corpus was prepared for another variant (another window, unit or
+        graph).
         """
         varied = {name for variant in self.paper.variants.values() for name in variant.options}
         for name in sorted((varied | self.shared) & field_names(type(self.options))):
             prepared, asked = (getattr(options, name) for options in (corpus.options, self.options))
             if prepared != asked:
                 raise InputError(
-                    f"{corpus.name} was prepared with {name} {prepared!r}, not {asked!r}: prepare it anew, or ask "
+                    f"{corpus.name} was prepared with {name} {prepared!r}, not {asked!r}: prepare "
+                    "it anew, or ask "
                     f"for the same (preset, variant, --options.{name.replace('_', '-')})"
                 )
         config = self.model_config(vocab_size=len(corpus.vocabulary))
         make = self.paper.variants[self.variant].make
         torch.manual_seed(self.train.seed)
         model = make(config, corpus) if make else self.kind(config)
-        model.encoder_digest = corpus.encoder.digest()  # `load_weights` refuses those of another vocabulary
+        # `load_weights` refuses those of another vocabulary
+        model.encoder_digest = corpus.encoder.digest()
         return model
 
 

@@ -17,7 +17,11 @@ def command_parser(module: str, docstring: str | None, **options) -> ArgumentPar
     """Make a parser for `python -m MODULE` whose help is the docstring, line by line."""
     formatter = RawDescriptionHelpFormatter
     return ArgumentParser(
-        prog=f"python -m {module}", description=docstring, formatter_class=formatter, allow_abbrev=False, **options
+        prog=f"python -m {module}",
+        description=docstring,
+        formatter_class=formatter,
+        allow_abbrev=False,
+        **options,
     )
 
 
@@ -30,19 +34,23 @@ def count(text: str) -> int:
 
 @contextmanager
 def plain_errors(stopped: str = "") -> Iterator[None]:
-    """Print an error that a user can mend in one line, and end with status 1; a bug keeps its traceback.
+    """Print an error that a user can mend in one line, and end with status 1; a bug keeps its
+    traceback.
 
-    Such errors are the project's (`CompanionError`), the system's and a full GPU. Ctrl-C ends with status 130;
-    `stopped` says what it leaves. Nothing is said where whoever reads the output has closed the pipe, as `head` does.
+    Such errors are the project's (`CompanionError`), the system's and a full GPU. Ctrl-C ends with
+    status 130; `stopped` says what it leaves. Nothing is said where whoever reads the output has
+    closed the pipe, as `head` does.
     """
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a summary may have characters that the system's encoding lacks
+        # a summary may have characters that the system's encoding lacks
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes the output once more at its end
+        # Python flushes the output once more at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(1)
     except OSError as error:
         sys.exit(f"error: {of_the_system(error)}")

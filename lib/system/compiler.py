@@ -10,8 +10,8 @@ from pathlib import Path
 def missing_for_triton() -> str:
     """Name what is missing here for Triton's kernels, and how to get it; "" if nothing is missing.
 
-    It looks where `triton.runtime.build` looks: for the compiler that CC names, or for gcc or clang,
-    and for Python's header. Containers often have neither.
+    It looks where `triton.runtime.build` looks: for the compiler that CC names, or for gcc or
+    clang, and for Python's header. Containers often have neither.
     """
     if find_spec("triton") is None:
         return "Triton, which PyTorch's CUDA build installs on Linux"
@@ -19,7 +19,9 @@ def missing_for_triton() -> str:
     if own is not None and not shutil.which(own):
         return f"a C compiler, and CC={own!r} is none here: install it, or unset CC"
     if own is None and not (shutil.which("gcc") or shutil.which("clang")):
-        return "a C compiler, and there is no gcc or clang here: install gcc, or set CC to another one"
+        return (
+            "a C compiler, and there is no gcc or clang here: install gcc, or set CC to another one"
+        )
     if not (_python_headers() / "Python.h").is_file():
         return f"Python.h, and there is none in {_python_headers()}: install python3-dev"
     return ""
@@ -28,4 +30,6 @@ def missing_for_triton() -> str:
 def _python_headers() -> Path:
     """Find the folder of Python's headers. Debian's own scheme is for what its users install."""
     scheme = sysconfig.get_default_scheme()
-    return Path(sysconfig.get_paths("posix_prefix" if scheme == "posix_local" else scheme)["include"])
+    return Path(
+        sysconfig.get_paths("posix_prefix" if scheme == "posix_local" else scheme)["include"]
+    )

@@ -1,5 +1,5 @@
-"""Errors that name what a person should change. The commands show them as one line. Any other error is a fault of the
-program, and keeps its traceback."""
+"""Errors that name what a person should change. The commands show them as one line. Any other error
+is a fault of the program, and keeps its traceback."""
 
 import re
 from collections.abc import Iterable
@@ -9,7 +9,8 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class CompanionError(Exception):
-    """An error that the project itself raises for people to read: says what, where and what to do."""
+    """An error that the project itself raises for people to read: says what, where and what to
+    do."""
 
 
 class InputError(CompanionError, ValueError):
@@ -21,7 +22,8 @@ class RunError(CompanionError, RuntimeError):
 
 
 def printable(text: str) -> str:
-    """A text with its control characters, line ends and tabs aside, as escapes: a terminal would obey them."""
+    """A text with its control characters, line ends and tabs aside, as escapes: a terminal would
+    obey them."""
     return _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
@@ -35,4 +37,6 @@ def one_of(value: str, allowed, what: str) -> str:
     """`value` if it is allowed; otherwise a ValueError that proposes the nearest."""
     if value in allowed:
         return value
-    raise InputError(f"unknown {what} {value!r}{did_you_mean(value, allowed)} There are: {', '.join(allowed)}")
+    raise InputError(
+        f"unknown {what} {value!r}{did_you_mean(value, allowed)} There are: {', '.join(allowed)}"
+    )

@@ -1,4 +1,5 @@
-"""Configurations: dataclasses that pydantic checks in Python, in JSON files and on the command line."""
+"""Configurations: dataclasses that pydantic checks in Python, in JSON files and on the command
+line."""
 
 import functools
 import json
@@ -26,7 +27,8 @@ BelowOne = Annotated[float, Field(ge=0, lt=1)]
 
 @dataclass_transform(frozen_default=True)
 def checked(cls: type[Kind]) -> type[Kind]:
-    """Make a frozen dataclass that raises InputError for an unknown field, another type, or a value out of range."""
+    """Make a frozen dataclass that raises InputError for an unknown field, another type, or a value
+    out of range."""
     config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
     made: Any = dataclass(cls, frozen=True, config=config)
     check = made.__init__
@@ -54,7 +56,8 @@ def describe(error: ValidationError) -> str:
 
 
 def from_json(kind: type[Kind], values: Mapping, where: object) -> Kind:
-    """Make a `checked` dataclass from what a JSON file holds. `where` names it in the InputError."""
+    """Make a `checked` dataclass from what a JSON file holds. `where` names it in the
+    InputError."""
     try:
         return TypeAdapter(kind).validate_json(json.dumps(values))
     except ValidationError as error:

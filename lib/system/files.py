@@ -17,7 +17,8 @@ from lib.system.errors import InputError
 PROJECT = "neural-summarization-companion"  # names the folders that it has outside a checkout
 
 
-# --------------------------------------------------------------------------------------------------- folders
+# ---------------------------------------------------------------------------------
+# folders
 
 
 @cache
@@ -25,26 +26,33 @@ def _checkout() -> Path | None:
     """Find the checkout that `lib` is in; None where `lib` was installed without one."""
     folder = Path(__file__).resolve().parents[2]
     path = folder / "pyproject.toml"
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
+    lines = (
+        path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
+    )
     return folder if f'name = "{PROJECT}"' in lines else None
 
 
 def check_checkout() -> None:
-    """Raise InputError where there is no checkout, which has what pages show: trained runs and stored results."""
+    """Raise InputError where there is no checkout, which has what pages show: trained runs and
+    stored results."""
     if _checkout() is None:
         raise InputError(
-            f"pages need a clone of the project ({PROJECT}): there is none around {Path(__file__).parents[1]}. Clone "
+            f"pages need a clone of the project ({PROJECT}): there is none around "
+            f"{Path(__file__).parents[1]}. Clone "
+            ""
             "the project, run `pip install -e .` in the clone, and open the page there"
         )
 
 
 def project_root() -> Path:
-    """Return the checkout, or the current folder: pages run from anywhere, so they never use relative paths."""
+    """Return the checkout, or the current folder: pages run from anywhere, so they never use
+    relative paths."""
     return _checkout() or Path.cwd()
 
 
 def work_folder() -> Path:
-    """Return the folder for what pages make: `runs` in the checkout, or the user's where that cannot be written."""
+    """Return the folder for what pages make: `runs` in the checkout, or the user's where that
+    cannot be written."""
     return _writable(project_root() / "runs", "runs")
 
 
@@ -54,7 +62,8 @@ def trained_folder(name: str) -> Path:
 
 
 def cache_dir() -> Path:
-    """Return the folder of prepared corpora: COMPANION_CACHE, `cache` in the checkout, or the user's own cache."""
+    """Return the folder of prepared corpora: COMPANION_CACHE, `cache` in the checkout, or the
+    user's own cache."""
     return Path(os.environ.get("COMPANION_CACHE") or _writable(_shared_cache(), "cache"))
 
 
@@ -69,7 +78,10 @@ def cached(name: str, whole: str = "") -> Path:
 
 def _shared_cache() -> Path:
     checkout = _checkout()
-    return Path(os.environ.get("COMPANION_CACHE") or (checkout / "cache" if checkout else _user_folder("cache")))
+    return Path(
+        os.environ.get("COMPANION_CACHE")
+        or (checkout / "cache" if checkout else _user_folder("cache"))
+    )
 
 
 def _user_folder(kind: str) -> Path:
@@ -93,7 +105,9 @@ def _writable(folder: Path, kind: str) -> Path:
 
 def _is_writable(folder: Path) -> bool:
     """Whether files can be written in a folder, which need not exist yet."""
-    existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if os.path.exists(path))
+    existing = next(
+        path for path in (folder.absolute(), *folder.absolute().parents) if os.path.exists(path)
+    )
     return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
 
 
@@ -109,11 +123,13 @@ def say_once(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-# ----------------------------------------------------------------------------------------------------- files
+# ---------------------------------------------------------------------------------
+# files
 
 
 def write_whole(path: str | Path, content: str | bytes) -> Path:
-    """Write a file under a temporary name, then put it in place, so that nobody reads half of it."""
+    """Write a file under a temporary name, then put it in place, so that nobody reads half of
+    it."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -121,7 +137,8 @@ def write_whole(path: str | Path, content: str | bytes) -> Path:
         with errors_named(path), open(temporary, "wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
-            os.fsync(file.fileno())  # otherwise a power failure may leave the new name with missing contents
+            # otherwise a power failure may leave the new name with missing contents
+            os.fsync(file.fileno())
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -156,20 +173,24 @@ def would_be_published(path: str | Path) -> bool:
     path = Path(path).resolve()
     existing = next(folder for folder in path.parents if folder.is_dir())
     try:
-        asked = subprocess.run(["git", "check-ignore", "--quiet", str(path)], cwd=existing, capture_output=True)
+        asked = subprocess.run(
+            ["git", "check-ignore", "--quiet", str(path)], cwd=existing, capture_output=True
+        )
     except OSError:  # without git nothing is committed
         return False
     return asked.returncode == 1  # 128: there is no checkout
 
 
 def of_the_system(error: OSError, place: str | Path | None = None) -> str:
-    """Describe an error of the operating system in one line: first its file, or otherwise `place`."""
+    """Describe an error of the operating system in one line: first its file, or otherwise
+    `place`."""
     where = place if error.filename is None else error.filename
     reason = error.strerror or str(error)
     return reason if where is None else f"{where}: {reason}"
 
 
-# ------------------------------------------------------------------------------------------------------ JSON
+# ---------------------------------------------------------------------------------
+# JSON
 
 
 def write_json(path: str | Path, value: Any) -> Path:
@@ -181,19 +202,23 @@ def read_json(path: Path) -> Any:
 
 
 def read_numbers(path: Path, what: str, needed: Iterable[str]) -> dict:
-    """Read a JSON object. Raises InputError where it is no `what`, an object with the keys that are `needed`."""
+    """Read a JSON object. Raises InputError where it is no `what`, an object with the keys that are
+    `needed`."""
     try:
         numbers = read_json(path)
     except ValueError as error:
         raise InputError(f"{path}: no JSON ({error})") from None
-    missing = [key for key in needed if key not in numbers] if isinstance(numbers, dict) else ["object"]
+    missing = (
+        [key for key in needed if key not in numbers] if isinstance(numbers, dict) else ["object"]
+    )
     if missing:
         raise InputError(f"{path}: no {what}: it has no {', '.join(map(repr, missing))}")
     return numbers
 
 
 def check_replaces(output: Path, what: str, needed: Iterable[str], *beside: Path) -> None:
-    """Raise an error before the work where files cannot be written, or `output` is there and is no `what`.
+    """Raise an error before the work where files cannot be written, or `output` is there and is no
+    `what`.
 
     beside: files that are written after it.
     """
@@ -203,4 +228,6 @@ def check_replaces(output: Path, what: str, needed: Iterable[str], *beside: Path
         try:
             read_numbers(output, what, needed)
         except InputError as error:
-            raise InputError(f"--output would replace {error}. Name another file, or remove this one") from None
+            raise InputError(
+                f"--output would replace {error}. Name another file, or remove this one"
+            ) from None

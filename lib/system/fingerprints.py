@@ -16,14 +16,15 @@ def digest(value, length: int = 12) -> str:
 
 
 def files_digest(folder: Path, files: Iterable[Path]) -> str:
-    """A short name of files by their names in `folder`, sizes and times; their contents are not read."""
+    """A short name of files by their names in `folder`, sizes and times; their contents are not
+    read."""
     stats = [(path.relative_to(folder).as_posix(), path.stat()) for path in sorted(files)]
     return digest([[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats])
 
 
 def code_digest(*modules: str) -> str:
-    """A short name of the code of these modules and of all that they import from this project. Comments and
-    formatting do not count."""
+    """A short name of the code of these modules and of all that they import from this project.
+    Comments and formatting do not count."""
     waiting, code = set(modules), {}
     while waiting:
         name = waiting.pop()

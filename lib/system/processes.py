@@ -15,14 +15,14 @@ CHUNK = 256  # documents
 
 
 def default_workers() -> int:
-    """The number of processes: on Linux, where they are forked, one for each core that this one may use, which on a
-    shared machine are often not all; elsewhere one."""
+    """The number of processes: on Linux, where they are forked, one for each core that this one may
+    use, which on a shared machine are often not all; elsewhere one."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
 
 
 def in_processes(function: Callable, items: Iterable, workers: int, size: int = CHUNK) -> Iterator:
-    """Yield `function` of each item, in order; processes share the items in chunks of `size`. A single chunk is not
-    worth a process."""
+    """Yield `function` of each item, in order; processes share the items in chunks of `size`. A
+    single chunk is not worth a process."""
     chunks = chunked(items, size)
     first = list(islice(chunks, 2))
     if workers == 1 or len(first) < 2:
@@ -31,7 +31,9 @@ def in_processes(function: Callable, items: Iterable, workers: int, size: int = 
     # forked: the workers only handle text, and a script need not guard its main module
     watch = {"initializer": _end_with, "initargs": (os.getpid(),)}
     with ProcessPoolExecutor(workers, mp_context=get_context("fork"), **watch) as pool:
-        results = results_in_order(pool, partial(_of_each, function), chain(first, chunks), 2 * workers)
+        results = results_in_order(
+            pool, partial(_of_each, function), chain(first, chunks), 2 * workers
+        )
         yield from chain.from_iterable(results)
 
 
@@ -46,8 +48,8 @@ def _of_each(function: Callable, items: list) -> list:
 
 
 def results_in_order(pool: Executor, function: Callable, items: Iterable, ahead: int) -> Iterator:
-    """Yield `function` of every item. A pool is given `ahead` items before the first result is taken, then one for
-    each."""
+    """Yield `function` of every item. A pool is given `ahead` items before the first result is
+    taken, then one for each."""
     items, running = iter(items), deque()
     try:
         for item in islice(items, ahead):
@@ -61,7 +63,8 @@ def results_in_order(pool: Executor, function: Callable, items: Iterable, ahead:
 
 
 def _end_with(parent: int) -> None:
-    """End this process when `parent` has ended: a worker whose parent was killed would wait for work for ever."""
+    """End this process when `parent` has ended: a worker whose parent was killed would wait for
+    work for ever."""
 
     def watch():
         while os.getppid() == parent:

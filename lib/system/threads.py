@@ -1,8 +1,8 @@
 """Threads for work that comes in parts, such as the documents of a batch.
 
-PyTorch's own threads share out every small operation, and wait for each other at its end without letting go of their
-cores: beside one other busy process that is a hundred times slower. Here a thread has a part of its own from
-beginning to end, and waits asleep.
+PyTorch's own threads share out every small operation, and wait for each other at its end without
+letting go of their cores: beside one other busy process that is a hundred times slower. Here a
+thread has a part of its own from beginning to end, and waits asleep.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -20,11 +20,13 @@ Result = TypeVar("Result")
 
 
 def flush_denormals() -> None:
-    """Let this thread, and threads that it starts, take numbers below 1e-38 as 0 from now on (float64: 1e-308).
+    """Let this thread, and threads that it starts, take numbers below 1e-38 as 0 from now on
+    (float64: 1e-308).
 
-    Gradients that run back through hundreds of words become as small as that, and a processor multiplies such numbers
-    a hundred times more slowly than others. Threads that PyTorch has already started go on as before; so call this
-    first. Processors without the mode are as before too.
+    Gradients that run back through hundreds of words become as small as that, and a processor
+    multiplies such numbers a hundred times more slowly than others. Threads that PyTorch has
+    already started go on as before; so call this first. Processors without the mode are as before
+    too.
     """
     torch.set_flush_denormal(True)
 
@@ -51,20 +53,25 @@ def torch_threads(count: int) -> AbstractContextManager[None]:
 
 
 def threads_on(device: torch.device) -> int:
-    """Threads that parts of the work may be given on a device: PyTorch's number on a CPU, elsewhere one."""
+    """Threads that parts of the work may be given on a device: PyTorch's number on a CPU, elsewhere
+    one."""
     return torch.get_num_threads() if device.type == "cpu" else 1
 
 
 def batches_ahead(device: torch.device) -> int:
-    """Updates whose batches are made in the background (`made_ahead`): none where a CPU computes, which has no core
-    to spare for it; otherwise the one that is computed and two more."""
+    """Updates whose batches are made in the background (`made_ahead`): none where a CPU computes,
+    which has no core to spare for it; otherwise the one that is computed and two more."""
     return 0 if device.type == "cpu" else 3
 
 
-def in_threads(function: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
-    """`function` of every item, in order, computed by `threads` threads that PyTorch gives one thread each.
+def in_threads(
+    function: Callable[[Item], Result], items: Iterable[Item], threads: int
+) -> Iterator[Result]:
+    """`function` of every item, in order, computed by `threads` threads that PyTorch gives one
+    thread each.
 
-    At most `threads` items are asked for before their results are taken, so that few are in memory at once.
+    At most `threads` items are asked for before their results are taken, so that few are in memory
+    at once.
     """
     if threads == 1:
         yield from map(function, items)
@@ -80,9 +87,9 @@ def in_threads(function: Callable[[Item], Result], items: Iterable[Item], thread
 def made_ahead(
     function: Callable[[Item], Result], items: Iterable[Item], count: int
 ) -> Generator[Result, None, None]:
-    """`function` of every item, in order, made in the background by one thread, which has `count` items at most; 0:
-    made when they are asked for. An error is raised where its result is asked for. To be closed when no more is
-    wanted."""
+    """`function` of every item, in order, made in the background by one thread, which has `count`
+    items at most; 0: made when they are asked for. An error is raised where its result is asked
+    for. To be closed when no more is wanted."""
     if not count:
         yield from map(function, items)
         return

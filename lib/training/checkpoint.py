@@ -63,9 +63,14 @@ class Checkpoint:
             if before.get(key) != now.get(key)
         ]
         if not differing and before["data"] != now["data"]:
-            differing = ["the corpus has other documents, another order of them or another vocabulary"]
+            differing = [
+                "the corpus has other documents, another order of them or another vocabulary"
+            ]
         if differing:
-            raise RunError(f"{self.folder} holds another run: {'; '.join(differing)}. Choose another output folder.")
+            raise RunError(
+                f"{self.folder} holds another run: {'; '.join(differing)}. Choose another output "
+                "folder."
+            )
         return stored
 
     def load(self, model: nn.Module, optimizer: torch.optim.Optimizer, total: int) -> Progress:
@@ -91,7 +96,9 @@ class Checkpoint:
 
         meta = run_folder.read_meta(path)
         if meta["step"] > total:
-            raise RunError(f"{self.folder} holds {meta['step']} steps, more than the {total} asked for")
+            raise RunError(
+                f"{self.folder} holds {meta['step']} steps, more than the {total} asked for"
+            )
         return Progress(step=meta["step"], best=meta["best"])
 
     def begin(self, encoder: Any, step: int, **made_with: Any) -> None:
@@ -164,6 +171,8 @@ class Checkpoint:
         The validation at the end of a run does not count: the run may be continued.
         """
         losses = [
-            m["loss"] for m in read_metrics(self.folder) if m["split"] == "val" and m["step"] % validate_every == 0
+            m["loss"]
+            for m in read_metrics(self.folder)
+            if m["split"] == "val" and m["step"] % validate_every == 0
         ]
         return sum(after > before for before, after in pairwise(losses))

@@ -21,7 +21,8 @@ Result = TypeVar("Result")
 
 
 def computes_bf16(device: torch.device) -> bool:
-    """Return whether bfloat16 is worth it on a device: on a GPU, or a CPU that multiplies it (AVX-512 or AMX)."""
+    """Return whether bfloat16 is worth it on a device: on a GPU, or a CPU that multiplies it
+    (AVX-512 or AMX)."""
     return device.type != "cpu" or has_bf16_products()
 
 
@@ -33,13 +34,18 @@ def has_bf16_products() -> bool:
 def device_named(name: str | None = None) -> torch.device:
     """Find a device by name: "cpu", "cuda" (this process's own GPU) or "cuda:1".
 
-    Without a name it is the `default_device`, or the GPU where there is one. Raises RunError for an absent device.
+    Without a name it is the `default_device`, or the GPU where there is one. Raises RunError for an
+    absent device.
     """
     if name is None and _default:
         return _default[-1]
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     name = name or ("cuda" if gpus else "cpu")
-    known = {"cpu": "cpu", "cuda": f"cuda:{rank_device()}", **{f"cuda:{i}": f"cuda:{i}" for i in range(gpus)}}
+    known = {
+        "cpu": "cpu",
+        "cuda": f"cuda:{rank_device()}",
+        **{f"cuda:{i}": f"cuda:{i}" for i in range(gpus)},
+    }
     if name not in known or (name == "cuda" and rank_device() >= gpus):
         raise RunError(f"no device {name!r} here: this machine has the CPU and {gpus} GPUs")
     return torch.device(known[name])
@@ -59,13 +65,19 @@ def default_device(device: torch.device) -> Iterator[None]:
 
 
 def float32_products(precision: str) -> AbstractContextManager[None]:
-    """Set the precision of float32 matrix products by PyTorch's name: "highest", "high" or "medium"."""
-    return restored(torch.get_float32_matmul_precision, torch.set_float32_matmul_precision, precision)
+    """Set the precision of float32 matrix products by PyTorch's name: "highest", "high" or
+    "medium"."""
+    return restored(
+        torch.get_float32_matmul_precision, torch.set_float32_matmul_precision, precision
+    )
 
 
 def attention_of_many_lengths() -> AbstractContextManager[None]:
-    """Switch off cuDNN's attention on a GPU: it makes a plan for each new shape, and almost every batch has one."""
-    return restored(torch.backends.cuda.cudnn_sdp_enabled, torch.backends.cuda.enable_cudnn_sdp, False)
+    """Switch off cuDNN's attention on a GPU: it makes a plan for each new shape, and almost every
+    batch has one."""
+    return restored(
+        torch.backends.cuda.cudnn_sdp_enabled, torch.backends.cuda.enable_cudnn_sdp, False
+    )
 
 
 def rank_device() -> int:
@@ -77,7 +89,8 @@ SHARE = 64  # a large result that is made in chunks takes at most 1/64 of a GPU'
 
 @cache
 def room_on(device: torch.device) -> int:
-    """Return the bytes of a chunk of a large result: 32 MiB on a CPU, a `SHARE` of a GPU's whole memory.
+    """Return the bytes of a chunk of a large result: 32 MiB on a CPU, a `SHARE` of a GPU's whole
+    memory.
 
     It does not depend on free memory, so that chunks and sums are the same in every run.
     """
@@ -98,7 +111,8 @@ class Process(NamedTuple):
         return islice(items, self.rank, None, self.world)
 
     def gather(self, results: Iterable[Result]) -> list[Result]:
-        """Collect the results of all items in order, in every process. results: of this process's share."""
+        """Collect the results of all items in order, in every process. results: of this process's
+        share."""
         own = list(results)
         if self.world == 1:
             return own
@@ -158,7 +172,8 @@ PATIENCE = timedelta(hours=2)  # that processes wait for each other
 
 @contextmanager
 def processes() -> Iterator[Process]:
-    """Join torchrun's processes, which the environment describes. Values on the CPU are exchanged by gloo."""
+    """Join torchrun's processes, which the environment describes. Values on the CPU are exchanged
+    by gloo."""
     world = int(os.environ.get("WORLD_SIZE", 1))
     if world == 1:
         yield ALONE

@@ -71,7 +71,8 @@ def train(
         place = devices.device_named(device)
         if config.bf16 and not devices.computes_bf16(place):
             warnings.warn(
-                "this processor has no products in bfloat16, so that bf16 has no effect: the run computes in float32",
+                "this processor has no products in bfloat16, so that bf16 has no effect: the run "
+                "computes in float32",
                 stacklevel=2,
             )
         loop = _Loop(recipe, model.to(place), corpus, config, output, process, place, progress)
@@ -127,7 +128,9 @@ class _Loop:
             self.at = self.files.load(self.model, self.optimizer, self.total)
         # Process 0 must not write the files before all processes have read them.
         self.process.wait()
-        made_with: dict[str, Any] = {"code": code_of(train, type(self.model), type(self.corpus.options))}
+        made_with: dict[str, Any] = {
+            "code": code_of(train, type(self.model), type(self.corpus.options))
+        }
         if self.config.bf16:
             made_with["products"] = self._name_products()
         if self.config.accumulate is None:
@@ -238,7 +241,8 @@ class _Loop:
         losses = evaluate_loss(
             self.model,
             self.corpus["val"],
-            batch_size=-(-self.config.batch_size // parts),  # what fits into memory in training fits here
+            # what fits into memory in training fits here
+            batch_size=-(-self.config.batch_size // parts),
             vocab_size=self.updates.vocab_size,
             autocast=self.updates.autocast,
             tokens=self.config.batch_tokens and self.config.batch_tokens // parts,
@@ -260,14 +264,18 @@ def make_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimiz
     if config.optimizer == "sgd":
         return torch.optim.SGD(model.parameters(), **common, fused=True)
     betas = (0.9, config.beta2)
-    return torch.optim.Adam(model.parameters(), **common, betas=betas, eps=config.epsilon, fused=True)
+    return torch.optim.Adam(
+        model.parameters(), **common, betas=betas, eps=config.epsilon, fused=True
+    )
 
 
 def check_output(folder: str | Path, resume: bool) -> None:
     """Make a run's folder. Raises RunError where a run would be overwritten."""
     Path(folder).mkdir(parents=True, exist_ok=True)
     if not resume and checkpoints(folder):
-        raise RunError(f"{folder} holds a run already: --resume continues it; or choose another --output")
+        raise RunError(
+            f"{folder} holds a run already: --resume continues it; or choose another --output"
+        )
 
 
 # ------------------------------------------------------------- models that help to prepare a corpus

@@ -71,7 +71,10 @@ class Updates:
 
         self.by_words = config.loss_mean == "words"
         if self.by_words and not getattr(model, "by_words", False):
-            raise RunError(f"the loss of {type(model).__name__} has no mean over words: loss_mean must be documents")
+            raise RunError(
+                f"the loss of {type(model).__name__} has no mean over words: loss_mean must be "
+                "documents"
+            )
 
         lengths = self.documents.source_lengths
         self.sampler = BucketSampler(
@@ -175,7 +178,8 @@ class Updates:
         return losses
 
     def autocast(self) -> Any:
-        """Compute products in bfloat16 where the configuration asks for it and the device has them."""
+        """Compute products in bfloat16 where the configuration asks for it and the device has
+        them."""
         if self.config.bf16 and computes_bf16(self.device):
             return torch.autocast(self.device.type, torch.bfloat16)
         return nullcontext()

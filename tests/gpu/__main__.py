@@ -1,13 +1,15 @@
 """What a person with a GPU needs: a plan without one, and checks with one.
 
-    python -m tests.gpu plan --keep            # what the papers' presets take, counted: hours and memory on two GPUs
-    python -m tests.gpu run                    # on a GPU: are the models the CPU's, how fast, how much memory
+    python -m tests.gpu plan --keep            # what the papers' presets take, counted: hours and
+    memory on two GPUs python -m tests.gpu run                    # on a GPU: are the models the
+    CPU's, how fast, how much memory
     python -m tests.gpu run --device pretend   # the same pieces, tried without a GPU
     python -m tests.gpu run 'step/*' --list    # what there is
     python -m tests.gpu keep FOLDER/results.json       # put what it has shown into the texts
 
-All work in pieces, in the folder `runs/gpu`: a run that was stopped goes on where it was. `plan --keep` writes
-`tests/gpu/plan.json`, `keep` writes `measured.json`, and both the tables of the texts.
+All work in pieces, in the folder `runs/gpu`: a run that was stopped goes on where it was.
+`plan --keep` writes `tests/gpu/plan.json`, `keep` writes `measured.json`, and both the tables of
+the texts.
 """
 
 import sys
@@ -41,7 +43,13 @@ def do_pieces(pieces: Pieces = (), /, *, device: Device = "cpu", folder: Path = 
 
 
 def make_plan(
-    pieces: Pieces = (), /, *, device: Device = "cpu", folder: Path = FOLDER, list: bool = False, keep: bool = False
+    pieces: Pieces = (),
+    /,
+    *,
+    device: Device = "cpu",
+    folder: Path = FOLDER,
+    list: bool = False,
+    keep: bool = False,
 ) -> None:
     """Count the plan.
 
@@ -66,7 +74,8 @@ def make_plan(
 
 
 def keep_tables(found: dict[str, tables.Table]) -> None:
-    """Put tables into the README beside this file, or among those that the project keeps, and in its texts."""
+    """Put tables into the README beside this file, or among those that the project keeps, and in
+    its texts."""
     text = README.read_text(encoding="utf-8")
     contents = {name: markdown(table) for name, table in found.items()}
     write_whole(README, places._rendered(text, contents))
@@ -84,7 +93,9 @@ def keep_results(results: Path, /) -> None:
     keep_tables(tables.of_measured(measured))
 
 
-def run_checks(pieces: Pieces = (), /, *, device: Device = "cuda", folder: Path = FOLDER, list: bool = False) -> None:
+def run_checks(
+    pieces: Pieces = (), /, *, device: Device = "cuda", folder: Path = FOLDER, list: bool = False
+) -> None:
     """Check and measure on a GPU.
 
     Args:

@@ -1,5 +1,5 @@
-"""The papers' presets with their corpora, at their real sizes: the model, documents of such lengths, and the training
-of one update."""
+"""The papers' presets with their corpora, at their real sizes: the model, documents of such
+lengths, and the training of one update."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +19,9 @@ from lib.training import loop
 from lib.training.config import TrainConfig
 
 
-def documents(count: int, source: int, target: int, vocab_size: int, sentence: int = 25) -> list[EncodedDocument]:
+def documents(
+    count: int, source: int, target: int, vocab_size: int, sentence: int = 25
+) -> list[EncodedDocument]:
     """Make random documents of one length, in which every 50th word is unknown."""
     random = np.random.default_rng(0)
     made = []
@@ -30,16 +32,23 @@ def documents(count: int, source: int, target: int, vocab_size: int, sentence: i
         summary = random.choice(words, target).astype(np.int32)
         lengths = np.full(source // sentence, sentence, dtype=np.int32)
         lengths[-1] += source - lengths.sum()
-        made.append(EncodedDocument(str(number), words, lengths, summary, [f"u{i}" for i in range(unknown)], []))
+        made.append(
+            EncodedDocument(
+                str(number), words, lengths, summary, [f"u{i}" for i in range(unknown)], []
+            )
+        )
     return made
 
 
 def clusters(count: int, paragraphs: int, target: int, vocab_size: int) -> list[EncodedDocument]:
-    """Make random clusters whose paragraphs have 20 to 120 pieces: about 1,600 of 24 paragraphs, as the paper's."""
+    """Make random clusters whose paragraphs have 20 to 120 pieces: about 1,600 of 24 paragraphs, as
+    the paper's."""
     random, made = np.random.default_rng(0), []
     for number in range(count):
         lengths = random.integers(20, 121, paragraphs)
-        words, summary = (random.integers(7, vocab_size, n, dtype=np.int32) for n in (lengths.sum(), target))
+        words, summary = (
+            random.integers(7, vocab_size, n, dtype=np.int32) for n in (lengths.sum(), target)
+        )
         made.append(EncodedDocument.of(str(number), words, lengths, summary))
     return made
 
@@ -58,11 +67,17 @@ _HUB = "training documents: recalled from the Hub's splits, not looked up"
 CORPORA = {
     "arxiv": Lengths(203_037, 4938, 220, f"lengths: Mem2Mem's paper; {_HUB}"),
     "pubmed": Lengths(119_924, 3016, 203, f"lengths: Mem2Mem's paper; {_HUB}"),
-    "newsroom:abstractive": Lengths(331_680, 751, 30, "lengths: Mem2Mem's paper; ours: a third of 995,041 articles"),
+    "newsroom:abstractive": Lengths(
+        331_680, 751, 30, "lengths: Mem2Mem's paper; ours: a third of 995,041 articles"
+    ),
     "cnn_dailymail": Lengths(287_113, 781, 56, f"lengths: Mem2Mem's paper; {_HUB}"),
-    "wikihow": Lengths(168_128, 580, 62, "ours: recalled from Koupaee and Wang 2018, not looked up"),
+    "wikihow": Lengths(
+        168_128, 580, 62, "ours: recalled from Koupaee and Wang 2018, not looked up"
+    ),
     "gigaword": Lengths(3_800_000, 31.3, 8.3, "Read-Again's paper"),
-    "wikisum": Lengths(1_579_360, 25 * 70.1, 139.4, "the transformer's paper; ours: a title as long as a paragraph"),
+    "wikisum": Lengths(
+        1_579_360, 25 * 70.1, 139.4, "the transformer's paper; ours: a title as long as a paragraph"
+    ),
 }
 
 
@@ -91,7 +106,8 @@ class Case:
 
     @property
     def target(self) -> int:
-        """Words of the longest summary of a batch, which says how many steps it takes: twice the mean, cut."""
+        """Words of the longest summary of a batch, which says how many steps it takes: twice the
+        mean, cut."""
         return round(min(self.setup.options.summary_tokens, 2 * CORPORA[self.corpora[0]].summary))
 
     @property
@@ -118,13 +134,16 @@ class Case:
         made = documents(count, self.source, self.target, size, sentence=min(25, self.source))
         if hasattr(options, "source_vocab_size"):
             random = np.random.default_rng(1)
-            ids = [random.integers(4, options.source_vocab_size, self.source).astype(np.int32) for _ in made]
+            ids = [
+                random.integers(4, options.source_vocab_size, self.source).astype(np.int32)
+                for _ in made
+            ]
             return [replace(d, source_ids=i) for d, i in zip(made, ids)]
         return [_sliding(d, options) for d in made] if getattr(options, "window", None) else made
 
     def training(self, device: torch.device, folder: Path, count: int, **train) -> loop._Loop:
-        """The training of a model by updates of `count` documents each, on a device; `train`: fields that replace
-        the preset's. The model is not moved there yet."""
+        """The training of a model by updates of `count` documents each, on a device; `train`:
+        fields that replace the preset's. The model is not moved there yet."""
         setup = self.setup
         config = replace(setup.train, **{"batch_size": count, "batch_tokens": None, **train})
         return training_of(setup, self.documents(count), config, device, folder)
@@ -139,9 +158,14 @@ def _sliding(document: EncodedDocument, options: Any) -> EncodedDocument:
 
 
 def training_of(
-    setup: Setup, documents: Sequence[EncodedDocument], config: TrainConfig, device: torch.device, folder: Path
+    setup: Setup,
+    documents: Sequence[EncodedDocument],
+    config: TrainConfig,
+    device: torch.device,
+    folder: Path,
 ) -> loop._Loop:
-    """The training of a setup's model on some documents, on a device. Its model is not moved there yet."""
+    """The training of a setup's model on some documents, on a device. Its model is not moved there
+    yet."""
     torch.manual_seed(0)
     model = setup.kind(setup.model_config(vocab_size=setup.options.vocab_size))
     corpus = corpus_of(setup.options, documents, setup.options.vocab_size)

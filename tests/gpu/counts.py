@@ -5,12 +5,13 @@
         one_update(training)
     counts.flop, counts.moved, counts.launches, counts.peak
 
-An operation that gives a view of a tensor costs nothing; each other is one launch, which reads its arguments from the
-GPU's memory and writes its results there. Floating-point operations are those of matrix products, attention and
-recurrent layers (`torch.utils.flop_counter` has the first two); what is done number by number is bound by memory.
-cuDNN's recurrent layers are a launch for all words, and one for each step. The library's Triton kernels are one
-launch each; they read keys or weights again at every word, and those with fewer programs than a GPU has
-multiprocessors use that part of it only. Counting does not compute them: their results are 0.
+An operation that gives a view of a tensor costs nothing; each other is one launch, which reads its
+arguments from the GPU's memory and writes its results there. Floating-point operations are those of
+matrix products, attention and recurrent layers (`torch.utils.flop_counter` has the first two); what
+is done number by number is bound by memory. cuDNN's recurrent layers are a launch for all words,
+and one for each step. The library's Triton kernels are one launch each; they read keys or weights
+again at every word, and those with fewer programs than a GPU has multiprocessors use that part of
+it only. Counting does not compute them: their results are 0.
 """
 
 import weakref
@@ -27,14 +28,30 @@ from torch.nn import Parameter
 from torch.nn import functional as F
 from torch.utils.flop_counter import flop_registry, sdpa_backward_flop_count, sdpa_flop_count
 
-from tests.tools.pretend_device import Backward, Device, Launched, PretendTensor, _tensors, pretend_device
+from tests.tools.pretend_device import (
+    Backward,
+    Device,
+    Launched,
+    PretendTensor,
+    _tensors,
+    pretend_device,
+)
 
 NO_KERNEL = {"empty", "empty_strided", "empty_like", "new_empty", "new_empty_strided"}
 NO_KERNEL |= {"_unsafe_view", "_reshape_alias"}
 OVERWRITES = {"copy_", "fill_", "zero_", "uniform_", "normal_", "bernoulli_", "random_"}
-# what reads of its first argument as much as it gives, and what writes as much into it as it is given
+# what reads of its first argument as much as it gives, and what writes as much into it as it is
+# given
 PICKS = {"embedding", "index", "index_select", "gather"}
-PUTS = {"index_add_", "index_copy_", "index_put_", "_index_put_impl_", "scatter_", "scatter_add_", "masked_scatter_"}
+PUTS = {
+    "index_add_",
+    "index_copy_",
+    "index_put_",
+    "_index_put_impl_",
+    "scatter_",
+    "scatter_add_",
+    "masked_scatter_",
+}
 VECTORS = {"mv", "addmv", "dot", "addmv_", "vdot"}  # products that no formula of PyTorch's counts
 MULTIPROCESSORS = 132  # of an H100; an A100 has 108
 INNER_SLOPES = 2  # a layer's gradients cost twice its products: by its inputs, and by its weights
@@ -42,7 +59,8 @@ INNER_SLOPES = 2  # a layer's gradients cost twice its products: by its inputs, 
 
 @dataclass
 class Counts:
-    """Operations, and the bytes that are there at the same time. An operation is (flop, bytes moved, launches)."""
+    """Operations, and the bytes that are there at the same time. An operation is (flop, bytes
+    moved, launches)."""
 
     operations: Counter[tuple[int, int, int]] = field(default_factory=Counter)
     names: Counter[str] = field(default_factory=Counter)  # of launches
@@ -84,7 +102,9 @@ class Counts:
         for storage in (x.untyped_storage() for x in _tensors(results)):
             known = self._storages.get(storage._cdata)
             if known is None or known() is None:
-                self._storages[storage._cdata] = weakref.ref(storage, self._let_go(storage._cdata, storage.nbytes()))
+                self._storages[storage._cdata] = weakref.ref(
+                    storage, self._let_go(storage._cdata, storage.nbytes())
+                )
                 self.grow(storage.nbytes())
 
     def grow(self, size: int) -> None:
@@ -102,7 +122,9 @@ class Counts:
     def __call__(self, func: Any, args: Any, kwargs: Any, results: Any) -> None:
         """Take an operation into account, as `Device.watch`."""
         self.hold(results)
-        if func is F.scaled_dot_product_attention or func == Backward(F.scaled_dot_product_attention):
+        if func is F.scaled_dot_product_attention or func == Backward(
+            F.scaled_dot_product_attention
+        ):
             self._attention(isinstance(func, Backward), args, kwargs, results)
         elif isinstance(func, Launched):
             # a program uses one multiprocessor: with fewer programs all takes so much longer
@@ -128,8 +150,15 @@ class Counts:
         q, k, v = (x.shape for x in args[:3])
         if backward:
             out = (*q[:-1], v[-1])
-            moved = sum(map(size_of, _tensors((args, kwargs)))) + 2 * args[0].element_size() * _numel(out)
-            self.add("attention, backward", sdpa_backward_flop_count(out, q, k, v), moved + _sizes(results), 2)
+            moved = sum(map(size_of, _tensors((args, kwargs)))) + 2 * args[
+                0
+            ].element_size() * _numel(out)
+            self.add(
+                "attention, backward",
+                sdpa_backward_flop_count(out, q, k, v),
+                moved + _sizes(results),
+                2,
+            )
         else:
             moved = _sizes((args, kwargs)) + _sizes(results)
             self.add("attention", sdpa_flop_count(q, k, v), moved, 1)
@@ -139,11 +168,23 @@ class Counts:
         words, steps, weights = _recurrence(name, args)
         flop = sum(2 * words * w.numel() for w in weights if w.dim() == 2)
         # of each word and unit what the backward pass needs: gates and, of an LSTM, cells
-        reserve = sum(w.shape[0] for w in weights if w.dim() == 2) // 2 * words * weights[0].element_size() * 5 // 4
+        reserve = (
+            sum(w.shape[0] for w in weights if w.dim() == 2)
+            // 2
+            * words
+            * weights[0].element_size()
+            * 5
+            // 4
+        )
         pairs = sum(w.dim() == 2 for w in weights) // 2
         launches = pairs * (1 + steps) + (pairs if backward else 0)
         times = INNER_SLOPES if backward else 1
-        self.add(f"{name}, backward" if backward else name, times * flop, _sizes(args) + reserve, launches)
+        self.add(
+            f"{name}, backward" if backward else name,
+            times * flop,
+            _sizes(args) + reserve,
+            launches,
+        )
         self.grow(-reserve if backward else reserve)
 
 
@@ -160,7 +201,8 @@ def _recurrence(name: str, args: Sequence[Any]) -> tuple[int, int, list[Tensor]]
 
 
 def _products(name: str, args: Sequence[Any]) -> int:
-    """Floating-point operations in the products of a Triton kernel, from the sizes that follow its tensors."""
+    """Floating-point operations in the products of a Triton kernel, from the sizes that follow its
+    tensors."""
     sizes = [x for x in args if isinstance(x, int)]
     if name.startswith("memory"):
         steps, rows, slots, width, attention = sizes
@@ -175,7 +217,9 @@ def _read_again(name: str, args: Sequence[Any]) -> int:
     """Bytes that the programs of a Triton kernel read again at every word: weights or keys."""
     tensors, sizes = _tensors(args), [x for x in args if isinstance(x, int)]
     if name.startswith("memory"):  # each row reads its weights, the only matrices
-        return (sizes[0] * sizes[1] - 1) * _sizes([x for x in tensors if x.dim() == 2 and x.shape[1] == sizes[3]])
+        return (sizes[0] * sizes[1] - 1) * _sizes(
+            [x for x in tensors if x.dim() == 2 and x.shape[1] == sizes[3]]
+        )
     if name in ("coverage_weights", "coverage_queries_backward"):
         return (sizes[0] * sizes[1] - 1) * size_of(tensors[1])
     return 0
@@ -187,7 +231,9 @@ def _numel(shape: Sequence[int]) -> int:
 
 def size_of(x: Tensor) -> int:
     """Bytes of a tensor, of what is repeated in it once."""
-    return x.element_size() * _numel([n for n, stride in zip(x.shape, x.stride()) if stride or n == 0])
+    return x.element_size() * _numel(
+        [n for n, stride in zip(x.shape, x.stride()) if stride or n == 0]
+    )
 
 
 def _sizes(values: Any) -> int:
@@ -197,14 +243,17 @@ def _sizes(values: Any) -> int:
 def _moved(func: Any, name: str, args: Any, kwargs: Any, results: Any) -> int:
     """Bytes that an operation reads and writes."""
     if name in PICKS:
-        return 2 * _sizes(results) + _sizes([x for x in _tensors(args[1:]) if not x.is_floating_point()])
+        return 2 * _sizes(results) + _sizes(
+            [x for x in _tensors(args[1:]) if not x.is_floating_point()]
+        )
     if name in PUTS:
         return _sizes(args[1:]) + 2 * max(
             (size_of(x) for x in _tensors(args[1:]) if x.is_floating_point()), default=0
         )
     schema, read, written = func._schema.arguments, 0, 0
     values = {a.name: value for a, value in zip(schema, args)} | dict(kwargs)
-    made = name.endswith("_like") or name.startswith("new_")  # of another's shape, which is not read
+    # of another's shape, which is not read
+    made = name.endswith("_like") or name.startswith("new_")
     for argument in schema:
         size = _sizes(values.get(argument.name))
         changed = argument.alias_info is not None and argument.alias_info.is_write
@@ -217,7 +266,9 @@ def _moved(func: Any, name: str, args: Any, kwargs: Any, results: Any) -> int:
 def counted() -> Iterator[tuple[Device, Counts]]:
     """The pretend device, and what is asked of it."""
     # of gradients a GPU takes norm and product in one launch for all, where they are of these types
-    many = patch("torch.utils._foreach_utils._foreach_supported_types", [Tensor, Parameter, PretendTensor])
+    many = patch(
+        "torch.utils._foreach_utils._foreach_supported_types", [Tensor, Parameter, PretendTensor]
+    )
     with pretend_device() as device, many:
         counts = Counts()
         device.watch, device.computes = counts, False

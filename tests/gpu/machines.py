@@ -4,14 +4,16 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-# Seconds of the host for each operation that PyTorch issues one by one. Measured beside an H100: all of an update, of
-# which the GPU computes a sixth, by its operations: 30 microseconds in Mem2Mem, 33 in the hierarchical transformer.
+# Seconds of the host for each operation that PyTorch issues one by one. Measured beside an H100:
+# all of an update, of which the GPU computes a sixth, by its operations: 30 microseconds in
+# Mem2Mem, 33 in the hierarchical transformer.
 LAUNCH = 30e-6
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Dense products a second by precision, bytes a second of the memory and of the link to another GPU (one way)."""
+    """Dense products a second by precision, bytes a second of the memory and of the link to another
+    GPU (one way)."""
 
     name: str
     flop: dict[str, float]

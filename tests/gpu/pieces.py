@@ -1,7 +1,8 @@
-"""Work in pieces, each of which leaves a file of JSON: what was done is not done again, unless the code has changed.
+"""Work in pieces, each of which leaves a file of JSON: what was done is not done again, unless the
+code has changed.
 
-Pieces whose names begin alike (`step/mem2mem/float32`, `step/mem2mem/bf16`) run in one process, for at most eight
-minutes; a piece that was cut off is done by the next run.
+Pieces whose names begin alike (`step/mem2mem/float32`, `step/mem2mem/bf16`) run in one process, for
+at most eight minutes; a piece that was cut off is done by the next run.
 """
 
 import math
@@ -27,13 +28,20 @@ Pieces = dict[str, Callable[[str], dict]]  # name -> what does it on a device by
 
 
 def chosen(names: Iterable[str], patterns: list[str]) -> list[str]:
-    """Names that fit a pattern, such as `step/*`; without patterns all. Raises InputError where none fits one."""
+    """Names that fit a pattern, such as `step/*`; without patterns all. Raises InputError where
+    none fits one."""
     names = list(names)
     for pattern in patterns:
         if not any(fnmatch(name, pattern) for name in names):
             kinds = ", ".join(sorted({name.partition("/")[0] + "/*" for name in names}))
-            raise InputError(f"no piece is called {pattern!r}; there are {kinds} (--list names all)")
-    return [name for name in names if not patterns or any(fnmatch(name, pattern) for pattern in patterns)]
+            raise InputError(
+                f"no piece is called {pattern!r}; there are {kinds} (--list names all)"
+            )
+    return [
+        name
+        for name in names
+        if not patterns or any(fnmatch(name, pattern) for pattern in patterns)
+    ]
 
 
 def path_of(folder: Path, name: str) -> Path:
@@ -41,7 +49,8 @@ def path_of(folder: Path, name: str) -> Path:
 
 
 def code(name: str) -> str:
-    """What a piece was made by: the code of the library that it runs, and of the plan's or of the checks'."""
+    """What a piece was made by: the code of the library that it runs, and of the plan's or of the
+    checks'."""
     kind = name.partition("/")[0]
     commands = ["lib.train", "lib.score", "lib.intervene"] if kind == "commands" else []
     own = ["tests.gpu.plan"] if kind == "count" else ["tests.gpu.checks"]
@@ -58,8 +67,8 @@ def finished(folder: Path, name: str) -> dict | None:
 
 
 def do(names: list[str], device: str, folder: Path, until: float = math.inf) -> list[str]:
-    """Do what is not finished or has failed, group by group, until a time of `time.monotonic`. Returns the names of
-    the pieces that are not there afterwards."""
+    """Do what is not finished or has failed, group by group, until a time of `time.monotonic`.
+    Returns the names of the pieces that are not there afterwards."""
     folder.mkdir(parents=True, exist_ok=True)
     for group, members in groupby(names, key=lambda name: name.rpartition("/")[0]):
         waiting = [name for name in members if not _is_well(finished(folder, name))]
@@ -75,8 +84,19 @@ def _is_well(made: dict | None) -> bool:
 
 
 def _in_a_process(names: list[str], device: str, folder: Path, limit: float) -> None:
-    command = [sys.executable, "-m", "tests.gpu", "piece", *names, "--device", device, "--folder", str(folder)]
-    environment = {**os.environ, "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}  # what `resume` needs to be deterministic
+    command = [
+        sys.executable,
+        "-m",
+        "tests.gpu",
+        "piece",
+        *names,
+        "--device",
+        device,
+        "--folder",
+        str(folder),
+    ]
+    # what `resume` needs to be deterministic
+    environment = {**os.environ, "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
     try:
         done = subprocess.run(command, cwd=project_root(), env=environment, timeout=limit)
     except subprocess.TimeoutExpired:
@@ -87,11 +107,17 @@ def _in_a_process(names: list[str], device: str, folder: Path, limit: float) -> 
 
 
 def do_here(names: list[str], pieces: Pieces, device: str, folder: Path) -> None:
-    """Do pieces in this process, and write down each. An error is printed, and its piece is not done."""
+    """Do pieces in this process, and write down each. An error is printed, and its piece is not
+    done."""
     for name in names:
         started = time.perf_counter()
         try:
-            made: dict[str, Any] = {"piece": name, "device": device, "code": code(name), **pieces[name](device)}
+            made: dict[str, Any] = {
+                "piece": name,
+                "device": device,
+                "code": code(name),
+                **pieces[name](device),
+            }
         except Exception:  # of a kind that nobody has foreseen: the others are done all the same
             traceback.print_exc()
             continue

@@ -16,7 +16,8 @@ def on(name: str) -> Iterator[torch.device]:
     if name != "pretend":
         yield torch.device(name)
         return
-    from tests.tools.pretend_device import DEVICE, pretend_device  # registers it with PyTorch for this process
+    # registers it with PyTorch for this process
+    from tests.tools.pretend_device import DEVICE, pretend_device
 
     with pretend_device():
         yield DEVICE

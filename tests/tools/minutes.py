@@ -1,5 +1,6 @@
-"""Estimate how long a page takes: 200 words or 6 lines of code a minute, half a minute for an equation or a
-prediction, a minute for a figure or a table. An exercise takes the minutes that it states.
+"""Estimate how long a page takes: 200 words or 6 lines of code a minute, half a minute for an
+equation or a prediction, a minute for a figure or a table. An exercise takes the minutes that it
+states.
 
     python -m tests.tools.minutes        # of all pages, with their visible words
 """
@@ -11,7 +12,9 @@ from lib.system.files import project_root, read_json
 
 PARTS = ("reading", "building", "exercises")
 EXERCISES = ("Your own model", "Exercises")
-FOLDED = re.compile(r"<details[^>]*><summary>(?:<b>)?(?:Symbols|Hint|Solution|Watch).*?</details>", re.DOTALL)
+FOLDED = re.compile(
+    r"<details[^>]*><summary>(?:<b>)?(?:Symbols|Hint|Solution|Watch).*?</details>", re.DOTALL
+)
 EQUATION = re.compile(r"\$\$.*?\$\$", re.DOTALL)
 TABLE = re.compile(r"(?:^\|.*\n?)+", re.MULTILINE)
 FRAMES = re.compile(r'<div id="frames-.*</div>', re.DOTALL)  # one picture
@@ -22,7 +25,8 @@ STATED = re.compile(r"(\d+) minutes[^)]*\)")
 def minutes_of(page: dict) -> Counter:
     """Compute the minutes of an executed page by `PARTS`, and its visible "words".
 
-    The reading path ends at the first heading with a number, the building path at the model of one's own.
+    The reading path ends at the first heading with a number, the building path at the model of
+    one's own.
     """
     found, part = Counter(), "reading"
     for cell in page["cells"]:
@@ -33,11 +37,21 @@ def minutes_of(page: dict) -> Counter:
             _read(text, part, found)
             continue
         if not {"remove-input", "hide-input", "parameters"} & set(cell["metadata"].get("tags", ())):
-            lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+            lines = [
+                line
+                for line in text.splitlines()
+                if line.strip() and not line.lstrip().startswith("#")
+            ]
             found[part] += len(lines) / 6 if part != "exercises" else 0
         for output in cell["outputs"]:
             data = output.get("data", {})
-            _read("".join(data.get("text/markdown") or data.get("text/html") or output.get("text", "")), part, found)
+            _read(
+                "".join(
+                    data.get("text/markdown") or data.get("text/html") or output.get("text", "")
+                ),
+                part,
+                found,
+            )
     return found
 
 

@@ -1,13 +1,15 @@
-"""A device that is not there. Its tensors say that they are on `pretend:0`, and a CPU computes them; what a GPU would
-refuse is a `Fault` that says where, and what makes the host wait for a GPU is counted.
+"""A device that is not there. Its tensors say that they are on `pretend:0`, and a CPU computes
+them; what a GPU would refuse is a `Fault` that says where, and what makes the host wait for a GPU
+is counted.
 
     with pretend_device() as device:
         model.to(DEVICE)(batch.to(DEVICE))["loss"].backward()
     device.synchronisations         # by place, as "lib/layers/pointer.py:141"
-    device.watch = print            # is told of every operation, with its arguments and results as the CPU has them
+    device.watch = print            # is told of every operation, with its arguments and results as
+    the CPU has them
 
-To import this registers the device with PyTorch for the rest of the process: let it be one of its own. What cuDNN,
-autocast, or kernels of a real GPU do cannot be seen here.
+To import this registers the device with PyTorch for the rest of the process: let it be one of its
+own. What cuDNN, autocast, or kernels of a real GPU do cannot be seen here.
 """
 
 import math
@@ -30,20 +32,33 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, return_and_correct_aliasing
 from torch.utils._pytree import tree_flatten, tree_unflatten
-from torch.utils.backend_registration import _DummyBackendModule, _setup_privateuseone_for_python_backend
+from torch.utils.backend_registration import (
+    _DummyBackendModule,
+    _setup_privateuseone_for_python_backend,
+)
 
 from lib.layers import cpu_kernels
 from lib.system.files import project_root
 
 # operations of both devices that a GPU has: copies, and what takes lengths from the CPU
 BETWEEN = {"_to_copy", "copy_", "_pack_padded_sequence", "_local_scalar_dense"}
-WAITS = {"_local_scalar_dense", "nonzero", "masked_select", "equal", "_unique2", "unique_consecutive", "unique_dim"}
-RESULTS = {"alpha", "slope", "memories", "made", "psi", "reads"}  # of Triton's kernels, beside gradients
+WAITS = {
+    "_local_scalar_dense",
+    "nonzero",
+    "masked_select",
+    "equal",
+    "_unique2",
+    "unique_consecutive",
+    "unique_dim",
+}
+# of Triton's kernels, beside gradients
+RESULTS = {"alpha", "slope", "memories", "made", "psi", "reads"}
 INDEXING = {"index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index"}
 
 
 class Fault(RuntimeError):
-    """What a GPU would refuse, or do on the CPU without a word: says what, and in which file and line."""
+    """What a GPU would refuse, or do on the CPU without a word: says what, and in which file and
+    line."""
 
     def __init__(self, what: str):
         super().__init__(f"{what}, {place()}")
@@ -59,7 +74,9 @@ def place() -> str:
         return "PyTorch's backward pass"
     path = Path(frame.f_code.co_filename)
     inside = path.is_relative_to(project_root())
-    return f"{path.relative_to(project_root()).as_posix() if inside else path.name}:{frame.f_lineno}"
+    return (
+        f"{path.relative_to(project_root()).as_posix() if inside else path.name}:{frame.f_lineno}"
+    )
 
 
 class _Backend(_DummyBackendModule):
@@ -96,9 +113,13 @@ class PretendTensor(Tensor):
     @staticmethod
     def __new__(cls, inner: Tensor):
         return Tensor._make_wrapper_subclass(
-            cls, inner.shape, strides=inner.stride(), storage_offset=inner.storage_offset(), dtype=inner.dtype,
+            cls,
+            inner.shape,
+            strides=inner.stride(),
+            storage_offset=inner.storage_offset(),
+            dtype=inner.dtype,
             device=DEVICE,
-        )  # fmt: skip
+        )
 
     def __init__(self, inner: Tensor):
         self.inner = inner
@@ -134,7 +155,8 @@ class Device:
 
     synchronisations: Counter[str] = field(default_factory=Counter)
     watch: Callable[[Any, Any, Any, Any], None] = lambda func, args, kwargs, results: None
-    computes: bool = True  # whether Triton's kernels are interpreted, which takes long, or all their results are 0
+    # whether Triton's kernels are interpreted, which takes long, or all their results are 0
+    computes: bool = True
 
     def wait(self) -> None:
         self.synchronisations[place()] += 1
@@ -170,7 +192,10 @@ def _triton_kernels(device: Device) -> Iterator[None]:
     def runs(values: Tensor) -> bool:
         return isinstance(values, PretendTensor) and values.dtype == torch.float32
 
-    with patch.object(gpu_kernels, "launch", launched), patch.object(cpu_kernels, "triton_runs", runs):
+    with (
+        patch.object(gpu_kernels, "launch", launched),
+        patch.object(cpu_kernels, "triton_runs", runs),
+    ):
         yield
 
 
@@ -186,11 +211,14 @@ def moved(model: Module) -> Any:
 
 def on_cpu(values: Any) -> Any:
     """Values whose tensors of the device are on the CPU, without counting."""
-    return _mapped(lambda x: x.inner.detach().clone() if isinstance(x, PretendTensor) else x, values)
+    return _mapped(
+        lambda x: x.inner.detach().clone() if isinstance(x, PretendTensor) else x, values
+    )
 
 
 def _mapped(function: Callable[[Any], Any], values: Any) -> Any:
-    """Arguments or results as they are, with `function` of each that is no list, tuple or dictionary."""
+    """Arguments or results as they are, with `function` of each that is no list, tuple or
+    dictionary."""
     if isinstance(values, list | tuple):
         return type(values)(_mapped(function, value) for value in values)
     if isinstance(values, dict):
@@ -202,11 +230,18 @@ def _tensors(values: Any) -> list[Tensor]:
     """The tensors among arguments."""
     if isinstance(values, Tensor):
         return [values]
-    values = values.values() if isinstance(values, dict) else values if isinstance(values, list | tuple) else ()
+    values = (
+        values.values()
+        if isinstance(values, dict)
+        else values
+        if isinstance(values, list | tuple)
+        else ()
+    )
     return [tensor for value in values for tensor in _tensors(value)]
 
 
-# -------------------------------------------------------------------------------------------------- operations
+# ---------------------------------------------------------------------------------
+# operations
 
 
 class _Operations(TorchDispatchMode):
@@ -259,7 +294,8 @@ def _outer(values: Any) -> Any:
 
 
 def _check_devices(name: str, args: Sequence[Any], tensors: list[Tensor]) -> None:
-    """Raise Fault for a tensor of the CPU among those of the device; one number alone may come from there."""
+    """Raise Fault for a tensor of the CPU among those of the device; one number alone may come from
+    there."""
     strangers = [x for x in tensors if not isinstance(x, PretendTensor) and x.dim()]
     if name in INDEXING and any(x is index for index in args[1] for x in strangers):
         raise Fault(f"{name}: an index on the CPU for a tensor of the device")
@@ -268,29 +304,41 @@ def _check_devices(name: str, args: Sequence[Any], tensors: list[Tensor]) -> Non
 
 
 def _waits(name: str, args: Sequence[Any], kwargs: dict[str, Any], here: bool) -> bool:
-    """Whether the host waits for the device: for numbers, for how many there are, or for a copy either way."""
+    """Whether the host waits for the device: for numbers, for how many there are, or for a copy
+    either way."""
     if name == "_to_copy":
-        asked, pinned = kwargs.get("device"), kwargs.get("non_blocking") and getattr(args[0], "pinned", False)
+        asked, pinned = (
+            kwargs.get("device"),
+            kwargs.get("non_blocking") and getattr(args[0], "pinned", False),
+        )
         return asked is not None and here != _is_ours(asked) and not pinned
     if name == "copy_":
         target, source = args[:2]
-        return isinstance(target, PretendTensor) != isinstance(source, PretendTensor) and source.dim() > 0
+        return (
+            isinstance(target, PretendTensor) != isinstance(source, PretendTensor)
+            and source.dim() > 0
+        )
     if name == "repeat_interleave":
         return here and kwargs.get("output_size") is None
     return here and (name in WAITS or (name in INDEXING and _by_mask(name, args)))
 
 
 def _by_mask(name: str, args: Sequence[Any]) -> bool:
-    """Whether an index is a mask, whose places have to be counted; to put one number in them is not."""
+    """Whether an index is a mask, whose places have to be counted; to put one number in them is
+    not."""
     fills = name != "index" and isinstance(args[2], Tensor) and args[2].numel() == 1
-    return not fills and any(x is not None and x.dtype in (torch.bool, torch.uint8) for x in args[1])
+    return not fills and any(
+        x is not None and x.dtype in (torch.bool, torch.uint8) for x in args[1]
+    )
 
 
-# --------------------------------------------------------------------------------------------------- functions
+# ---------------------------------------------------------------------------------
+# functions
 
 
 class _Functions(TorchFunctionMode):
-    """Functions that take numbers from Python or give them, and those for which a GPU has one kernel."""
+    """Functions that take numbers from Python or give them, and those for which a GPU has one
+    kernel."""
 
     def __init__(self, device: Device):
         super().__init__()
@@ -336,7 +384,9 @@ class _Functions(TorchFunctionMode):
 
     def _numpy(self, x: Tensor, **kwargs) -> Any:
         if isinstance(x, PretendTensor):
-            raise Fault("numpy: an array, such as the kernels of the CPU read, of a tensor of the device")
+            raise Fault(
+                "numpy: an array, such as the kernels of the CPU read, of a tensor of the device"
+            )
         return x.numpy(**kwargs)
 
     def _pin_memory(self, x: Tensor) -> Any:
@@ -348,7 +398,11 @@ class _Functions(TorchFunctionMode):
         """An index whose lists are tensors where their owner is, as PyTorch makes them."""
         if isinstance(index, tuple):
             return tuple(self._index(owner, part) for part in index)
-        return self._from_host(index, dtype=None if index else torch.long) if isinstance(index, list) else index
+        return (
+            self._from_host(index, dtype=None if index else torch.long)
+            if isinstance(index, list)
+            else index
+        )
 
     def _getitem(self, x: Tensor, index: Any) -> Tensor:
         return x[self._index(x, index) if isinstance(x, PretendTensor) else index]
@@ -379,19 +433,24 @@ class _Functions(TorchFunctionMode):
 
         def run(*inner: Tensor) -> tuple[Tensor, ...]:
             values = dict(zip(places, inner))
-            args, kwargs = tree_unflatten([values.get(i, leaf) for i, leaf in enumerate(leaves)], structure)
+            args, kwargs = tree_unflatten(
+                [values.get(i, leaf) for i, leaf in enumerate(leaves)], structure
+            )
             result = function(*args, **kwargs)
             return result if isinstance(result, tuple) else (result,)
 
         def tell(backward: bool, results: Any) -> None:
-            self.device.watch(Backward(function) if backward else function, _inner(args), _inner(kwargs), results)
+            self.device.watch(
+                Backward(function) if backward else function, _inner(args), _inner(kwargs), results
+            )
 
         results = _InOne.apply(run, tell, *(leaves[i] for i in places))
         return results if len(results) > 1 else results[0]
 
 
 def _check_recurrent(name: str, args: Sequence[Any]) -> None:
-    """Raise Fault for arguments of a recurrent layer that cuDNN refuses; it takes the sizes of steps from the CPU."""
+    """Raise Fault for arguments of a recurrent layer that cuDNN refuses; it takes the sizes of
+    steps from the CPU."""
     words, second, *rest = args
     sizes = isinstance(second, Tensor) and second.dtype == torch.long
     tensors = _tensors([words, *([] if sizes else [second]), rest])
@@ -421,7 +480,9 @@ class _InOne(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, *slopes):
-        pairs = [(result, slope.inner) for result, slope in zip(ctx.results, slopes) if slope is not None]
+        pairs = [
+            (result, slope.inner) for result, slope in zip(ctx.results, slopes) if slope is not None
+        ]
         results, known = zip(*pairs)
         learns = [x for x in ctx.inputs if x.requires_grad]
         slopes_of_inputs = torch.autograd.grad(results, learns, known, allow_unused=True)

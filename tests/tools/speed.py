@@ -3,13 +3,15 @@
     python -m tests.tools.speed HEAD~10                        # every case: about half an hour
     python -m tests.tools.speed HEAD --cases 'update/mem2mem*' 'write/*' --rounds 5
 
-Each case is an update of a model at a preset's sizes, or a beam search of a shipped model. Both checkouts compute it
-by turns, each in a process of its own with one thread, so that both meet the same load of the machine. The table has
-the least CPU seconds of each, their ratio (below 1: this checkout is faster) and the peak memory of each process. On
-the standard error is a line for each case.
+Each case is an update of a model at a preset's sizes, or a beam search of a shipped model. Both
+checkouts compute it by turns, each in a process of its own with one thread, so that both meet the
+same load of the machine. The table has the least CPU seconds of each, their ratio (below 1: this
+checkout is faster) and the peak memory of each process. On the standard error is a line for each
+case.
 
-A case that the commit does not have is left out, and named. Texts are random words of ragged lengths: the shortest
-has 0.4 times as many words as the longest. Losses are compared, so that equal work is timed.
+A case that the commit does not have is left out, and named. Texts are random words of ragged
+lengths: the shortest has 0.4 times as many words as the longest. Losses are compared, so that equal
+work is timed.
 """
 
 import argparse
@@ -28,7 +30,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Words of the longest text and of its summary: a corpus's means (tests/gpu/cases.py) as the preset cuts them.
+# Words of the longest text and of its summary: a corpus's means (tests/gpu/cases.py) as the preset
+# cuts them.
 UPDATES: dict[str, dict[str, Any]] = {
     "mem2mem/paper": {"source": 2000, "target": 200},
     "mem2mem/medium": {"source": 750, "target": 200},
@@ -66,7 +69,9 @@ CASES = {
 @contextmanager
 def exported(commit: str) -> Iterator[Path]:
     """Write `lib` and `trained` of a commit into a temporary folder."""
-    archive = subprocess.run(["git", "archive", commit, "lib", "trained"], cwd=ROOT, capture_output=True, check=True)
+    archive = subprocess.run(
+        ["git", "archive", commit, "lib", "trained"], cwd=ROOT, capture_output=True, check=True
+    )
     with tempfile.TemporaryDirectory() as folder:
         with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
             files.extractall(folder, filter="data")
@@ -77,16 +82,23 @@ class Worker:
     """A process that computes one case in a checkout, once each time it is asked to."""
 
     def __init__(self, checkout: Path, case: str):
-        # This file is the program in both checkouts; it imports the library of the folder that it runs in.
+        # This file is the program in both checkouts; it imports the library of the folder that it
+        # runs in.
         program = [sys.executable, str(Path(__file__).resolve()), "worker", case]
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(checkout)}
         self.process = subprocess.Popen(
-            program, cwd=checkout, env=environment, text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+            program,
+            cwd=checkout,
+            env=environment,
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
 
     def measure(self) -> dict[str, float] | None:
-        """Return CPU seconds, peak megabytes and a checksum of the next repetition; None where it failed."""
+        """Return CPU seconds, peak megabytes and a checksum of the next repetition; None where it
+        failed."""
         assert self.process.stdin and self.process.stdout
         try:
             print("again", file=self.process.stdin, flush=True)
@@ -131,8 +143,12 @@ def main() -> None:
         "tests.tools.speed", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("commit", help="what is compared with: a commit, a tag or a branch")
-    parser.add_argument("--cases", nargs="*", default=["*"], help="patterns of the cases; by default all")
-    parser.add_argument("--rounds", type=int, default=3, help="repetitions of each; the least time counts")
+    parser.add_argument(
+        "--cases", nargs="*", default=["*"], help="patterns of the cases; by default all"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="repetitions of each; the least time counts"
+    )
     arguments = parser.parse_args()
     chosen = [case for case in CASES if any(fnmatch(case, pattern) for pattern in arguments.cases)]
     if not chosen:
@@ -150,7 +166,11 @@ def main() -> None:
                 continue
             ratio = row["now s"] / row["then s"]
             difference = abs(row["now sum"] - row["then sum"])
-            same = "yes" if difference <= 1e-5 * abs(row["then sum"]) else f"{row['then sum']:g}, {row['now sum']:g}"
+            same = (
+                "yes"
+                if difference <= 1e-5 * abs(row["then sum"])
+                else f"{row['then sum']:g}, {row['now sum']:g}"
+            )
             lines.append(
                 f"| {case} | {row['then s']:.3f} | {row['now s']:.3f} | {ratio:.2f} "
                 f"| {row['then MB']:,.0f} | {row['now MB']:,.0f} | {same} |"
@@ -159,7 +179,8 @@ def main() -> None:
     print("\n".join(lines))
 
 
-# ------------------------------------------------------------------------------- the program of a worker
+# ------------------------------------------------------------------------------- the program of a
+# worker
 
 
 def work(case: str) -> None:
@@ -182,10 +203,15 @@ def work(case: str) -> None:
         value = once()
         seconds = time.process_time() - started
         kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        print(json.dumps({"seconds": seconds, "megabytes": kilobytes / 1024, "sum": value}), flush=True)
+        print(
+            json.dumps({"seconds": seconds, "megabytes": kilobytes / 1024, "sum": value}),
+            flush=True,
+        )
 
 
-def _documents(options: Any, vocab_size: int, source: int, target: int, documents: int) -> list[Any]:
+def _documents(
+    options: Any, vocab_size: int, source: int, target: int, documents: int
+) -> list[Any]:
     """Make random texts whose lengths fall from `source` to 0.4 of it, with summaries likewise."""
     from dataclasses import replace
 
@@ -199,7 +225,8 @@ def _documents(options: Any, vocab_size: int, source: int, target: int, document
     for number in range(documents):
         share = 1 - 0.6 * number / documents
         words, written = max(2, round(share * source)), max(2, round(share * target))
-        rows = np.full(-(-words // 25), words // -(-words // 25), dtype=np.int32)  # sentences of 25 words
+        # sentences of 25 words
+        rows = np.full(-(-words // 25), words // -(-words // 25), dtype=np.int32)
         rows[0] += words - rows.sum()
         ids = random.integers(10, vocab_size, words).astype(np.int32)
         ids[::50] = vocab_size  # a word that is unknown, but for its place in the source
@@ -218,7 +245,8 @@ def _documents(options: Any, vocab_size: int, source: int, target: int, document
 
 
 def _update(name: str, sizes: dict[str, Any]) -> Any:
-    """Prepare an update of a model with a preset's sizes: a function that makes it and returns its loss."""
+    """Prepare an update of a model with a preset's sizes: a function that makes it and returns its
+    loss."""
     import torch
 
     from lib.data.batch import make_batch
@@ -235,7 +263,8 @@ def _update(name: str, sizes: dict[str, Any]) -> Any:
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, fused=True)
 
     def once() -> float:
-        torch.manual_seed(1)  # the same units are dropped in both checkouts, if they draw them alike
+        # the same units are dropped in both checkouts, if they draw them alike
+        torch.manual_seed(1)
         optimizer.zero_grad(set_to_none=True)
         loss = model.loss(batch)["loss"]
         loss.backward()
@@ -247,7 +276,8 @@ def _update(name: str, sizes: dict[str, Any]) -> Any:
 
 
 def _search(name: str, sizes: dict[str, Any]) -> Any:
-    """Prepare a beam search: a function that writes summaries of a fixed length and returns the sum of their ids."""
+    """Prepare a beam search: a function that writes summaries of a fixed length and returns the sum
+    of their ids."""
     from dataclasses import replace
 
     import torch

@@ -18,8 +18,9 @@ _FLAT = {"local_layers": 6, "global_layers": 0, "paragraph_positions": False}
 
 
 def _flat(pieces: int, **options) -> Variant:
-    """One sequence of the best paragraphs, which a transformer without global layers reads. The paper's "6-layer
-    transformer": 6 layers in the encoder, and in the decoder 1, as all rows have it."""
+    """One sequence of the best paragraphs, which a transformer without global layers reads. The
+    paper's "6-layer transformer": 6 layers in the encoder, and in the decoder 1, as all rows have
+    it."""
     return Variant(HierarchicalTransformer, _FLAT, {**_sequence(pieces), **options})
 
 
@@ -27,12 +28,15 @@ def _sequence(pieces: int) -> dict:
     return {"flat": True, "paragraphs": 40, "source_tokens": pieces}
 
 
-# The rows of tables 2 and 3, and one of ours. T-DMCA is wider than the others in the paper's comparison.
+# The rows of tables 2 and 3, and one of ours. T-DMCA is wider than the others in the paper's
+# comparison.
 VARIANTS = {
     "HT": Variant(HierarchicalTransformer),
     "HT + similarity graph": Variant(HierarchicalTransformer, options={"graph": "similarity"}),
     "HT + discourse graph": Variant(HierarchicalTransformer, options={"graph": "discourse"}),
-    "HT without paragraph positions": Variant(HierarchicalTransformer, {"paragraph_positions": False}),
+    "HT without paragraph positions": Variant(
+        HierarchicalTransformer, {"paragraph_positions": False}
+    ),
     "HT without multi-head pooling": Variant(HierarchicalTransformer, {"pooling_heads": 1}),
     "HT without global layers": Variant(HierarchicalTransformer, {"global_layers": 0}),
     "FT 600, no ranking": _flat(600, ranking="order"),
@@ -48,31 +52,40 @@ VARIANTS = {
         },
     ),
 }
-_ABLATIONS = [f"HT without {part}" for part in ("paragraph positions", "multi-head pooling", "global layers")]
+_ABLATIONS = [
+    f"HT without {part}" for part in ("paragraph positions", "multi-head pooling", "global layers")
+]
 _GRAPHS = ["HT + similarity graph", "HT + discourse graph"]
 _COPYING = ["FT 600", "FT 1200", "HT", *_GRAPHS, *_ABLATIONS]
-# beside the preset `short`: as much text as HT reads there, half of it, and as many layers in the encoder
+# beside the preset `short`: as much text as HT reads there, half of it, and as many layers in the
+# encoder
 _SHORT = {f"FT {pieces}": pieces for pieces in (150, 300)}
-VARIANTS |= {name: replace(_flat(pieces), config={**_FLAT, "local_layers": 4}) for name, pieces in _SHORT.items()}
+VARIANTS |= {
+    name: replace(_flat(pieces), config={**_FLAT, "local_layers": 4})
+    for name, pieces in _SHORT.items()
+}
 _UNRANKED = "FT 300, no ranking"
 VARIANTS[_UNRANKED] = replace(VARIANTS["FT 300"], options={**_sequence(300), "ranking": "order"})
 VARIANTS |= {
-    f"{name} + copying": replace(VARIANTS[name], kind=CopyingTransformer) for name in (*_COPYING, *_SHORT, _UNRANKED)
+    f"{name} + copying": replace(VARIANTS[name], kind=CopyingTransformer)
+    for name in (*_COPYING, *_SHORT, _UNRANKED)
 }
 
 
 def cluster_baselines(
     documents: Sequence[Document], encoded: Sequence[EncodedDocument], prepared: PreparedCorpus
 ) -> dict[str, list[list[str]]]:
-    """Lead: the first words of what the model reads, as many as the reference has; LexRank, weighted by cosine, picks
-    paragraphs."""
+    """Lead: the first words of what the model reads, as many as the reference has; LexRank,
+    weighted by cosine, picks paragraphs."""
     lengths = [sum(len(s.split()) for s in d.summary) for d in documents]
     texts = [" ".join(source_sentences(d, prepared.vocabulary)) for d in encoded]
     paragraphs = [prepared.options.example(d).paragraphs for d in documents]
     letters = counted_in(documents)
     return {
         "lead": [[" ".join(text.split()[:n])] for text, n in zip(texts, lengths)],
-        "lexrank": [lexrank(p, n, threshold=None, all_letters=letters) for p, n in zip(paragraphs, lengths)],
+        "lexrank": [
+            lexrank(p, n, threshold=None, all_letters=letters) for p, n in zip(paragraphs, lengths)
+        ],
     }
 
 

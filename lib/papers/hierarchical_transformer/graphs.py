@@ -1,4 +1,5 @@
-"""Graphs over the paragraphs of a cluster (Liu and Lapata 2019, appendix A): lexical similarity, and discourse."""
+"""Graphs over the paragraphs of a cluster (Liu and Lapata 2019, appendix A): lexical similarity,
+and discourse."""
 
 import re
 from collections.abc import Callable, Hashable, Sequence
@@ -10,19 +11,57 @@ from lib.data.tfidf import tfidf
 
 # The markers of the paper's appendix (it counts 36).
 MARKERS = (
-    "again", "also", "another", "comparatively", "furthermore", "at the same time", "however", "immediately",
-    "indeed", "instead", "to be sure", "likewise", "meanwhile", "moreover", "nevertheless", "nonetheless", "notably",
-    "otherwise", "regardless", "similarly", "unlike", "in addition", "even", "in turn", "in exchange", "in this case",
-    "in any event", "finally", "later", "as well", "especially", "as a result", "example", "in fact", "then",
+    "again",
+    "also",
+    "another",
+    "comparatively",
+    "furthermore",
+    "at the same time",
+    "however",
+    "immediately",
+    "indeed",
+    "instead",
+    "to be sure",
+    "likewise",
+    "meanwhile",
+    "moreover",
+    "nevertheless",
+    "nonetheless",
+    "notably",
+    "otherwise",
+    "regardless",
+    "similarly",
+    "unlike",
+    "in addition",
+    "even",
+    "in turn",
+    "in exchange",
+    "in this case",
+    "in any event",
+    "finally",
+    "later",
+    "as well",
+    "especially",
+    "as a result",
+    "example",
+    "in fact",
+    "then",
     "the day before",
-)  # fmt: skip
-ENTITY_TYPES = frozenset({"PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "EVENT", "WORK_OF_ART", "LAW"})
+)
+ENTITY_TYPES = frozenset(
+    {"PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "EVENT", "WORK_OF_ART", "LAW"}
+)
 _MARKER = re.compile(r"\b(?:" + "|".join(map(re.escape, MARKERS)) + r")\b", re.IGNORECASE)
-_NAME = re.compile(r"\b(?:[A-Z][\w'’-]*|[A-Z]{2,})(?:\s+(?:(?:of|the|and|de|van|von)\s+)?[A-Z][\w'’-]*)*")
+_NAME = re.compile(
+    r"\b(?:[A-Z][\w'’-]*|[A-Z]{2,})(?:\s+(?:(?:of|the|and|de|van|von)\s+)?[A-Z][\w'’-]*)*"
+)
 
 
-def similarity_graph(paragraphs: Sequence[Sequence[Hashable]], threshold: float = 0.2) -> np.ndarray:
-    """Cosines of the tf-idf vectors of paragraphs in words, 0 below `threshold`, 1 on the diagonal: [P, P]."""
+def similarity_graph(
+    paragraphs: Sequence[Sequence[Hashable]], threshold: float = 0.2
+) -> np.ndarray:
+    """Cosines of the tf-idf vectors of paragraphs in words, 0 below `threshold`, 1 on the diagonal:
+    [P, P]."""
     vectors = tfidf(paragraphs)
     cosines = vectors @ vectors.T
     graph = np.where(cosines >= threshold, cosines, 0.0)
@@ -31,14 +70,16 @@ def similarity_graph(paragraphs: Sequence[Sequence[Hashable]], threshold: float 
 
 
 def discourse_graph(
-    paragraphs: Sequence[str], sources: Sequence[Hashable], entities: Callable[[str], set[str]] | None = None
+    paragraphs: Sequence[str],
+    sources: Sequence[Hashable],
+    entities: Callable[[str], set[str]] | None = None,
 ) -> np.ndarray:
-    """Build the discourse graph [P, P] (equation 26): 0.2 times the entities that two paragraphs share, plus 1 if a
-    discourse marker joins them. The diagonal is 1, so that no row is empty.
+    """Build the discourse graph [P, P] (equation 26): 0.2 times the entities that two paragraphs
+    share, plus 1 if a discourse marker joins them. The diagonal is 1, so that no row is empty.
 
     Args:
-        paragraphs: texts, in the order of their documents.
-        sources: the document of each; only neighbours of one document are joined by a marker, anywhere in the later
+        paragraphs: texts, in the order of their documents. sources: the document of each; only
+        neighbours of one document are joined by a marker, anywhere in the later
             one: the paper does not say where the marker occurs.
         entities: a text's entities; by default what `entity_finder` gives.
     """
@@ -55,15 +96,17 @@ def discourse_graph(
 
 @cache
 def entity_finder() -> tuple[Callable[[str], set[str]], str]:
-    """A function that finds the entities of a text, and its name: spaCy with its small English model where both are
-    installed, otherwise `capitalised_names`."""
+    """A function that finds the entities of a text, and its name: spaCy with its small English
+    model where both are installed, otherwise `capitalised_names`."""
     try:
         import spacy  # pyright: ignore[reportMissingImports]  # an extra that need not be there
 
         model = spacy.load("en_core_web_sm", enable=["tok2vec", "ner"])
     except (ImportError, OSError):
         return capitalised_names, "capitalised names"
-    return lambda text: {e.text for e in model(text).ents if e.label_ in ENTITY_TYPES}, "spaCy en_core_web_sm"
+    return lambda text: {
+        e.text for e in model(text).ents if e.label_ in ENTITY_TYPES
+    }, "spaCy en_core_web_sm"
 
 
 def capitalised_names(text: str) -> set[str]:
@@ -71,7 +114,9 @@ def capitalised_names(text: str) -> set[str]:
     names = set()
     for match in _NAME.finditer(text):
         name = match.group()
-        begins = not text[: match.start()].rstrip() or text[: match.start()].rstrip()[-1] in ".!?\"'”"
+        begins = (
+            not text[: match.start()].rstrip() or text[: match.start()].rstrip()[-1] in ".!?\"'”"
+        )
         if not begins or len(name.split()) > 1:
             names.add(name)
     return names

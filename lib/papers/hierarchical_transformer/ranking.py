@@ -1,8 +1,9 @@
-"""Clusters of paragraphs in pieces (Liu and Lapata 2019): all of them first, then the best of a ranking.
+"""Clusters of paragraphs in pieces (Liu and Lapata 2019): all of them first, then the best of a
+ranking.
 
-In a corpus of `ParagraphOptions` the first row of a document (a sentence in other corpora) is its title with `<T>`
-after it, the others are its paragraphs in their order. `ClusterOptions` rank them, by a ranker that is trained as
-every model is, and choose what a model reads.
+In a corpus of `ParagraphOptions` the first row of a document (a sentence in other corpora) is its
+title with `<T>` after it, the others are its paragraphs in their order. `ClusterOptions` rank them,
+by a ranker that is trained as every model is, and choose what a model reads.
 """
 
 import sys
@@ -25,7 +26,11 @@ from lib.data.tfidf import tfidf
 from lib.data.tokenize import bigram_recall
 from lib.data.vocabulary import PARAGRAPH_END, TITLE_END, Vocabulary
 from lib.models.paragraph_ranker import ParagraphRanker, ParagraphRankerConfig
-from lib.papers.hierarchical_transformer.graphs import discourse_graph, entity_finder, similarity_graph
+from lib.papers.hierarchical_transformer.graphs import (
+    discourse_graph,
+    entity_finder,
+    similarity_graph,
+)
 from lib.system.errors import InputError
 from lib.system.fields import Count, Share, as_kind, checked
 from lib.training.config import TrainConfig
@@ -48,21 +53,25 @@ _IF_RANKED = {"lower": False, "clones": 1.0, "paragraph_words": sys.maxsize}
 
 @checked
 class ParagraphOptions(PieceOptions):
-    """Title and all paragraphs of several documents in SentencePiece pieces (Liu and Lapata 2019, section 4)."""
+    """Title and all paragraphs of several documents in SentencePiece pieces (Liu and Lapata 2019,
+    section 4)."""
 
     paragraph_tokens: Count = 200  # pieces of one paragraph (not stated)
-    paragraph_words: Count = 100  # a longer section is cut into paragraphs at sentence ends (not stated)
-    section_words: Count | None = None  # whole sentences of each section until there are so many; None: all
+    # a longer section is cut into paragraphs at sentence ends (not stated)
+    paragraph_words: Count = 100
+    # whole sentences of each section until there are so many; None: all
+    section_words: Count | None = None
     summary_tokens: Count = 400
     vocab_size: int = 32_000  # pieces, shared by source and summary
-    clones: Share = 0.8  # a paragraph with more of the summary's bigrams is a copy of it, and is left out
+    # a paragraph with more of the summary's bigrams is a copy of it, and is left out
+    clones: Share = 0.8
     lower: bool = False  # WikiSum's pieces are cased
 
     of_paragraphs = True
 
     def example(self, document: Document) -> Cluster:
-        """Cut sections into paragraphs of at most `paragraph_words` words, and leave out copies of the summary,
-        unless every paragraph is one."""
+        """Cut sections into paragraphs of at most `paragraph_words` words, and leave out copies of
+        the summary, unless every paragraph is one."""
         paragraphs, sources = [], []
         for source, sentences in zip(document.section_names, document.sections):
             for part in _gather(beginning(sentences, self.section_words), self.paragraph_words):
@@ -71,8 +80,12 @@ class ParagraphOptions(PieceOptions):
         words = partial(words_of, lower=True, tokenised=document.tokenised)
         summary_words = words(" ".join(document.summary))
         recalls = [bigram_recall(words(p), summary_words) for p in paragraphs]
-        kept = [i for i, recall in enumerate(recalls) if recall <= self.clones] or range(len(paragraphs))
-        return Cluster([paragraphs[i] for i in kept], [sources[i] for i in kept], [recalls[i] for i in kept])
+        kept = [i for i, recall in enumerate(recalls) if recall <= self.clones] or range(
+            len(paragraphs)
+        )
+        return Cluster(
+            [paragraphs[i] for i in kept], [sources[i] for i in kept], [recalls[i] for i in kept]
+        )
 
     def for_corpus(self, corpus) -> "ParagraphOptions":
         return replace(self, **_IF_RANKED) if corpus.ranked else self
@@ -84,13 +97,20 @@ class ParagraphOptions(PieceOptions):
         """Encode title and all paragraphs, to be ranked: the title's row ends in `<T>`."""
         cluster = self.example(document)
         if not cluster.paragraphs:
-            raise InputError(f"document {document.id!r} has no paragraph: nothing is left to summarize")
+            raise InputError(
+                f"document {document.id!r} has no paragraph: nothing is left to summarize"
+            )
         title, *paragraphs = pieces.encode(cased([document.title, *cluster.paragraphs], self))
         rows = [np.append(title[: self.paragraph_tokens - 1], TITLE_END)]
-        rows += [row[: self.paragraph_tokens] if len(row) else np.array([PARAGRAPH_END]) for row in paragraphs]
+        rows += [
+            row[: self.paragraph_tokens] if len(row) else np.array([PARAGRAPH_END])
+            for row in paragraphs
+        ]
         target = summary_pieces(document.summary, pieces, self)
         lengths, source = [len(row) for row in rows], np.concatenate(rows)
-        encoded = EncodedDocument.of(document.id, source, lengths, target, (), document.summary, document.tokenised)
+        encoded = EncodedDocument.of(
+            document.id, source, lengths, target, (), document.summary, document.tokenised
+        )
         return replace(encoded, labels=np.array(cluster.recalls, dtype=np.float32))
 
 
@@ -113,7 +133,8 @@ class ClusterOptions(ParagraphOptions):
 
     paragraphs: Count = 24  # L', the best ones, besides the title
     source_tokens: Count | None = None  # pieces of title and paragraphs together; None: all of them
-    ranking: Literal["learned", "similarity", "order"] = "learned"  # similarity: tf-idf, to the title
+    # similarity: tf-idf, to the title
+    ranking: Literal["learned", "similarity", "order"] = "learned"
     ranker_width: Count = 256
     ranker_steps: Count = 20_000  # not stated
     ranker_batch: Count = 8  # clusters; not stated
@@ -134,16 +155,20 @@ class ClusterOptions(ParagraphOptions):
         return entity_finder()[1] if self.graph == "discourse" else ""
 
     def for_corpus(self, corpus) -> ParagraphOptions:
-        """Raise CorpusError where a corpus comes ranked, and the options need the order of its paragraphs."""
+        """Raise CorpusError where a corpus comes ranked, and the options need the order of its
+        paragraphs."""
         if corpus.ranked and (self.ranking != "learned" or self.graph == "discourse"):
             raise CorpusError(
-                f"{corpus.name}: its paragraphs come ranked, and neither their order nor their pages are known: it "
+                f"{corpus.name}: its paragraphs come ranked, and neither their order nor their "
+                "pages are known: it "
+                ""
                 "cannot be ranked in another way, nor have a discourse graph"
             )
         return super().for_corpus(corpus)
 
     def make(self, corpus, base, limit, progress, folder) -> PreparedCorpus:
-        """Choose the best paragraphs of every cluster. Those of a corpus that comes ranked keep their order."""
+        """Choose the best paragraphs of every cluster. Those of a corpus that comes ranked keep
+        their order."""
         learned = self.ranking == "learned" and not corpus.ranked
         ranker = train_ranker(base, self, progress) if learned else None
         splits, pieces = {}, base.vocabulary
@@ -154,14 +179,19 @@ class ClusterOptions(ParagraphOptions):
             chosen = choose_rows(split, scores, self, pieces, texts)
             splits[name] = Split.write(folder, name, chosen, max(len(pieces), longest))
         weights = chooser_weights(ranker) if ranker else None
-        return replace(base, encoder=replace(base.encoder, options=self, chooser=weights), splits=splits)
+        return replace(
+            base, encoder=replace(base.encoder, options=self, chooser=weights), splits=splits
+        )
 
     def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[EncodedDocument]:
-        """Choose paragraphs with the encoder's ranker; without one (its corpus came ranked) in their order."""
+        """Choose paragraphs with the encoder's ranker; without one (its corpus came ranked) in
+        their order."""
         documents, pieces = list(documents), encoder.vocabulary
         wide, ranker = super().encode(documents, encoder), None
         if self.ranking == "learned" and encoder.chooser is not None:
-            ranker = chooser_model(lambda: _ranker(encoder, self.ranker_width), encoder).to(device_named())
+            ranker = chooser_model(lambda: _ranker(encoder, self.ranker_width), encoder).to(
+                device_named()
+            )
         scores = paragraph_scores(wide, self.ranking, pieces, ranker)
         return list(choose_rows(wide, scores, self, pieces, documents))
 
@@ -169,7 +199,8 @@ class ClusterOptions(ParagraphOptions):
 def train_ranker(
     wide: PreparedCorpus, options: ClusterOptions, progress: bool = True, seed: int = 0
 ) -> ParagraphRanker:
-    """Train the ranker of a corpus of whole clusters (`ParagraphOptions`), or load it from the cache.
+    """Train the ranker of a corpus of whole clusters (`ParagraphOptions`), or load it from the
+    cache.
 
     With Adagrad, as in the paper; batch and duration are not stated there.
     """
@@ -182,20 +213,27 @@ def train_ranker(
         seed=seed,
         validate_every=max(1, options.ranker_steps // 5),
     )
-    return train_in_cache("ranker", lambda: _ranker(wide.encoder, options.ranker_width), wide, config, progress)
+    return train_in_cache(
+        "ranker", lambda: _ranker(wide.encoder, options.ranker_width), wide, config, progress
+    )
 
 
 def _ranker(encoder: TextEncoder, width: int) -> ParagraphRanker:
     return ParagraphRanker(ParagraphRankerConfig(len(encoder.vocabulary), width, width))
 
 
-# ------------------------------------------------------------------------------------------- ranking and choosing
+# ---------------------------------------------------------------------------------
+# ranking and choosing
 
 
 def paragraph_scores(
-    split: Sequence[EncodedDocument], ranking: str, pieces: Vocabulary, ranker: ParagraphRanker | None = None
+    split: Sequence[EncodedDocument],
+    ranking: str,
+    pieces: Vocabulary,
+    ranker: ParagraphRanker | None = None,
 ) -> list[np.ndarray]:
-    """Score the paragraphs of each document. A "learned" ranking without a ranker leaves them as they come."""
+    """Score the paragraphs of each document. A "learned" ranking without a ranker leaves them as
+    they come."""
     if ranker:
         return learned_scores(ranker, split)
     if ranking == "similarity":
@@ -204,7 +242,9 @@ def paragraph_scores(
 
 
 @torch.no_grad()
-def learned_scores(model: ParagraphRanker, split: Sequence[EncodedDocument], batch_size: int = 8) -> list[np.ndarray]:
+def learned_scores(
+    model: ParagraphRanker, split: Sequence[EncodedDocument], batch_size: int = 8
+) -> list[np.ndarray]:
     """Compute equation 6 for every paragraph: an array for each document."""
     device, scores = next(model.parameters()).device, []
     for batch in in_order(split, batch_size, model.config.vocab_size):
@@ -214,14 +254,18 @@ def learned_scores(model: ParagraphRanker, split: Sequence[EncodedDocument], bat
 
 
 def similarity_scores(split: Sequence[EncodedDocument], pieces: Vocabulary) -> list[np.ndarray]:
-    """Compute the tf-idf cosine of each paragraph with its title, which counts as a paragraph (Liu et al. 2018)."""
+    """Compute the tf-idf cosine of each paragraph with its title, which counts as a paragraph (Liu
+    et al. 2018)."""
     vectors = (tfidf(words_of_rows(document, pieces)) for document in split)
     return [v[1:] @ v[0] for v in vectors]
 
 
 def words_of_rows(document: EncodedDocument, pieces: Vocabulary) -> list[list[str]]:
     """Lower-cased words of a cluster's title and paragraphs."""
-    return [words_of(pieces.text(row), lower=True, tokenised=document.tokenised) for row in rows_of(document)]
+    return [
+        words_of(pieces.text(row), lower=True, tokenised=document.tokenised)
+        for row in rows_of(document)
+    ]
 
 
 def best_first(scores: np.ndarray) -> np.ndarray:
@@ -238,7 +282,8 @@ def choose_rows(
 ) -> Iterator[EncodedDocument]:
     """Choose title and best paragraphs of documents, with a graph where `options` name one.
 
-    scores: of each document's paragraphs. texts: the documents before they were encoded, for a discourse graph.
+    scores: of each document's paragraphs. texts: the documents before they were encoded, for a
+    discourse graph.
     """
     for document, own_scores, text in zip(documents, scores, texts or repeat(None)):
         graph = None

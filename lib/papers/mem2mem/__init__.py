@@ -42,9 +42,9 @@ VARIANTS = {
 def mem2mem_baselines(
     documents: Sequence[Document], encoded: Sequence[EncodedDocument], prepared: PreparedCorpus
 ) -> dict[str, list[list[str]]]:
-    """The `text_baselines`, and extraction that sees the reference at two other lengths: ten sentences, as many as
-    Lead-10 and the heads of Mem2Mem choose, and the sentences that Subramanian et al. (2020) label, whose "Gold Ext"
-    the paper quotes."""
+    """The `text_baselines`, and extraction that sees the reference at two other lengths: ten
+    sentences, as many as Lead-10 and the heads of Mem2Mem choose, and the sentences that
+    Subramanian et al. (2020) label, whose "Gold Ext" the paper quotes."""
     letters = counted_in(documents)
     numbers = [matches(d.sentences, d.summary, all_letters=letters) for d in documents]
     labelled = [[d.sentences[i] for i in chosen] for d, chosen in zip(documents, numbers)]

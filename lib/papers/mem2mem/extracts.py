@@ -1,7 +1,7 @@
 """Papers in pieces, for extractors and for a language model after them (Subramanian et al. 2020).
 
-An extractor reads sentences (`ExtractOptions`), a language model a sequence (`encode_sequence`): introduction,
-extracted sentences, summary, and in training the rest of the paper.
+An extractor reads sentences (`ExtractOptions`), a language model a sequence (`encode_sequence`):
+introduction, extracted sentences, summary, and in training the rest of the paper.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,11 @@ from lib.data.sections import choose_sections
 from lib.data.vocabulary import PARAGRAPH_END, UNK, Vocabulary
 from lib.decoding.search import choose_sentences
 from lib.evaluation.baselines import matches
-from lib.models.sentence_extractors import SentenceClassifier, SentenceExtractorConfig, SentencePointer
+from lib.models.sentence_extractors import (
+    SentenceClassifier,
+    SentenceExtractorConfig,
+    SentencePointer,
+)
 from lib.system.errors import InputError
 from lib.system.fields import Count, Layers, Natural, as_kind, checked
 from lib.training.config import TrainConfig
@@ -30,12 +34,14 @@ from lib.training.loop import train_in_cache
 
 @checked
 class ExtractOptions(PieceOptions):
-    """Options of what Sent-CLF and Sent-PTR read: sentences in byte pairs, which summaries share."""
+    """Options of what Sent-CLF and Sent-PTR read: sentences in byte pairs, which summaries
+    share."""
 
     sentences: Count = 300  # of a paper, the first ones
     matches: Count = 2  # sentences of the paper for each sentence of the summary
     summary_tokens: Count = 300  # not stated
-    vocab_size: int = 50_257  # 40,000 merges and the characters; in all as many as give TLM its 220M parameters
+    # 40,000 merges and the characters; in all as many as give TLM its 220M parameters
+    vocab_size: int = 50_257
 
     kind = "bpe"
 
@@ -43,13 +49,18 @@ class ExtractOptions(PieceOptions):
         return [*document.sentences, *document.summary]
 
     def encode_one(self, document: Document, pieces: Pieces) -> EncodedDocument:
-        """Encode the first sentences, and the summary with `<Q>` between its sentences; without one, [EOS]."""
+        """Encode the first sentences, and the summary with `<Q>` between its sentences; without
+        one, [EOS]."""
         if not document.sentences:
-            raise InputError(f"document {document.id!r} has no sentence: nothing is left to summarize")
+            raise InputError(
+                f"document {document.id!r} has no sentence: nothing is left to summarize"
+            )
         rows = _rows(document.sentences[: self.sentences], pieces, self)
         lengths = [len(row) for row in rows]
         target = summary_pieces(document.summary, pieces, self)
-        return EncodedDocument.of(document.id, np.concatenate(rows), lengths, target, (), document.summary)
+        return EncodedDocument.of(
+            document.id, np.concatenate(rows), lengths, target, (), document.summary
+        )
 
     def encode_training(self, document: Document, pieces: Pieces) -> EncodedDocument:
         """Label the sentences that an extractor learns to choose, of those that it reads."""
@@ -72,14 +83,17 @@ class SequenceOptions(ExtractOptions):
     pointer_embedding: Count = 300
     pointer_hidden: Count = 512
     pointer_layers: Layers = 2
-    pointer_steps: Count = 20_000  # not stated: until 50 validations, 200 steps apart, bring nothing
+    # not stated: until 50 validations, 200 steps apart, bring nothing
+    pointer_steps: Count = 20_000
     pointer_batch: Count = 32
     pointer_rate: float = 1e-3
 
     def __post_init__(self):
         least = self.summary_tokens + 1 + self.extracts * (self.extract_tokens + 1)
         if self.window < least:
-            raise InputError(f"window must be at least {least}, to hold extracted sentences and the summary")
+            raise InputError(
+                f"window must be at least {least}, to hold extracted sentences and the summary"
+            )
 
     @property
     def base(self) -> ExtractOptions:
@@ -87,13 +101,20 @@ class SequenceOptions(ExtractOptions):
         return as_kind(self, ExtractOptions)
 
     def make(self, corpus, base, limit, progress, folder) -> PreparedCorpus:
-        """Put extracted sentences after the introduction: in training those that are right, which the paper found to
-        be best, otherwise those that Sent-PTR chooses, which is trained on the same documents."""
+        """Put extracted sentences after the introduction: in training those that are right, which
+        the paper found to be best, otherwise those that Sent-PTR chooses, which is trained on the
+        same documents."""
         pointer = train_pointer(base, self, progress) if self.extracts else None
         pieces, splits = base.vocabulary, {}
         for name in SPLITS:
-            texts = watched(corpus.split(name, limit), f"{corpus.name}, {name}, as sequences", progress)
-            pairs = zip(texts, _chosen(base[name], pieces, pointer if name != "train" else None), strict=True)
+            texts = watched(
+                corpus.split(name, limit), f"{corpus.name}, {name}, as sequences", progress
+            )
+            pairs = zip(
+                texts,
+                _chosen(base[name], pieces, pointer if name != "train" else None),
+                strict=True,
+            )
             encode = partial(encode_sequence, options=self, rest=name == "train")
             splits[name] = encode_split(folder, name, pairs, encode, pieces)
         weights = chooser_weights(pointer) if pointer else None
@@ -111,11 +132,14 @@ class SequenceOptions(ExtractOptions):
 
 
 def encode_sequence(
-    pair: tuple[Document, Sequence[int]], pieces: Pieces, options: SequenceOptions, rest: bool = False
+    pair: tuple[Document, Sequence[int]],
+    pieces: Pieces,
+    options: SequenceOptions,
+    rest: bool = False,
 ) -> EncodedDocument:
-    """Encode a paper of which some sentences are chosen. The first row is what the summary is written from: the
-    introduction, cut to what the window leaves it, `<P>`, and the chosen sentences in their order. The others, if
-    `rest`, are windows of what it leaves out.
+    """Encode a paper of which some sentences are chosen. The first row is what the summary is
+    written from: the introduction, cut to what the window leaves it, `<P>`, and the chosen
+    sentences in their order. The others, if `rest`, are windows of what it leaves out.
 
     The introduction is the first section that is called one, or the first.
     """
@@ -144,25 +168,35 @@ def _joined(rows: Iterable[np.ndarray]) -> list[int]:
 
 def _rows(sentences: Sequence[str], pieces: Pieces, options: PieceOptions) -> list[np.ndarray]:
     """Pieces of each sentence; one of which nothing is left is [UNK]."""
-    return [row if len(row) else np.array([UNK]) for row in pieces.encode(cased(sentences, options))]
+    return [
+        row if len(row) else np.array([UNK]) for row in pieces.encode(cased(sentences, options))
+    ]
 
 
-def make_sentence_classifier(config: SentenceExtractorConfig, corpus: PreparedCorpus) -> SentenceClassifier:
-    """Make Sent-CLF, which chooses as many sentences as a summary of the training documents has on average."""
+def make_sentence_classifier(
+    config: SentenceExtractorConfig, corpus: PreparedCorpus
+) -> SentenceClassifier:
+    """Make Sent-CLF, which chooses as many sentences as a summary of the training documents has on
+    average."""
     if config.summary_sentences is None:
         mean = np.mean([len(document.reference) for document in corpus["train"]])
         config = replace(config, summary_sentences=max(1, round(float(mean))))
     return SentenceClassifier(config)
 
 
-def _chosen(split: Sequence[EncodedDocument], pieces: Pieces, pointer: SentencePointer | None) -> Iterable[list[int]]:
+def _chosen(
+    split: Sequence[EncodedDocument], pieces: Pieces, pointer: SentencePointer | None
+) -> Iterable[list[int]]:
     """Return the sentences that are extracted of each document: by Sent-PTR, or by the labels."""
     if pointer is None:
-        return (np.flatnonzero(document.labels).tolist() for document in split)  # type: ignore[arg-type]
+        labels = [document.labels for document in split]
+        return (np.flatnonzero(of_one).tolist() for of_one in labels)  # type: ignore[arg-type]
     return choose_sentences(pointer, split, pieces)
 
 
-def train_pointer(prepared: PreparedCorpus, options: SequenceOptions, progress: bool = True) -> SentencePointer:
+def train_pointer(
+    prepared: PreparedCorpus, options: SequenceOptions, progress: bool = True
+) -> SentencePointer:
     """Train the Sent-PTR of a corpus of sentences, or load it from the cache.
 
     With Adam, as Sent-PTR is trained by itself; for how long is not stated.
@@ -174,7 +208,9 @@ def train_pointer(prepared: PreparedCorpus, options: SequenceOptions, progress: 
         weight_decay=1e-5,
         validate_every=min(200, max(1, options.pointer_steps // 5)),
     )
-    return train_in_cache("pointer", lambda: _pointer(prepared.vocabulary, options), prepared, config, progress)
+    return train_in_cache(
+        "pointer", lambda: _pointer(prepared.vocabulary, options), prepared, config, progress
+    )
 
 
 def _pointer(pieces: Vocabulary, options: SequenceOptions) -> SentencePointer:

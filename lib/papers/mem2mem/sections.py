@@ -1,7 +1,7 @@
 """Sections of a paper, chosen and cut as Cohan et al. (2018) do it.
 
-Mem2Mem says of its data: "generally" their steps, with 4 sections of 500 tokens and 200 summary tokens (facts of the
-paper's appendix A.2), lower-cased.
+Mem2Mem says of its data: "generally" their steps, with 4 sections of 500 tokens and 200 summary
+tokens (facts of the paper's appendix A.2), lower-cased.
 """
 
 from typing import Annotated, Literal
@@ -21,28 +21,38 @@ class CohanOptions(WordOptions):
     section_tokens: Count = 500
     summary_tokens: Count = 200
     vocab_size: Annotated[int, HOLDS_A_WORD] = 50_000
-    unit: Literal["sentence", "section"] = "sentence"  # what an encoder reads before it reads the document
+    # what an encoder reads before it reads the document
+    unit: Literal["sentence", "section"] = "sentence"
 
     def for_corpus(self, corpus) -> "CohanOptions":
-        """Raise CorpusError where sections are the units, and no training document of the first 1,000 has several."""
-        if self.unit == "section" and all(len(d.sections) < 2 for d in corpus.split("train", 1_000)):
+        """Raise CorpusError where sections are the units, and no training document of the first
+        1,000 has several."""
+        if self.unit == "section" and all(
+            len(d.sections) < 2 for d in corpus.split("train", 1_000)
+        ):
             raise CorpusError(
-                f"{corpus.name}: no document has more than one section, and this model reads section by section. "
-                "arXiv and PubMed have sections in the release of Cohan et al., not on the Hub: give its folder."
+                f"{corpus.name}: no document has more than one section, and this model reads "
+                "section by section. "
+                ""
+                "arXiv and PubMed have sections in the release of Cohan et al., not on the Hub: "
+                "give its folder."
             )
         return self
 
     def example(self, document: Document) -> Example:
-        """The `kept_sections`, and the summary. Nothing is discarded: Cohan et al.'s reader leaves out documents
-        with odd lengths, from the test set too.
+        """The `kept_sections`, and the summary. Nothing is discarded: Cohan et al.'s reader leaves
+        out documents with odd lengths, from the test set too.
         """
         sections = self.kept_sections(document)
         if self.unit == "section":  # each is stored as one sentence
-            sections = [[[w for words in section for w in words]] for section in sections if section]
+            sections = [
+                [[w for words in section for w in words]] for section in sections if section
+            ]
         return self.with_summary(document, [words for section in sections for words in section])
 
     def kept_sections(self, document: Document) -> list[list[list[str]]]:
-        """Introduction, middle sections and conclusion, each cut to its first tokens: sentences in words.
+        """Introduction, middle sections and conclusion, each cut to its first tokens: sentences in
+        words.
 
         A document without sections keeps its first `sections * section_tokens` tokens.
         """

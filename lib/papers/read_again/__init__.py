@@ -11,14 +11,22 @@ from lib.papers.read_again.headlines import HeadlineOptions
 def _variant(encoder: str, copy: bool) -> Variant:
     """A variant; options 1 and 2 read the paper's two sentences, or more."""
     return Variant(
-        ReadAgain, {"encoder": encoder, "copy": copy}, {"sentences": at_least(2)} if "option" in encoder else {}
+        ReadAgain,
+        {"encoder": encoder, "copy": copy},
+        {"sentences": at_least(2)} if "option" in encoder else {},
     )
 
 
 def _ras(decoder: str, rate: float) -> Variant:
-    """RAS, in the paper's preset with the training of Chopra et al. (2016), from memory; for how long is not
-    stated."""
-    training = {"batch_size": 32, "learning_rate": rate, "anneal": 2.0, "halve_after": None, "max_norm": 10.0}
+    """RAS, in the paper's preset with the training of Chopra et al. (2016), from memory; for how
+    long is not stated."""
+    training = {
+        "batch_size": 32,
+        "learning_rate": rate,
+        "anneal": 2.0,
+        "halve_after": None,
+        "max_norm": 10.0,
+    }
     return Variant(RAS, {"decoder": decoder}, train={"paper": training})
 
 
@@ -27,17 +35,23 @@ def _lvt(candidates: int) -> Variant:
     return Variant(WordsLVT, {"candidates": candidates}, {"vocab_size": at_least(4 * candidates)})
 
 
-# The models of Table 1: every encoder (and one that reads both ways) without and with copying, and ABS; and those of
-# Table 2.
+# The models of Table 1: every encoder (and one that reads both ways) without and with copying, and
+# ABS; and those of Table 2.
 READERS = *ENCODERS, BIDIRECTIONAL
-VARIANTS = {name + suffix: _variant(name, bool(suffix)) for name in READERS for suffix in ("", " + copy")}
+VARIANTS = {
+    name + suffix: _variant(name, bool(suffix)) for name in READERS for suffix in ("", " + copy")
+}
 # the text of the paper: a vector in (5) is found better than a single value
 _SINGLE = {"encoder": "read-again gru", "single_importance": True}
 VARIANTS |= {
-    f"read-again gru, single importance{' + copy' * copy}": Variant(ReadAgain, {**_SINGLE, "copy": copy})
+    f"read-again gru, single importance{' + copy' * copy}": Variant(
+        ReadAgain, {**_SINGLE, "copy": copy}
+    )
     for copy in (False, True)
 }
-VARIANTS |= {f"abs {encoder}": Variant(ABS, {"encoder": encoder}) for encoder in ("bag", "attention")}
+VARIANTS |= {
+    f"abs {encoder}": Variant(ABS, {"encoder": encoder}) for encoder in ("bag", "attention")
+}
 VARIANTS |= {"RAS-LSTM": _ras("lstm", 0.1), "RAS-Elman": _ras("elman", 0.5)}
 VARIANTS |= {f"words-lvt{n}k": _lvt(1_000 * n) for n in (2, 5)}
 

@@ -13,15 +13,19 @@ from lib.system.errors import InputError
 def _needed(window: int | None) -> int:
     """The preset's window. Raises InputError where it has none."""
     if window is None:
-        raise InputError("the preset has no window: choose the variant 'standard', or another preset")
+        raise InputError(
+            "the preset has no window: choose the variant 'standard', or another preset"
+        )
     return window
 
 
 _variant = partial(Variant, Windowed, make=make_windowed)
 VARIANTS = {
     "standard": _variant(options={"window": None, "stride": None}),  # attention over the whole text
-    "dynamic": _variant(options={"window": _needed}),  # the decoder moves the window: summaries say when
-    "streamed": _variant({"encode": "stream"}, {"window": _needed}),  # each window when it is entered
+    # the decoder moves the window: summaries say when
+    "dynamic": _variant(options={"window": _needed}),
+    # each window when it is entered
+    "streamed": _variant({"encode": "stream"}, {"window": _needed}),
     # the same, with summaries marked in another way
     "best path": _variant(options={"window": _needed, "links": "best path"}),
     # the window moves after a share of the words

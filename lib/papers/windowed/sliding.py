@@ -47,7 +47,8 @@ class SlideRule(SearchRule):
             generator = torch.Generator().manual_seed(crc32(name.encode()))
             coins.append(torch.rand(config.max_length, generator=generator))
         self.coins = torch.stack(coins).to(batch.source.device)  # [D, max_length]
-        self.stayed = torch.ones_like(self.coins[:, 0])  # [R] probability of no slide since the last one
+        # [R] probability of no slide since the last one
+        self.stayed = torch.ones_like(self.coins[:, 0])
         self.step = 0
 
     def restrict(self, p: Tensor) -> None:

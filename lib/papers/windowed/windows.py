@@ -1,7 +1,9 @@
-"""A text in windows, and summaries that say when to move to the next one (windowed attention; Schüller 2019).
+"""A text in windows, and summaries that say when to move to the next one (windowed attention;
+Schüller 2019).
 
-Where a reference summary moves on is not known: each of its sentences is linked to the source sentence that is most
-like it, and [SLIDE] is put wherever the linked sentences lie in a later window.
+Where a reference summary moves on is not known: each of its sentences is linked to the source
+sentence that is most like it, and [SLIDE] is put wherever the linked sentences lie in a later
+window.
 """
 
 import sys
@@ -36,13 +38,15 @@ class ArticleOptions(WordOptions):
 
     symbols: ClassVar[tuple[str, ...]] = (SLIDE_SYMBOL,)
     source_tokens: Count | None = 400  # None: the whole text
-    section_words: Count | None = None  # whole sentences of each section until there are so many; None: all
+    # whole sentences of each section until there are so many; None: all
+    section_words: Count | None = None
     summary_tokens: Count = 100  # [SLIDE] not counted in
     vocab_size: Annotated[int, _HOLDS_SLIDE] = 50_000  # [SLIDE] counted in
     window: int | None = None  # words; None: there is none
     stride: int | None = None  # words by which the window moves
     marks: bool = True  # whether [SLIDE] marks in the summaries where a window moves on
-    links: Literal["never back", "best path"] = "never back"  # how sentences choose their windows: see `link`
+    # how sentences choose their windows: see `link`
+    links: Literal["never back", "best path"] = "never back"
     vectors: str = ""  # a file of word vectors; empty: learned from the training documents
     start_from_vectors: bool = False  # whether the model's embeddings start from them, too
 
@@ -51,8 +55,12 @@ class ArticleOptions(WordOptions):
 
     def example(self, document: Document) -> Example:
         """The first words of the text, or of each section and then of these, and of the summary."""
-        sentences = [s for section in document.sections for s in beginning(section, self.section_words)]
-        return self.with_summary(document, self.cut(sentences, self.source_tokens or sys.maxsize, document.tokenised))
+        sentences = [
+            s for section in document.sections for s in beginning(section, self.section_words)
+        ]
+        return self.with_summary(
+            document, self.cut(sentences, self.source_tokens or sys.maxsize, document.tokenised)
+        )
 
     @property
     def marked(self) -> bool:
@@ -60,8 +68,8 @@ class ArticleOptions(WordOptions):
         return self.window is not None and self.marks
 
     def mark(self, document: EncodedDocument, vectors: np.ndarray) -> EncodedDocument:
-        """Put [SLIDE] into the target where its sentences are linked to a later window; vectors: of words,
-        [V, width]."""
+        """Put [SLIDE] into the target where its sentences are linked to a later window; vectors: of
+        words, [V, width]."""
         lengths = target_sentences(document, self.lower)
         return mark_transitions(document, lengths, link(document, lengths, vectors, self))
 
@@ -86,15 +94,23 @@ class ArticleOptions(WordOptions):
         return replace(base, encoder=replace(base.encoder, options=self), splits=splits)
 
 
-# ------------------------------------------------------------------------------------------------------- the links
+# ---------------------------------------------------------------------------------
+# the links
 
 
-def link(document: EncodedDocument, lengths: np.ndarray, vectors: np.ndarray, options: ArticleOptions) -> np.ndarray:
-    """The window that each summary sentence was written from, never an earlier one than the sentence before: [S].
+def link(
+    document: EncodedDocument, lengths: np.ndarray, vectors: np.ndarray, options: ArticleOptions
+) -> np.ndarray:
+    """The window that each summary sentence was written from, never an earlier one than the
+    sentence before: [S].
 
-    lengths: [S] of `target_sentences`. A sentence without a known word is linked to the first source sentence.
+    lengths: [S] of `target_sentences`. A sentence without a known word is linked to the first
+    source sentence.
     """
-    summary, source = (document.target[: lengths.sum()], lengths), (document.source, document.sentence_lengths)
+    summary, source = (
+        (document.target[: lengths.sum()], lengths),
+        (document.source, document.sentence_lengths),
+    )
     similar = similarities(summary, source, vectors)
     assert options.window and options.stride  # only a text with windows is linked to them
     windows = windows_of(document, options.window, options.stride)
@@ -106,11 +122,14 @@ def link(document: EncodedDocument, lengths: np.ndarray, vectors: np.ndarray, op
 def windows_of(document: EncodedDocument, window: int, stride: int) -> np.ndarray:
     """Find the window of each source sentence: [L]."""
     ends, box = np.cumsum(document.sentence_lengths), (len(document.source), window, stride)
-    return np.array([window_of(int(a), int(b), *box) for a, b in zip(ends - document.sentence_lengths, ends)])
+    return np.array(
+        [window_of(int(a), int(b), *box) for a, b in zip(ends - document.sentence_lengths, ends)]
+    )
 
 
 def best_path(similar: np.ndarray, windows: np.ndarray) -> np.ndarray:
-    """Find the windows of S sentences that never go back and have the largest sum of similarities (Viterbi).
+    """Find the windows of S sentences that never go back and have the largest sum of similarities
+    (Viterbi).
 
     similar: [S, L], to source sentences of `windows` [L].
     """
@@ -125,22 +144,28 @@ def best_path(similar: np.ndarray, windows: np.ndarray) -> np.ndarray:
     return np.array(path[:0:-1])
 
 
-def mark_transitions(document: EncodedDocument, lengths: np.ndarray, windows: ArrayLike) -> EncodedDocument:
-    """Put [SLIDE] before each sentence of the target, as often as its window is later than that of the one before."""
+def mark_transitions(
+    document: EncodedDocument, lengths: np.ndarray, windows: ArrayLike
+) -> EncodedDocument:
+    """Put [SLIDE] before each sentence of the target, as often as its window is later than that of
+    the one before."""
     starts = np.cumsum(lengths) - lengths
     places = np.repeat(starts, np.diff(windows, prepend=0))
     return replace(document, target=np.insert(document.target, places, SLIDE).astype(np.int32))
 
 
 def make_windowed(config: WindowedConfig, corpus: PreparedCorpus) -> Windowed:
-    """Make a model. Where the options ask for it, words that have a vector start with it as their embedding, at
-    length 1. Raises InputError for vectors of another width."""
+    """Make a model. Where the options ask for it, words that have a vector start with it as their
+    embedding, at length 1. Raises InputError for vectors of another width."""
     model = Windowed(config)
     if not corpus.options.start_from_vectors:
         return model
     vectors = vectors_for(corpus, corpus.options)
     if (width := vectors.shape[1]) != config.embedding:
-        raise InputError(f"word vectors of {width} numbers, embeddings of {config.embedding}: they must be the same")
+        raise InputError(
+            f"word vectors of {width} numbers, embeddings of {config.embedding}: they must be the "
+            "same"
+        )
     known = vectors.any(1)
     with torch.no_grad():
         rows = torch.from_numpy(vectors[known]).to(model.embedding.weight)
@@ -149,7 +174,8 @@ def make_windowed(config: WindowedConfig, corpus: PreparedCorpus) -> Windowed:
 
 
 def vectors_for(corpus: PreparedCorpus, options: ArticleOptions) -> np.ndarray:
-    """Word vectors [V, width]: the file that the options name, or learned from the training documents."""
+    """Word vectors [V, width]: the file that the options name, or learned from the training
+    documents."""
     if options.vectors:
         return read_vectors(options.vectors, corpus.vocabulary)
     return learn_vectors(corpus["train"], len(corpus.vocabulary))
