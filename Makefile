@@ -13,10 +13,8 @@ NO_GPU = "There is no nvidia-smi here, so PyTorch's CPU build is installed, whic
   "For the CUDA build: rm -rf .venv, then make CUDA=1 $(MAKECMDGOALS)"
 PAGES := $(wildcard notebooks/*.py)
 # The tests of models and layers, for everyday work. Each module of lib/models and lib/layers has one here:
-# tests/test_project.py checks that.
-QUICK := $(addprefix tests/test_,$(addsuffix .py, \
-  attentive_rnn comparison_models copying_transformer hierarchical_transformer language_model layers \
-  mem2mem models properties_layers ranking read_again sentence_extractors windowed))
+# tests/project/test_project.py checks that.
+QUICK := tests/layers/test_layers.py tests/layers/test_properties_layers.py tests/models
 TALKS := $(filter-out notebooks/baselines.ipynb notebooks/compare.ipynb,$(PAGES:.py=.ipynb))
 
 .DEFAULT_GOAL := help

@@ -5,8 +5,9 @@
     run.summarize(["A text without a reference ..."])
 
 Data flows through the package in this order: `data` (corpora, text, batches), `layers`, `models`,
-`decoding`, `training`, `papers` (a folder each), `evaluation` and the commands, which
-`python -m lib` lists.
+`decoding`, `training`, `evaluation`, `papers` (a folder each), `page` (what a browser shows) and
+the commands, which `python -m lib` lists. A file imports from its own folder and from those before
+it; `system` is below all of them.
 """
 
 import os

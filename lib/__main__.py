@@ -16,7 +16,7 @@ def main() -> None:
     paths = {path.stem: path for path in home.glob("[!_]*.py")}
     for name, path in sorted(paths.items()):
         docstring = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
-        sentence = re.split(r"(?<=\.)\s", docstring)[0]
+        sentence = " ".join(re.split(r"(?<=\.)\s", docstring)[0].split())
         print(f"python -m lib.{name:<12} {sentence}")
 
 

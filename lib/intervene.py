@@ -44,9 +44,9 @@ from lib.evaluation.interventions import MEASURES, changes_of, log_probs, rank_a
 from lib.models.changes import NOTHING, Change
 from lib.models.summarizer import Summarizer
 from lib.system.command_line import command_parser, plain_errors
+from lib.system.devices import ALONE, Process, processes
 from lib.system.errors import InputError, one_of
 from lib.system.files import check_replaces, write_json
-from lib.training.devices import ALONE, Process, processes
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

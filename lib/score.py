@@ -40,6 +40,7 @@ from lib.evaluation.summaries import read_summary_sentences, write_summaries
 from lib.papers import PAPERS, resolve
 from lib.papers.paper import corpus_for
 from lib.system.command_line import command_parser, count, plain_errors
+from lib.system.devices import Process, processes
 from lib.system.errors import InputError
 from lib.system.fields import field_names
 from lib.system.files import (
@@ -49,7 +50,6 @@ from lib.system.files import (
     work_folder,
     write_whole,
 )
-from lib.training.devices import Process, processes
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -49,14 +49,14 @@ from lib.data.files import texts_of
 from lib.data.plain_text import left_out_words
 from lib.data.readers import json_lines, reading, records_reader
 from lib.decoding.run import Run, Summary
-from lib.decoding.summary_page import ShownDocument, ShownText, write_page
 from lib.evaluation.support import Names, names_of
 from lib.models.summarizer import Extractor
+from lib.page.summary_page import ShownDocument, ShownText, write_page
 from lib.papers import paper
 from lib.system.command_line import command_parser, plain_errors
+from lib.system.devices import Process, processes
 from lib.system.errors import InputError, printable
 from lib.system.files import check_writable
-from lib.training.devices import Process, processes
 
 AT_ONCE = 64  # documents: where a model looked takes megabytes for each
 STRANGE = 0.25  # share of words that a model does not know, in another language, say (docs/run.md)

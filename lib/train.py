@@ -24,11 +24,10 @@ from lib.decoding.run import Run, hours_of
 from lib.papers import PAPERS, resolve
 from lib.papers.paper import Paper, Setup
 from lib.system.command_line import command_parser, count, plain_errors
+from lib.system.devices import default_device, device_named, rank_device
 from lib.system.errors import InputError, one_of
-from lib.system.files import errors_named, trained_folder
+from lib.system.files import errors_named, read_metrics, trained_folder
 from lib.training.config import TrainConfig
-from lib.training.devices import default_device, device_named, rank_device
-from lib.training.folder import read_metrics
 from lib.training.loop import check_output, train
 
 DATASET = (

@@ -624,7 +624,7 @@ checks.line(
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-The last line compares the functions with the library in double precision: three clusters of different lengths in one padded batch, with random weights, with a graph and without. `tests/test_hierarchical_transformer.py` does the same for the equations as they are printed.
+The last line compares the functions with the library in double precision: three clusters of different lengths in one padded batch, with random weights, with a graph and without. `tests/models/test_hierarchical_transformer.py` does the same for the equations as they are printed.
 
 ## (25), (26) Two graphs of real texts
 

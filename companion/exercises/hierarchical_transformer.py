@@ -183,9 +183,8 @@ def own_model(*functions: Function, steps: int = 400) -> Frames | None:
         sizes = {"width": 32, "inner": 64, "local_layers": 1, "global_layers": layers}
         model = models[name] = towns.small_transformer(len(towns.TOWN_PIECES), **sizes)
         if name == "Your model":
-            model.global_layers = nn.ModuleList(
-                OwnLayer(layer, functions) for layer in model.global_layers
-            )  # type: ignore[arg-type]
+            own: Any = model.global_layers
+            model.global_layers = nn.ModuleList(OwnLayer(layer, functions) for layer in own)
         draws = (np.random.default_rng([1, step]) for step in range(steps))
         learn(
             model,

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from lib.data.corpora import check_unpublished
-from lib.decoding.html_page import html_page
+from lib.page.html_page import html_page
 from lib.system.errors import InputError
 from lib.system.files import read_numbers, write_json, write_whole
 from lib.system.fingerprints import digest

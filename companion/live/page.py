@@ -27,7 +27,6 @@ from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.data.options import Options
 from lib.data.vocabulary import BOS, CLUSTER_SYMBOLS, PAD, SPECIALS, Vocabulary
-from lib.decoding.html_page import html_page
 from lib.decoding.run import Run
 from lib.decoding.search import DecodeConfig
 from lib.models.hierarchical_transformer import HierarchicalTransformer
@@ -35,6 +34,7 @@ from lib.models.mem2mem import Mem2Mem
 from lib.models.read_again import ReadAgain
 from lib.models.seq2seq import Seq2Seq
 from lib.models.windowed import Windowed
+from lib.page.html_page import html_page
 from lib.system.errors import InputError
 from lib.system.files import project_root, write_whole
 

@@ -40,8 +40,8 @@ _PREPARE = [  # what people write and CommonMark does not know
 # The names by which sections of papers and reports are known, in a text without marks of headings.
 is_section_name = re.compile(
     r"(?:(?:\d{1,3}\.)*\d{1,3}\.?\s+|[IVX]+\.?\s+)?(?=[A-Z])(?i:abstract|introduction|background|motivation"
-    r"|overview|objectives?|aims?|(?:related|prior|future) work|(?:\w+ and )?method(?:s|ology)?(?: and "
-    r"\w+)?|study design"
+    r"|overview|objectives?|aims?|(?:related|prior|future) work"
+    r"|(?:\w+ and )?method(?:s|ology)?(?: and \w+)?|study design"
     r"|data ?sets?|experiments?|experimental (?:setup|design|results)|statistical "
     r"analys[ei]s|evaluation|findings"
     r"|(?:main )?results(?: and discussion)?|(?:general )?discussion(?: and "

@@ -29,9 +29,9 @@ from lib.decoding.search import (
     source_sentences,
 )
 from lib.models.summarizer import Extractor
+from lib.system.devices import ALONE, Process, default_device
 from lib.system.errors import InputError
-from lib.training.devices import ALONE, Process, default_device
-from lib.training.folder import read_metrics
+from lib.system.files import read_metrics
 
 FAMILIAR = 2  # pieces of a word that the model knows, at most
 _CAUTION = re.compile(r"\*\*It is not to be trusted.*")  # a line of a card

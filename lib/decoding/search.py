@@ -17,10 +17,10 @@ from lib.data.batch import Batch, EncodedDocument, in_order, rows_of
 from lib.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 from lib.layers.pointer import bar_words
 from lib.models.summarizer import Extractor, Summarizer
+from lib.system.devices import ALONE, Process
 from lib.system.errors import InputError
 from lib.system.fields import Natural, Positive, checked
 from lib.system.threads import in_threads, threads_on
-from lib.training.devices import ALONE, Process
 
 DECODINGS = {"plain beam search": 0, "trigram blocking": 3}  # `DecodeConfig.block_ngrams`
 

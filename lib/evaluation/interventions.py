@@ -31,8 +31,8 @@ from lib.data.documents import Document
 from lib.data.vocabulary import PAD, UNK
 from lib.models.changes import NOTHING, Change, batch_alone
 from lib.models.summarizer import Summarizer, mean_over_words
+from lib.system.devices import ALONE, Process
 from lib.system.errors import InputError
-from lib.training.devices import ALONE, Process
 
 
 @torch.no_grad()

@@ -25,7 +25,7 @@ from lib.evaluation.bootstrap import Interval, interval
 from lib.evaluation.measures import COPIED, MEASURES, SUPPORT
 from lib.evaluation.support import names_of, source_of, support_counts
 from lib.models.summarizer import Extractor
-from lib.training.devices import ALONE, Process
+from lib.system.devices import ALONE, Process
 
 # what scores and tables note where ROUGE's words are not only ASCII
 ALL_LETTERS = "all letters, without stems"

@@ -117,7 +117,7 @@ class SourceText:
     One sentence carries a sentence of the summary if it has at least half of its weight, and a part
     of it from a quarter on. Of the references' 990 sentences in the test papers of `pmc-sample`,
     the next paper carries 2, and a part of 31; of 500 that are made of halves of two sentences both
-    are found 434 times (`tests/test_support.py`).
+    are found 434 times (`tests/evaluation/test_support.py`).
     """
 
     ALONE, PART = 0.5, 0.25

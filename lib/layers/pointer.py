@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from lib.data.vocabulary import UNK
 from lib.layers import cpu_kernels as cpu
 from lib.layers.attention import full_precision, recomputed
-from lib.training.devices import room_on
+from lib.system.devices import room_on
 
 
 @dataclass(frozen=True)

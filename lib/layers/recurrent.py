@@ -46,7 +46,7 @@ class _OneLayer:
 
     def __init__(self, inputs: int, hidden: int, bidirectional: bool = False):
         how: Any = {"batch_first": True, "bidirectional": bidirectional}
-        super().__init__(inputs, hidden, **how)
+        super().__init__(inputs, hidden, **how)  # type: ignore[call-arg]
 
     def forward(self, inputs, hx: Any = None):
         weight = self.weight_hh_l0  # type: ignore[attr-defined]

@@ -7,10 +7,10 @@ from pathlib import Path
 from lib.data.prepared import TextEncoder
 from lib.decoding.run import Run
 from lib.papers.paper import Paper, Setup
+from lib.system.devices import device_named
 from lib.system.errors import RunError, one_of
 from lib.system.fields import from_json
 from lib.system.threads import flush_denormals
-from lib.training.devices import device_named
 from lib.training.folder import load_weights, read_config
 
 NAMES = ("mem2mem", "windowed", "read_again", "hierarchical_transformer")

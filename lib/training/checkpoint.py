@@ -16,11 +16,11 @@ import torch
 from safetensors.torch import save
 from torch import nn
 
+from lib.system.devices import Process
 from lib.system.errors import RunError
-from lib.system.files import errors_named, write_json, write_whole
+from lib.system.files import errors_named, read_metrics, write_json, write_whole
 from lib.training import folder as run_folder
-from lib.training.devices import Process
-from lib.training.folder import checkpoints, determining, read_config, read_metrics
+from lib.training.folder import checkpoints, determining, read_config
 
 # What may change when a run is continued: its length, and where its corpus is.
 MAY_CHANGE = {"train.steps", "train.epochs", "train.save_every", "corpus"}

@@ -91,13 +91,6 @@ def read_config(folder: str | Path) -> dict:
         raise RunError(f"{error}. Train it anew.") from None
 
 
-def read_metrics(folder: str | Path) -> list[dict]:
-    """Read metrics.jsonl, line by line; a last line that was cut off is left out."""
-    path = Path(folder) / "metrics.jsonl"
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [json.loads(line) for line in lines if line.endswith("}")]
-
-
 # ---------------------------------------------------------------------------------
 # weights
 

@@ -19,16 +19,16 @@ from torch import nn
 from lib.data.prepared import PreparedCorpus, code_of
 from lib.decoding.run import Run
 from lib.layers.dropout import seed_of
+from lib.system import devices
+from lib.system.devices import ALONE, Process
 from lib.system.errors import RunError
 from lib.system.files import cached, write_whole
 from lib.system.fingerprints import digest
 from lib.system.threads import batches_ahead, flush_denormals, made_ahead, torch_threads
-from lib.training import devices
 from lib.training import folder as run_folder
 from lib.training.checkpoint import Checkpoint, Progress
 from lib.training.config import TrainConfig
 from lib.training.console import Bar, received_signals
-from lib.training.devices import ALONE, Process
 from lib.training.folder import Recipe, checkpoints, determining, run_config
 from lib.training.losses import NonFiniteLossError, evaluate_loss, mean_terms
 from lib.training.parts import Part, Terms, Updates

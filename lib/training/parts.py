@@ -20,10 +20,10 @@ from torch import Tensor, nn
 from lib.data.batch import Batch, BucketSampler, make_batch
 from lib.data.prepared import PreparedCorpus
 from lib.layers.dropout import random_numbers
+from lib.system.devices import Process, computes_bf16
 from lib.system.errors import RunError
 from lib.system.threads import in_threads, threads_on, torch_threads
 from lib.training.config import TrainConfig
-from lib.training.devices import Process, computes_bf16
 from lib.training.losses import FiniteCheck, sum_terms
 
 # Threads are worth their overhead from this many parameters times source words. Below it, most of

@@ -24,17 +24,17 @@ from companion.results.tables import TRAINED
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.papers import PAPERS
-from lib.system.files import project_root, trained_folder
+from lib.system.devices import attention_of_many_lengths, float32_products
+from lib.system.files import project_root, read_metrics, trained_folder
 from lib.training import loop
 from lib.training.config import TrainConfig
-from lib.training.devices import attention_of_many_lengths, float32_products
-from lib.training.folder import Recipe, load_tensors, read_metrics
+from lib.training.folder import Recipe, load_tensors
 from tests.conftest import VOCAB, batch_of
 from tests.gpu.cases import PAPER_CASES, Case, corpus_of
 from tests.gpu.places import on, one_update, put, put_training, wait
 from tests.gpu.plan import share, step_seconds
-from tests.test_models import Case as Variant
-from tests.test_models import cases
+from tests.models.test_models import Case as Variant
+from tests.models.test_models import cases
 
 MEASURED = Path(__file__).with_name("measured.json")  # what a GPU has shown, for the texts
 CPU = torch.device("cpu")

@@ -16,8 +16,8 @@ from unittest.mock import patch
 
 import torch
 
+from lib.system.devices import SHARE
 from lib.training import loop
-from lib.training.devices import SHARE
 from lib.training.parts import parts_that_fit
 from tests.gpu.cases import CASES, CORPORA, Case
 from tests.gpu.machines import GPUS, LAUNCH, Machine

@@ -102,8 +102,9 @@ def try_mutants(modules: tuple[str, ...] = (), /, *, each: int = 8, seed: int = 
             "OMP_NUM_THREADS": "1",
         }
         options = "-x -q -o addopts= -p no:cacheprovider -p no:nbval"
+        places = {path.stem: str(path) for path in Path("tests").glob("*/test_*.py")}
         for module in modules or TESTS:
-            tests = re.sub(r"\b(test_\w+)", r"tests/\1.py", TESTS[module])
+            tests = re.sub(r"\btest_\w+", lambda found: places[found[0]], TESTS[module])
             command = f"{sys.executable} -m pytest {options} {tests}"
             outcome, output = run_tests(command, SECONDS)
             if outcome.value != "survived":  # every mutant would count as killed

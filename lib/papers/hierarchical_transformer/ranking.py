@@ -31,10 +31,10 @@ from lib.papers.hierarchical_transformer.graphs import (
     entity_finder,
     similarity_graph,
 )
+from lib.system.devices import device_named
 from lib.system.errors import InputError
 from lib.system.fields import Count, Share, as_kind, checked
 from lib.training.config import TrainConfig
-from lib.training.devices import device_named
 from lib.training.folder import chooser_model, chooser_weights
 from lib.training.loop import train_in_cache
 

@@ -1,0 +1,295 @@
+"""Texts in files of several formats: what is read of them, and the errors of those that are not
+read."""
+
+import gzip
+import importlib.util
+import io
+from pathlib import Path
+
+import pytest
+
+from lib.data.corpora import load_corpus
+from lib.data.documents import CorpusError
+from lib.data.files import texts_of
+from lib.data.plain_text import left_out_words, parse_text
+from lib.summarize import read_texts
+from lib.system.errors import InputError
+
+CASES = Path(__file__).parents[1] / "cases"
+
+
+def needs(*modules):
+    missing = [module for module in modules if importlib.util.find_spec(module) is None]
+    return pytest.mark.skipif(
+        bool(missing), reason=f"needs the extra `files`: {', '.join(missing)}"
+    )
+
+
+def read(data, name="text.bin"):
+    """The only text of a file, as a document."""
+    (text,) = texts_of(data if isinstance(data, bytes) else data.encode(), name)
+    return parse_text(text)
+
+
+# ---------------------------------------------------------------------------------
+# HTML
+
+PAGE = (CASES / "gulls.html").read_text(encoding="utf-8")
+
+
+@needs("bs4", "lxml")
+def test_a_page():
+    document = read(PAGE)
+    assert document.title == "Gulls of the north pier"
+    assert document.section_names == ["", "Why they stay"]
+    assert document.sections[0] == ["There are 2 * 10^3 gulls on the pier & none elsewhere."]
+    second = "Bread|# 1 reason: fish_and_chips|May 9 gulls|Text without a paragraph.|It ends."
+    assert document.sections[1] == second.split("|")
+    title, heading, menu, code, foot = 5, 3, 3, 1, 3
+    assert left_out_words(*texts_of(PAGE.encode())) == title + heading + menu + code + foot
+
+
+@needs("bs4", "lxml")
+def test_the_main_part_of_a_page():
+    head = "<html><title>T</title><body><div>Menu of all</div>"
+    for tag in ("main", "article"):
+        text = (
+            f"{head}<{tag}><header><h2>By Ines</h2></header><p>It rains.</p></{tag}><p>Buy a "
+            "boat.</p></body></html>"
+        )
+        document = read(text)
+        assert (document.title, document.section_names, document.sentences) == (
+            "T",
+            ["By Ines"],
+            ["It rains."],
+        )
+        assert left_out_words(*texts_of(text.encode())) == 2 + 1 + 3 + 3
+    assert read("<p>One part.<p>Another.", "x.html").sentences == ["One part.", "Another."]
+    assert read("<html><body><pre>Plain\ntext.\n\nOf old.</pre></body>").sentences == [
+        "Plain text.",
+        "Of old.",
+    ]
+
+
+# ---------------------------------------------------------------------------------
+# DOCX
+
+
+def docx_bytes(write):
+    from docx import Document
+
+    document, file = Document(), io.BytesIO()
+    write(document)
+    document.save(file)
+    return file.getvalue()
+
+
+def report(document):
+    document.add_heading("A report", 0)
+    document.add_paragraph("Written in *May*.")
+    document.add_heading("Results", 1)
+    paragraph = document.add_paragraph("There are 10")
+    paragraph.add_run("5").font.superscript = True
+    paragraph.add_run(" gulls.")
+    table = document.add_table(1, 2)
+    table.cell(0, 0).text, table.cell(0, 1).text = "Decision", "Paint the fence"
+    document.add_heading("In detail", 2)
+    document.add_paragraph("- 2.4 degrees, and")
+    document.add_paragraph("rain", style="List Bullet")
+
+
+@needs("docx")
+def test_a_docx():
+    document = read(docx_bytes(report), "report.txt")
+    assert document.title == "A report" and document.section_names == ["", "Results", "In detail"]
+    assert document.sections == [
+        ["Written in *May*."],
+        ["There are 10^5 gulls.", "Decision", "Paint the fence"],
+        ["- 2.4 degrees, and", "rain"],
+    ]
+
+
+@needs("docx")
+def test_changes_and_text_boxes_of_a_docx():
+    """As the text is after its changes; a text box once."""
+    from docx.oxml import parse_xml
+
+    names = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+    mc = 'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
+    box = "<w:txbxContent><w:p><w:r><w:t>In a box.</w:t></w:r></w:p></w:txbxContent>"
+    xml = f"""<w:p {names} {mc}><w:r><w:t>The </w:t></w:r><w:ins><w:r><w:t>new </w:t></w:r></w:ins>
+    <w:del><w:r><w:delText>old </w:delText></w:r></w:del><w:r><w:t>text</w:t><w:tab/><w:t>stays.</w:t></w:r>
+    <mc:AlternateContent><mc:Choice>{box}</mc:Choice><mc:Fallback>{box}</mc:Fallback></mc:AlternateContent></w:p>"""
+
+    def write(document):
+        document.element.body.insert(0, parse_xml(xml))
+
+    assert read(docx_bytes(write)).sentences == ["The new text stays.", "In a box."]
+
+
+# ---------------------------------------------------------------------------------
+# PDF
+
+
+def pdf_bytes(*pages, size=10):
+    """A PDF of pages; on each lines at places (x, y) in shares of it."""
+    pytest.importorskip("matplotlib")
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_pdf import FigureCanvasPdf, PdfPages
+    from matplotlib.figure import Figure
+
+    file = io.BytesIO()
+    with rc_context({"pdf.fonttype": 42}), PdfPages(file) as pdf:
+        for lines in pages:
+            figure = Figure(figsize=(6, 8))
+            FigureCanvasPdf(figure)
+            for x, y, text, *font in lines:
+                figure.text(x, y, text, fontsize=font[0] if font else size)
+            pdf.savefig(figure)
+    return file.getvalue()
+
+
+def column(x, *lines, leading=0.02):
+    return [(x, 0.88 - leading * n, line) for n, line in enumerate(lines) if line]
+
+
+LEFT = [
+    "The harbour office kept a", "log of ships that came in", "during the winter of 1931.", "",
+    "A second paragraph begins", "here and runs on to the", "end of the first column,", "where it breaks off in mid",
+]  # fmt: skip
+RIGHT = [
+    "sentence and goes on at", "the top of the other one.", "", "Results", "The price of salt fell by", "12.5% (p",
+    "> 0.05).",
+]  # fmt: skip
+
+
+@needs("pdfminer", "matplotlib")
+def test_columns_of_a_pdf():
+    """Column by column, whatever the order in which lines were drawn; a sentence goes on in the
+    next one."""
+    lines = sorted([*column(0.1, *LEFT), *column(0.55, *RIGHT)], key=lambda line: -line[1])
+    title, number = (0.1, 0.95, "A title across both columns", 16), (0.5, 0.02, "17")
+    data = pdf_bytes([title, *lines, number])
+    document = read(data, "paper.txt")
+    assert document.section_names == ["", "Results"]
+    assert document.sections[0] == [
+        "A title across both columns",
+        "The harbour office kept a log of ships that came in during the winter of 1931.",
+        "A second paragraph begins here and runs on to the end of the first column, where it "
+        "breaks off in mid "
+        "sentence and goes on at the top of the other one.",
+    ]
+    assert document.sections[1] == ["The price of salt fell by 12.5% (p > 0.05)."]
+    assert left_out_words(*texts_of(data)) == 2, "the heading and the number of the page"
+
+
+@needs("pdfminer", "matplotlib")
+def test_running_heads_and_exponents_of_a_pdf():
+    pages = [
+        [(0.1, 0.97, "Harbour News"), *column(0.1, text, "and on."), (0.4, 0.02, f"Page {n} of 3")]
+        for n, text in enumerate(
+            ("There were $10^{5}$ gulls", "There were nine boats", "It rained"), 1
+        )
+    ]
+    document = read(pdf_bytes(*pages, size=12))
+    assert document.sentences == [
+        "There were 10^5 gulls and on.",
+        "There were nine boats and on.",
+        "It rained and on.",
+    ]
+
+
+LOCKED = (CASES / "locked.pdf").read_bytes()
+
+
+# ---------------------------------------------------------------------------------
+# XML
+
+ARTICLE = (CASES / "gulls.xml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_an_article_in_jats(pack):
+    data = pack(ARTICLE.encode())
+    document = read(data, "paper.nxml.gz")
+    assert (document.title, document.section_names) == ("Gulls", ["", "Results"])
+    assert document.sections == [["It begins."], ["# 9 is a gull.", "So is *10* <b>."]]
+    title, abstract, heading = 1, 2, 1
+    assert left_out_words(*texts_of(data, "paper.nxml.gz")) == title + abstract + heading
+
+
+def test_several_articles_and_standard_input(tmp_path, monkeypatch):
+    article = ARTICLE.partition("?>")[2]
+    (tmp_path / "a.xml").write_text(
+        f"<pmc-articleset>{article}{article}</pmc-articleset>", encoding="utf-8"
+    )
+    named = list(read_texts([tmp_path / "a.xml"]))
+    assert [name for name, _ in named] == [
+        "a.xml, article 1",
+        "a.xml, article 2",
+    ] and "It begins." in named[1][1]
+    monkeypatch.setattr(
+        "sys.stdin", io.TextIOWrapper(io.BytesIO(ARTICLE.encode()), encoding="utf-8")
+    )
+    ((name, text),) = read_texts([])
+    assert name == "standard input" and isinstance(text, str) and parse_text(text).title == "Gulls"
+
+
+# ---------------------------------------------------------------------------------
+# encodings and refusals
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"<?xml version='1.0'?><TEI><p>x</p></TEI>", "without an <article>"),
+        (b"<?xml version='1.0'?><article><front/></article>", "an article without a text"),
+        (rb"{\rtf1\ansi A text.}", "RTF: convert it: pandoc -f rtf 'my text' -t markdown"),
+        (b"\\section{Aim}\nWe \\emph{look}.\n", "LaTeX: convert it: pandoc -f latex"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(20), "not UTF-8 .* PDF, DOCX, HTML and JATS's XML are read"),
+        (b"a text" + bytes(20), "no text; plain text, Markdown, PDF"),
+        (
+            "Кафе закрыто.".encode("koi8-r"),
+            "not UTF-8 .* iconv -f WINDOWS-1252 -t UTF-8 'my text' >",
+        ),
+        (b"PK\x03\x04 damaged", "DOCX that cannot be opened"),
+        (b"%PDF-1.7\nnothing", "PDF that cannot be read"),
+        (LOCKED, "PDF that a password locks. Unlock it: qpdf"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_what_to_do(data, message, tmp_path):
+    for module in ("docx", "pdfminer"):
+        pytest.importorskip(module)
+    (tmp_path / "text").write_bytes(data)
+    with pytest.raises(InputError, match=message):
+        read(data, "my text")
+    with pytest.raises(CorpusError, match=f"{tmp_path / 'text'}: ") as error:
+        list(read_texts([tmp_path / "text"]))
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_not_installed_is_named(monkeypatch):
+    monkeypatch.setattr("lib.data.files.find_spec", lambda module: None)
+    with pytest.raises(
+        InputError, match=r"HTML: to read it, install the extra `files`: pip install"
+    ):
+        read(PAGE)
+    assert read("Plain text needs nothing.").sentences == ["Plain text needs nothing."]
+
+
+@needs("bs4", "lxml", "docx")
+def test_a_corpus_of_files(tmp_path):
+    """Each beside its summary."""
+    for split, name, data in (
+        ("train", "a.html", PAGE.encode()),
+        ("val", "b.docx", docx_bytes(report)),
+        ("test", "c.txt", b"Plain."),
+    ):
+        (tmp_path / split).mkdir()
+        (tmp_path / split / name).write_bytes(data)
+        (tmp_path / split / f"{name[0]}.summary.txt").write_text("Short.", encoding="utf-8")
+    corpus = load_corpus(tmp_path)
+    titles = [
+        document.title for split in ("train", "val", "test") for document in corpus.split(split)
+    ]
+    assert titles == ["Gulls of the north pier", "A report", ""]
