@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ import torch
 
 from lib.data.batch import Batch, EncodedDocument, make_batch, rows_of
 from lib.data.documents import Document, to_document
-from lib.data.options import cased
 from lib.data.pieces import Pieces
 from lib.data.plain_text import parse_text
 from lib.data.prepared import TextEncoder
@@ -254,26 +253,8 @@ class Run:
         return readable(tokens, self._forms(text), spaced).sentences
 
     def reading(self, text: Document, document: EncodedDocument) -> Reading:
-        """Find what is read of a text. document: the same, in ids."""
-        rows, tokens_of = self._source(document), partial(self._tokens_of, tokenised=text.tokenised)
-        return reading_of(
-            text, rows, tokens_of, self._unknown(rows), with_title=self.options.of_paragraphs
-        )
-
-    def _tokens_of(self, sentence: str, tokenised: bool) -> tuple[list[str], list[str]]:
-        """Return the tokens of a sentence as the model reads them, and as the sentence writes
-        them."""
-        if not self.in_pieces:
-            tokens = [f" {word}" for word in self.options.words(sentence, tokenised)]
-            return tokens, self.options.surfaces(sentence, tokenised)
-        (text,) = cased([sentence], self.options)
-        (ids,) = self.vocabulary.encode([text])
-        # rarely, small letters are more characters
-        original = sentence if len(sentence) == len(text) else text
-        spans = self.vocabulary.spans(text)
-        return self.vocabulary.tokens(ids.tolist()), [
-            re.sub(r"\s+", " ", original[a:b]) for a, b in spans
-        ]
+        """Tell what is read of a text. document: the same, in ids."""
+        return reading_of(text, document, self._unknown(self._source(document)))
 
     def _unknown(self, rows: list[list[str]]) -> float:
         """Return the share of words that are not in the vocabulary, or take more than `FAMILIAR`
