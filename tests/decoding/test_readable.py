@@ -248,7 +248,11 @@ def test_what_the_trained_runs_read(name):
     assert [len(row) for row in found.rows] == [len(row) for row in rows_of(encoded)]
     tokens = [run.vocabulary.tokens(row.tolist(), encoded.unknown) for row in rows_of(encoded)]
     pairs = [pair for rows in zip(tokens, found.rows) for pair in zip(*rows)]
-    same = [hashed([written]) == hashed([token]) for token, written in pairs]
+    same = [
+        re.sub(r"\d", "#", written.strip().lower()) == re.sub(r"\d", "#", token.strip().lower())
+        for token, written in pairs
+        if "[UNK]" not in token
+    ]
     assert sum(same) > 0.98 * len(same), "each token is where its place says"
     letters = [re.sub(r"\W", "", "".join(row)) for row in found.rows]
     whole = re.sub(r"\W", "", paper.title + "".join(paper.sentences))
