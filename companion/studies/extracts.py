@@ -1,8 +1,7 @@
 """Compare the extract of a memory's heads with other extracts that are as long, and with chance.
 
-    python -m companion.studies.extracts trained/mem2mem --dataset sumpubmed pmc-sample --output
-    extracts.json python -m companion.studies.extracts trained/mem2mem --dataset sumpubmed --reading
-    small --output chance.json
+    python -m companion.studies.extracts trained/mem2mem --dataset sumpubmed pmc-sample --output extracts.json
+    python -m companion.studies.extracts trained/mem2mem --dataset sumpubmed --reading small --output chance.json
 
 R-1 rewards an extract that is as long as the reference, so extracts are compared at equal length.
 Sentences are taken in a random order, or in LexRank's, until the extract is about as long as that

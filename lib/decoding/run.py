@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,10 @@ from lib.data.plain_text import parse_text
 from lib.data.prepared import TextEncoder
 from lib.data.tokenize import is_word
 from lib.data.vocabulary import BOS, SPECIALS, UNK
+from lib.decoding.config import DecodeConfig
 from lib.decoding.field import Field, read_field
 from lib.decoding.readable import Forms, Readable, Reading, readable, reading_of
 from lib.decoding.search import (
-    DecodeConfig,
     Hypothesis,
     choose_sentences,
     search_split,
@@ -30,7 +30,7 @@ from lib.decoding.search import (
 from lib.models.summarizer import Extractor
 from lib.system.devices import ALONE, Process, default_device
 from lib.system.errors import InputError
-from lib.system.files import read_metrics
+from lib.system.metrics import hours_of, read_metrics
 
 FAMILIAR = 2  # pieces of a word that the model knows, at most
 _CAUTION = re.compile(r"\*\*It is not to be trusted.*")  # a line of a card
@@ -65,16 +65,6 @@ class Summary:
 
     def __str__(self) -> str:
         return self.text
-
-
-def hours_of(metrics: list[dict]) -> float:
-    """Return the hours of training, by the median time of a step: pauses do not count."""
-    pairs = [
-        (a, b) for a, b in pairwise(m for m in metrics if "seconds" in m) if a["step"] != b["step"]
-    ]
-    paces = [(b["seconds"] - a["seconds"]) / (b["step"] - a["step"]) for a, b in pairs]
-    paces = [pace for pace in paces if pace > 0]  # where it was resumed the clock begins again
-    return max(m["step"] for m in metrics) * float(np.median(paces)) / 3600 if paces else 0.0
 
 
 @dataclass

@@ -7,6 +7,7 @@ introduction, extracted sentences, summary, and in training the rest of the pape
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from lib.models.sentence_extractors import (
     SentenceExtractorConfig,
     SentencePointer,
 )
+from lib.papers.paper import read_presets
 from lib.system.devices import device_named
 from lib.system.errors import InputError
 from lib.system.fields import Count, Layers, Natural, as_kind, checked
@@ -230,3 +232,8 @@ def train_pointer(
 def _pointer(pieces: Vocabulary, options: SequenceOptions) -> SentencePointer:
     sizes = options.pointer_embedding, options.pointer_hidden, options.pointer_layers
     return SentencePointer(SentenceExtractorConfig(len(pieces), *sizes))
+
+
+_FOLDER = Path(__file__).parent
+EXTRACTOR_PRESETS = read_presets(_FOLDER / "extractor_presets.toml", ExtractOptions)
+TLM_PRESETS = read_presets(_FOLDER / "tlm_presets.toml", SequenceOptions)
