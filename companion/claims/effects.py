@@ -43,7 +43,9 @@ class Effect:
         if self.is_range:
             return None
         half = (self.high - self.low) / 2
-        return half * (1 + student_t.ppf(0.8, self.freedom) / student_t.ppf(0.975, self.freedom))
+        return float(
+            half * (1 + student_t.ppf(0.8, self.freedom) / student_t.ppf(0.975, self.freedom))
+        )
 
 
 @dataclass(frozen=True)

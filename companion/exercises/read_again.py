@@ -49,8 +49,8 @@ def _numbers(*shape: int) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)))
 
 
-# ------------------------------------------------------------------------------------------ the
-# reader's own model
+# ---------------------------------------------------------------------------------
+# the reader's own model
 
 SIZES = {"one text": (1, 5), "three texts": (3, 4)}
 READS = {

@@ -66,8 +66,8 @@ def share_in_place(texts: Sequence[Facts], true: Sequence[Facts]) -> float:
     return float(np.mean(right))
 
 
-# ------------------------------------------------------------------------------------- longer texts
-# than in training
+# ---------------------------------------------------------------------------------
+# longer texts than in training
 
 
 def learn_facts(mode: str, seed: int, steps: int = 200) -> Windowed:

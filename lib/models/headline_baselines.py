@@ -135,8 +135,8 @@ class ABS(SoftmaxModel):
         ), self.vocabulary.bias
 
 
-# ------------------------------------------------------------------------------- recurrent, with
-# attention first
+# ---------------------------------------------------------------------------------
+# recurrent, with attention first
 
 
 @dataclass(frozen=True, kw_only=True)

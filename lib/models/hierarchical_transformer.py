@@ -308,7 +308,8 @@ def _in_place(values: Tensor, rows: Ragged, batch: Batch) -> Tensor:
     return placed.view(*batch.source.shape, -1)
 
 
-# -------------------------------------------------------------------------------- copying
+# ---------------------------------------------------------------------------------
+# copying
 
 
 @checked

@@ -186,8 +186,8 @@ class HierarchicalOutput(PointerOutput):
     read: Tensor | None = None  # [R, T, r] psi, the weights of the memory slots
 
 
-# ----------------------------------------------------------------------------------------- a
-# softmax of words
+# ---------------------------------------------------------------------------------
+# a softmax of words
 
 
 @dataclass(frozen=True)
@@ -239,7 +239,8 @@ def mean_over_words(values: Tensor, mask: Tensor) -> Tensor:
     return (values * mask).sum(1) / mask.sum(1)
 
 
-# ---------------------------------------------------------------------- transformers of pieces
+# ---------------------------------------------------------------------------------
+# transformers of pieces
 
 
 class PieceModel(SoftmaxModel):

@@ -117,8 +117,8 @@ def same_texts(run, made):
         )
 
 
-# ------------------------------------------------------------------------------------- from the
-# folder alone
+# ---------------------------------------------------------------------------------
+# from the folder alone
 
 
 def test_a_run_summarizes_as_the_model_in_memory(made):
@@ -323,8 +323,8 @@ def test_a_run_may_read_more_when_it_is_scored(made, tmp_path, monkeypatch):
             score.main([*command, str(tmp_path / "s.json"), "--scaled", wrong])
 
 
-# ------------------------------------------------------------------------------------- what cannot
-# be opened
+# ---------------------------------------------------------------------------------
+# what cannot be opened
 
 
 def changed(*keys, to):

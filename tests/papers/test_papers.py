@@ -51,8 +51,8 @@ def test_paper_presets_hold_what_the_papers_say_and_nothing_else():
         )
 
 
-# -------------------------------------------------------------------------------------- names that
-# do not exist
+# ---------------------------------------------------------------------------------
+# names that do not exist
 
 
 @pytest.mark.parametrize("name", PAPERS)
@@ -163,8 +163,8 @@ def test_training_of_a_variants_own():
     assert resolve("read_again", "demo", "RAS-LSTM").train == resolve("read_again", "demo").train
 
 
-# ------------------------------------------------------------------------------------------------ a
-# fifth paper
+# ---------------------------------------------------------------------------------
+# a fifth paper
 
 
 @dataclass(frozen=True)

@@ -274,8 +274,8 @@ def test_global_settings_are_for_training_only(planted_corpus, tmp_path, monkeyp
     )
 
 
-# -------------------------------------------------------------------------------------- optimizer
-# and its rate
+# ---------------------------------------------------------------------------------
+# optimizer and its rate
 
 
 def test_schedules_of_the_rate():
@@ -371,8 +371,8 @@ def test_the_rate_falls_where_the_validation_loss_rises(planted_corpus, tmp_path
     assert same(resumed.model, straight.model)
 
 
-# ---------------------------------------------------------------------------------------- parts
-# that fit memory
+# ---------------------------------------------------------------------------------
+# parts that fit memory
 
 
 @pytest.mark.parametrize(
