@@ -320,7 +320,7 @@ Prediction(
     f"On articles of its own corpus the heads are {lead.mean:.1f} points above the first ten sentences. How much of this lead do random sentences have?",
     ["none", "a third", "two thirds"],
     f"{chance.mean:.1f} points, {chance.mean / lead.mean:.0%} of it. The model reads the beginnings of several sections, and a random sample of these beats the first"
-    f" ten sentences. Choosing adds {text(more, 2)} points. The places of another article's heads add {places.mean:.1f}, so about half of the gain is place, not content. LexRank of the text that is read, at the same length, is {lexrank.mean:.1f} points below the heads {text(lexrank, 2)[text(lexrank, 2).index("["):]}. LexRank of the whole article cannot be told from them here, and is better on another corpus (bet 5).",
+    f" ten sentences. Choosing adds {text(more, 2)} points. The places of another article's heads add {places.mean:.1f}, so about half of the gain is place, not content. The heads are also {text(lexrank, 2)} points above LexRank of the text that is read, at the same length. LexRank of the whole article cannot be told from them here, and is better on another corpus (bet 5).",
     [figures.show(interval_bars, caption, "mem2mem_extracts_at_equal_length", series=series, xlabel="R-1", width=5)],
 )
 
