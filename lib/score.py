@@ -1,8 +1,9 @@
 """Score a trained run, or systems that need no training, on a corpus.
 
-    python -m lib.score run runs/x --dataset aclsum python -m lib.score baselines mem2mem --preset
-    demo --dataset aclsum --output runs/baselines.json python -m lib.score summaries theirs.jsonl
-    --dataset aclsum --output runs/theirs.json
+    python -m lib.score run runs/x --dataset aclsum
+    python -m lib.score run trained/windowed --dataset pmc-sample --decode slide=median
+    python -m lib.score baselines mem2mem --preset demo --dataset aclsum --output baselines.json
+    python -m lib.score summaries theirs.jsonl --dataset aclsum --output theirs.json
 
 Tables are made from the scores (`companion.make_tables`). A run's summaries are written beside
 them: beside scores-200.json in summaries-200.jsonl, beside x.json in x.summaries.jsonl. `summary`
@@ -18,31 +19,23 @@ Several GPUs share the documents, with the same result:
     torchrun --standalone --nproc-per-node 4 -m lib.score run runs/x --dataset aclsum
 """
 
+from __future__ import annotations
+
 import json
 import re
-from argparse import Namespace
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import pandas as pd
+from tyro.conf import arg
 
 import lib
-from lib.data.corpora import check_unpublished, learned_from, unseen
-from lib.data.options import Options
-from lib.evaluation.bootstrap import no_interval
-from lib.evaluation.measures import SUPPORT
-from lib.evaluation.scores import intervals, score_run, score_systems, setting
-from lib.evaluation.summaries import read_summary_sentences, write_summaries
-from lib.papers import PAPERS, resolve
-from lib.papers.paper import corpus_for
-from lib.system.command_line import command_parser, count, plain_errors
-from lib.system.devices import Process, processes
-from lib.system.errors import InputError
-from lib.system.fields import field_names
+from lib.system.command_line import Count, Grouped, Repeated, RunFolder, run_command
+from lib.system.errors import InputError, one_of
 from lib.system.files import (
     check_replaces,
     check_writable,
@@ -50,84 +43,212 @@ from lib.system.files import (
     work_folder,
     write_whole,
 )
+from lib.system.settings import field_names
+
+if TYPE_CHECKING:  # a command imports PyTorch when it begins, so that --help is fast
+    from lib.data.options import Options
+    from lib.decoding.search import DecodeConfig
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = command_parser("lib.score", __doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    run = commands.add_parser("run", help="write summaries with a run and score them")
-    run.add_argument("folder", type=Path, help="the folder of a run")
-    run.add_argument(
-        "--scaled",
-        action="append",
-        default=[],
-        metavar="OPTION=FACTOR",
-        help="read more than in training",
-    )
-    run.add_argument(
-        "--min-length",
-        type=int,
-        help="the smallest number of words of a summary; by default the run's",
-    )
-    run.add_argument("--max-length", type=count, help="the largest number of words")
-    run.add_argument("--beam", type=count, help="width of the search")
-    run.add_argument(
-        "--slide",
-        help="how a window slides: 'as a word' (the paper's search), half, median or coin",
-    )
-    cut_help = (
-        "cut each summary to the words of its reference, as the code of windowed attention does"
-    )
-    run.add_argument("--as-long-as-references", action="store_true", help=cut_help)
-    run.add_argument(
-        "--numbers", action="store_true", help="replace # by the text's numbers (Rush et al. 2015)"
-    )
-    run.add_argument("--batch-size", type=count, default=16, help="documents in a batch")
-    run.add_argument("--device", help="cpu or cuda; by default the GPU if there is one")
-    where = (
-        "the file of scores; by default scores.json beside the run, or in runs/scores/NAME for "
-        "trained/NAME"
-    )
-    run.add_argument("--output", type=Path, help=where)
-    summaries = commands.add_parser("summaries", help="score the summaries of any system")
-    summaries.add_argument(
-        "file", type=Path, help="JSON lines of id and summary (a text, or a list of sentences)"
-    )
-    summaries.add_argument("--output", type=Path, required=True, help="the file of scores")
-    base = commands.add_parser("baselines", help="score systems that are not trained")
-    base.add_argument("paper", choices=PAPERS)
-    base.add_argument("--preset", default="demo")
-    base.add_argument("--output", type=Path, required=True, help="the file of scores")
-    for command in (run, summaries, base):
-        command.add_argument("--dataset", required=True)
-        command.add_argument(
-            "--limit", type=count, help="documents of each split, at most; as in training"
-        )
-        command.add_argument(
-            "--errors", choices=("raise", "skip"), default="raise", help="at a malformed record"
-        )
-        command.add_argument("--test", default="", help="take the test documents of another corpus")
-        command.add_argument("--split", choices=("val", "test"), default="test")
-        command.add_argument(
-            "--documents", type=count, help="score only the first documents, this many"
-        )
-    args = parser.parse_args(arguments)
-    with plain_errors(), processes() as process:
-        output = args.output or _folder_of_scores(args.folder) / "scores.json"
+@dataclass(frozen=True)
+class CorpusOptions:
+    """The documents that are scored.
+
+    Attributes:
+        dataset: a corpus name or a folder.
+        limit: documents of each split, at most; as in training.
+        errors: what happens at a malformed record.
+        test: take the test documents of another corpus.
+        split: the split whose documents are scored.
+        documents: score only the first documents, this many.
+    """
+
+    dataset: str
+    limit: Count | None = None
+    errors: Literal["raise", "skip"] = "raise"
+    test: str = ""
+    split: Literal["val", "test"] = "test"
+    documents: Count | None = None
+
+    @property
+    def scored(self) -> str:
+        """The corpus of the scored documents."""
+        return self.test if self.test and self.split == "test" else self.dataset
+
+
+@dataclass(frozen=True)
+class WritingOptions:
+    """How summaries are written and cut.
+
+    Attributes:
+        min_length: the smallest number of words of a summary; by default the run's.
+        max_length: the largest number of words.
+        beam: width of the search.
+        decode: NAME=VALUE, another setting of the run's own decoding, as block_ngrams=0.
+        scaled: OPTION=FACTOR, read more than in training.
+        as_long_as_references: cut each summary to the words of its reference, as the code of
+            windowed attention does.
+        numbers: replace # by the text's numbers (Rush et al. 2015).
+        batch_size: documents in a batch.
+        device: cpu or cuda; by default the GPU if there is one.
+    """
+
+    min_length: int | None = None
+    max_length: Count | None = None
+    beam: Count | None = None
+    decode: Repeated[tuple[str, ...]] = ()
+    scaled: Repeated[tuple[str, ...]] = ()
+    as_long_as_references: bool = False
+    numbers: bool = False
+    batch_size: Count = 16
+    device: str | None = None
+
+
+# ---------------------------------------------------------------------------------
+# commands
+
+
+def score_run(
+    folder: RunFolder,
+    /,
+    *,
+    corpus: Grouped[CorpusOptions],
+    writing: Grouped[WritingOptions],
+    output: Path | None = None,
+) -> None:
+    """Write summaries with a run and score them.
+
+    Args:
+        folder: the folder of a run.
+        output: the file of scores; by default scores.json beside the run, or in runs/scores/NAME
+            for trained/NAME.
+    """
+    from lib.data.corpora import check_unpublished, unseen
+    from lib.evaluation import scores
+    from lib.evaluation.summaries import write_summaries
+    from lib.papers.paper import corpus_for
+    from lib.system.devices import processes
+
+    with processes() as process:
+        output = output or _folder_of_scores(folder) / "scores.json"
         check_replaces(output, "scores", ("ids", "parts"))
-        if process.rank and args.command != "run":  # only a model's work is shared
-            return
-        score = {"run": _run, "summaries": _summaries, "baselines": _baselines}[args.command]
-        scores = score(args, output, process)
+        beside = _summaries_beside(output)
+        check_writable(beside)
+        check_unpublished(beside, corpus.scored)
+        run = lib.load(folder, device=writing.device)
+        encoder = replace(run.encoder, options=_scaled(run.options, writing.scaled))
+        decode = _decoding(folder, run.decode, writing)
+        run = replace(run, encoder=encoder, decode=decode)
+        limits = [n for n in (corpus.documents, corpus.limit) if n is not None]
+        if not limits and Path(corpus.scored).resolve() == Path(run.config["corpus"]).resolve():
+            # as many as there were in training
+            limits = [n for n in [run.config["documents"].get(corpus.split)] if n]
+        texts = corpus_for(corpus.dataset, corpus.errors, corpus.test)
+        learned = [run.config["corpus"]]
+        documents = unseen(texts, corpus.split, learned, min(limits, default=None))
+        name = Path(corpus.scored).name
+        how = writing.batch_size, writing.numbers, process, writing.as_long_as_references
+        found, summaries = scores.score_run(run, documents, corpus.split, name, *how)
         if process.rank:
             return
-        write_whole(output, json.dumps(scores, ensure_ascii=False) + "\n")
-        print(f"{tables(scores)}\n\nAll scores: {output}")
+        write_summaries(beside, documents, summaries, name, run)
+        _write(output, found)
+
+
+def score_summaries(
+    file: Annotated[Path, arg(metavar="FILE")], /, *, corpus: Grouped[CorpusOptions], output: Path
+) -> None:
+    """Score the summaries of any system.
+
+    Args:
+        file: JSON lines of id and summary (a text, or a list of sentences).
+        output: the file of scores.
+    """
+    from lib.evaluation.scores import score_systems, setting
+    from lib.evaluation.summaries import read_summary_sentences
+    from lib.papers.paper import corpus_for
+
+    check_replaces(output, "scores", ("ids", "parts"))
+    by_id = read_summary_sentences(file)
+    name = Path(corpus.scored).name
+    texts = corpus_for(corpus.dataset, corpus.errors, corpus.test)
+    split = texts.split(corpus.split, corpus.limit)
+    documents = list(islice((d for d in split if d.id in by_id), corpus.documents))
+    if corpus.documents is None and (unknown := by_id.keys() - {d.id for d in documents}):
+        raise InputError(f"{file}: {name} has no {corpus.split} document {min(unknown)!r}")
+    if not documents:
+        raise InputError(f"{file}: no summary of a {corpus.split} document of {name}")
+    systems = {
+        "summaries": [by_id[d.id] for d in documents],
+        "reference": [d.summary for d in documents],
+    }
+    found = {
+        "model": file.stem,
+        **setting(name, documents, corpus.split),
+        "parts": score_systems(systems, documents),
+    }
+    _write(output, found)
+
+
+def score_baselines(
+    paper: Annotated[str, arg(metavar="PAPER")],
+    /,
+    *,
+    corpus: Grouped[CorpusOptions],
+    output: Path,
+    preset: str = "demo",
+) -> None:
+    """Score systems that are not trained.
+
+    Args:
+        paper: whose baselines they are: mem2mem, windowed, read_again or hierarchical_transformer.
+        preset: of the paper; its preprocessing is used.
+        output: the file of scores.
+    """
+    from lib.data.corpora import learned_from
+    from lib.evaluation.scores import score_systems, setting
+    from lib.papers import resolve
+    from lib.papers.paper import corpus_for
+
+    check_replaces(output, "scores", ("ids", "parts"))
+    setup = resolve(paper, preset)
+    prepared = setup.open_corpus(
+        corpus.dataset, corpus.errors, corpus.limit, corpus.test, progress=False
+    )
+    texts = corpus_for(corpus.dataset, corpus.errors, corpus.test)
+    # runs leave these documents out as well
+    seen = learned_from(texts, corpus.split, [corpus.dataset])
+    unseen = (d for d in prepared[corpus.split] if d.id not in seen)
+    encoded = list(islice(unseen, corpus.documents))
+    ids = {d.id for d in encoded}
+    by_id = {d.id: d for d in texts.split(corpus.split) if d.id in ids}
+    documents = [by_id[d.id] for d in encoded]
+    systems = setup.paper.baselines(documents, encoded, prepared)
+    systems["reference"] = [document.summary for document in documents]
+    name = Path(corpus.scored).name
+    found = {
+        "model": setup.paper.name,
+        "variant": setup.variant,
+        **setting(name, documents, corpus.split, len(prepared["train"])),
+        "parts": score_systems(systems, documents, prepared.options),
+    }
+    _write(output, found)
+
+
+def _write(output: Path, scores: dict) -> None:
+    write_whole(output, json.dumps(scores, ensure_ascii=False) + "\n")
+    print(f"{tables(scores)}\n\nAll scores: {output}")
 
 
 def tables(scores: dict) -> str:
     """Write the scores of each system: ROUGE, and what its summaries have and their texts do
     not."""
+    import pandas as pd
+
+    from lib.evaluation.bootstrap import no_interval
+    from lib.evaluation.measures import SUPPORT
+    from lib.evaluation.scores import intervals
+
     count, letters = len(scores["ids"]), scores.get("letters", "ASCII letters")
     lines = [
         f"{count} {scores['split']} documents of {scores['corpus']}; "
@@ -149,6 +270,10 @@ def tables(scores: dict) -> str:
     return "\n\n".join(lines)
 
 
+# ---------------------------------------------------------------------------------
+# files and settings
+
+
 def _folder_of_scores(run: Path) -> Path:
     """Return the folder of a run's scores: its own, except for those in `trained/`, whose files are
     the project's."""
@@ -156,41 +281,30 @@ def _folder_of_scores(run: Path) -> Path:
     return work_folder() / "scores" / run.name if run == trained_folder(run.name).resolve() else run
 
 
-def _scored(args: Namespace) -> str:
-    """Name the corpus of the scored documents."""
-    return args.test if args.test and args.split == "test" else args.dataset
+def _summaries_beside(scores: Path) -> Path:
+    """Return the file of a run's summaries beside that of its scores."""
+    if "scores" in scores.stem:
+        return scores.with_name(f"{scores.stem.replace('scores', 'summaries')}.jsonl")
+    return scores.with_name(f"{scores.stem}.summaries.jsonl")
 
 
-def _run(args: Namespace, output: Path, process: Process) -> dict:
-    name = (
-        output.stem.replace("scores", "summaries")
-        if "scores" in output.stem
-        else f"{output.stem}.summaries"
-    )
-    beside = output.with_name(f"{name}.jsonl")
-    corpus = Path(_scored(args))
-    check_writable(beside)
-    check_unpublished(beside, str(corpus))
-    run = lib.load(args.folder, device=args.device)
-    options = {name: getattr(args, name) for name in ("min_length", "max_length", "beam", "slide")}
-    changes = {name: value for name, value in options.items() if value is not None}
-    if "slide" in changes and "slide" not in field_names(type(run.decode)):
-        raise InputError(f"--slide: {args.folder} holds no model with windows")
-    decode = replace(run.decode, **changes)
-    run = replace(
-        run, encoder=replace(run.encoder, options=_scaled(run.options, args.scaled)), decode=decode
-    )
-    limits = [n for n in (args.documents, args.limit) if n is not None]
-    if not limits and corpus.resolve() == Path(run.config["corpus"]).resolve():
-        # as many as there were in training
-        limits = [n for n in [run.config["documents"].get(args.split)] if n]
-    texts = corpus_for(args.dataset, args.errors, args.test)
-    documents = unseen(texts, args.split, [run.config["corpus"]], min(limits, default=None))
-    how = args.batch_size, args.numbers, process, args.as_long_as_references
-    scores, summaries = score_run(run, documents, args.split, corpus.name, *how)
-    if not process.rank:
-        write_summaries(beside, documents, summaries, corpus.name, run)
-    return scores
+def _decoding(folder: Path, own: DecodeConfig, writing: WritingOptions) -> DecodeConfig:
+    """Return a run's decoding with the settings that a command replaces."""
+    changes: dict[str, Any] = {}
+    for pair in writing.decode:
+        name, is_pair, value = pair.partition("=")
+        if not is_pair:
+            raise InputError(f"--decode {pair}: give NAME=VALUE, as block_ngrams=0")
+        known = sorted(field_names(type(own)))
+        one_of(name, known, f"--decode setting of {folder}")
+        try:
+            changes[name] = json.loads(value)  # a number, true, false or null
+        except ValueError:
+            changes[name] = value
+    for name in ("min_length", "max_length", "beam"):
+        if (value := getattr(writing, name)) is not None:
+            changes[name] = value
+    return replace(own, **changes)
 
 
 def _scaled(options: Options, pairs: Iterable[str]) -> Options:
@@ -206,46 +320,8 @@ def _scaled(options: Options, pairs: Iterable[str]) -> Options:
     return replace(options, **changes)
 
 
-def _summaries(args: Namespace, *_: Any) -> dict:
-    by_id = read_summary_sentences(args.file)
-    corpus = Path(_scored(args))
-    split = corpus_for(args.dataset, args.errors, args.test).split(args.split, args.limit)
-    documents = list(islice((d for d in split if d.id in by_id), args.documents))
-    if args.documents is None and (unknown := by_id.keys() - {d.id for d in documents}):
-        raise InputError(
-            f"{args.file}: {corpus.name} has no {args.split} document {min(unknown)!r}"
-        )
-    if not documents:
-        raise InputError(f"{args.file}: no summary of a {args.split} document of {corpus.name}")
-    systems = {
-        "summaries": [by_id[d.id] for d in documents],
-        "reference": [d.summary for d in documents],
-    }
-    return {
-        "model": args.file.stem,
-        **setting(corpus.name, documents, args.split),
-        "parts": score_systems(systems, documents),
-    }
-
-
-def _baselines(args: Namespace, *_: Any) -> dict:
-    setup = resolve(args.paper, args.preset)
-    corpus = setup.open_corpus(args.dataset, args.errors, args.limit, args.test, progress=False)
-    texts = corpus_for(args.dataset, args.errors, args.test)
-    seen = learned_from(texts, args.split, [args.dataset])  # runs leave these documents out as well
-    encoded = list(islice((d for d in corpus[args.split] if d.id not in seen), args.documents))
-    ids = {d.id for d in encoded}
-    by_id = {d.id: d for d in texts.split(args.split) if d.id in ids}
-    documents = [by_id[d.id] for d in encoded]
-    systems = setup.paper.baselines(documents, encoded, corpus)
-    systems["reference"] = [document.summary for document in documents]
-    return {
-        "model": setup.paper.name,
-        "variant": setup.variant,
-        **setting(corpus.name, documents, args.split, len(corpus["train"])),
-        "parts": score_systems(systems, documents, corpus.options),
-    }
-
+COMMANDS = {"run": score_run, "summaries": score_summaries, "baselines": score_baselines}
+main = partial(run_command, "lib.score", __doc__, COMMANDS)
 
 if __name__ == "__main__":
     main()

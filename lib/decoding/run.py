@@ -184,7 +184,7 @@ class Run:
         originals = self.documents(texts, names)
         documents = self.encode(originals)
         how: dict[str, Any] = {"batch_size": batch_size, "process": process, "progress": progress}
-        if isinstance(self.model, Extractor):
+        if self.is_extractor:
             chosen = choose_sentences(self.model, documents, self.vocabulary, **how)
             return [self._extract(*each) for each in zip(originals, documents, chosen)]
         hypotheses: dict[int, Hypothesis] = {}
@@ -233,6 +233,11 @@ class Run:
             readable=readable(tokens, self._forms(text), self.in_pieces, cut),
             reading=self.reading(text, document),
         )
+
+    @property
+    def is_extractor(self) -> bool:
+        """Whether the model chooses whole sentences of the text."""
+        return isinstance(self.model, Extractor)
 
     @property
     def in_pieces(self) -> bool:

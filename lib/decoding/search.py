@@ -19,7 +19,7 @@ from lib.layers.pointer import bar_words
 from lib.models.summarizer import Extractor, Summarizer
 from lib.system.devices import ALONE, Process
 from lib.system.errors import InputError
-from lib.system.fields import Natural, Positive, checked
+from lib.system.settings import Natural, Positive, checked
 from lib.system.threads import in_threads, threads_on
 
 DECODINGS = {"plain beam search": 0, "trigram blocking": 3}  # `DecodeConfig.block_ngrams`

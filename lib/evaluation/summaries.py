@@ -13,8 +13,8 @@ from lib.data.corpora import check_unpublished
 from lib.data.documents import Document, report_marks, split_summary
 from lib.decoding.run import Run
 from lib.system.errors import InputError
-from lib.system.fields import describe
 from lib.system.files import write_whole
+from lib.system.settings import describe
 
 Text = str | list[str]  # a text or its sentences
 

@@ -18,8 +18,8 @@ from lib.data.prepared import DESCRIPTION, PreparedCorpus
 from lib.decoding.search import DecodeConfig
 from lib.evaluation.baselines import baselines, lead
 from lib.system.errors import InputError, one_of
-from lib.system.fields import field_names
 from lib.system.files import say_once
+from lib.system.settings import field_names
 from lib.training.config import TrainConfig
 from lib.training.folder import Recipe
 

@@ -113,6 +113,39 @@ def test_light_commands_import_nothing_heavy():
     subprocess.run([sys.executable, "-c", code], cwd=project_root(), check=True)
 
 
+@pytest.mark.parametrize("name", ["corpora", "intervene", "score", "summarize", "train"])
+def test_help_is_fast_and_has_a_line_for_each_command(name):
+    """PyTorch takes seconds to import, so help does without it."""
+    code = (
+        "import sys; from importlib import import_module\n"
+        f"module = import_module('lib.{name}')\n"
+        "try: module.main(['--help'])\n"
+        "finally: assert not {'torch', 'numba', 'pandas'} & sys.modules.keys(), 'slow'"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code], cwd=project_root(), capture_output=True, text=True
+    )
+    assert told.returncode == 0, told.stderr
+    assert f"usage: python -m lib.{name} " in told.stdout
+    examples = [line for line in told.stdout.splitlines() if line.startswith("    python -m lib.")]
+    assert examples and all(line.count("python -m") == 1 for line in examples)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--steps", "2.5"], "Error parsing --steps: invalid literal"),
+        (["--limit", "0"], "Error parsing --limit: '0' is no whole number of at least 1"),
+    ],
+)
+def test_errors_of_arguments_name_the_option_and_no_python_type(capsys, arguments, message):
+    with pytest.raises(SystemExit) as stopped:
+        train.main([*DEMO[:3], *arguments, "--output", "run"])
+    error = capsys.readouterr().err
+    assert stopped.value.code == 2 and message in error
+    assert "FieldInfo" not in error and "None" not in error.partition("helptext")[0]
+
+
 @pytest.mark.parametrize(
     "command", ["lib", "lib.corpora", "lib.train mem2mem --preset demo --help"]
 )

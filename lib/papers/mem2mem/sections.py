@@ -10,7 +10,7 @@ from lib.data.documents import CorpusError, Document, Example
 from lib.data.options import WordOptions
 from lib.data.sections import choose_sections
 from lib.data.vocabulary import HOLDS_A_WORD
-from lib.system.fields import Count, checked
+from lib.system.settings import Count, checked
 
 
 @checked
