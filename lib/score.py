@@ -4,11 +4,12 @@
     python -m lib.score run trained/windowed --dataset pmc-sample --decode slide=median
     python -m lib.score baselines mem2mem --preset demo --dataset aclsum --output baselines.json
     python -m lib.score summaries theirs.jsonl --dataset aclsum --output theirs.json
+    python -m lib.score compare runs/x runs/y lexrank theirs.jsonl --dataset aclsum
 
 Tables are made from the scores (`companion.make_tables`). A run's summaries are written beside
 them: beside scores-200.json in summaries-200.jsonl, beside x.json in x.summaries.jsonl. `summary`
 has the model's own words, which are scored; `readable` is for people to judge (`companion.human`).
-`summaries` scores such a file of any system: JSON lines of {id, summary}.
+`summaries` scores such a file of any system.
 
 Besides ROUGE, scores show what of a summary is not in its text (`lib.evaluation.support`): numbers,
 names, words and word pairs. They also show how many sentences are taken from one source sentence.
@@ -23,7 +24,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -41,13 +43,18 @@ from lib.system.files import (
     check_writable,
     trained_folder,
     work_folder,
+    write_json,
     write_whole,
 )
 from lib.system.settings import field_names
 
 if TYPE_CHECKING:  # a command imports PyTorch when it begins, so that --help is fast
+    from lib.data.documents import Document
     from lib.data.options import Options
     from lib.decoding.search import DecodeConfig
+
+
+BASELINES = ("lexrank", "lead")  # systems that `compare` takes by name
 
 
 @dataclass(frozen=True)
@@ -161,7 +168,8 @@ def score_summaries(
     """Score the summaries of any system.
 
     Args:
-        file: JSON lines of id and summary (a text, or a list of sentences).
+        file: a summary a line (.txt) in the order of the documents, JSON lines or CSV of id and
+            summary, one JSON list or {id: text}, or what lib.summarize --json writes.
         output: the file of scores.
     """
     from lib.evaluation.scores import score_systems, setting
@@ -169,25 +177,118 @@ def score_summaries(
     from lib.papers.paper import corpus_for
 
     check_replaces(output, "scores", ("ids", "parts"))
-    by_id = read_summary_sentences(file)
-    name = Path(corpus.scored).name
     texts = corpus_for(corpus.dataset, corpus.errors, corpus.test)
-    split = texts.split(corpus.split, corpus.limit)
-    documents = list(islice((d for d in split if d.id in by_id), corpus.documents))
-    if corpus.documents is None and (unknown := by_id.keys() - {d.id for d in documents}):
-        raise InputError(f"{file}: {name} has no {corpus.split} document {min(unknown)!r}")
-    if not documents:
-        raise InputError(f"{file}: no summary of a {corpus.split} document of {name}")
+    split = list(texts.split(corpus.split, corpus.limit))
+    by_id = read_summary_sentences(file, [d.id for d in split[: corpus.documents]])
+    # with --documents, a file may have summaries of more
+    if corpus.documents is None and (unknown := by_id.keys() - {d.id for d in split}):
+        raise InputError(
+            f"{file}: {Path(corpus.scored).name} has no {corpus.split} document {min(unknown)!r}; "
+            f"its first one is {split[0].id!r}"
+        )
+    documents = _with_summaries(file, by_id, split)[: corpus.documents]
     systems = {
         "summaries": [by_id[d.id] for d in documents],
         "reference": [d.summary for d in documents],
     }
     found = {
         "model": file.stem,
-        **setting(name, documents, corpus.split),
+        **setting(Path(corpus.scored).name, documents, corpus.split),
         "parts": score_systems(systems, documents),
     }
     _write(output, found)
+
+
+def _with_summaries(
+    file: str | Path, by_id: dict[str, list[str]], documents: Sequence[Document]
+) -> list[Document]:
+    """Choose the documents that a file has summaries of; standard error counts the others."""
+    chosen = [document for document in documents if document.id in by_id]
+    missing = [document.id for document in documents if document.id not in by_id]
+    if not chosen:
+        raise InputError(
+            f"{file}: no summary of a document that is scored: it has {min(by_id)!r}, and the "
+            f"documents have {missing[:1]}"
+        )
+    if missing:
+        shown = ", ".join(missing[:3]) + ", ..." * (len(missing) > 3)
+        print(
+            f"{file}: no summary of {len(missing)} of {len(documents)} documents ({shown}): "
+            f"scores are of the other {len(chosen)}",
+            file=sys.stderr,
+        )
+    return chosen
+
+
+def compare_systems(
+    systems: Annotated[tuple[str, ...], arg(metavar="SYSTEM [SYSTEM ...]")],
+    /,
+    *,
+    corpus: Grouped[CorpusOptions],
+    output: Path | None = None,
+    device: str | None = None,
+) -> None:
+    """Compare systems on the same documents: paired differences with 95% intervals.
+
+    Args:
+        systems: folders of runs, files of summaries (as `summaries` takes them), lexrank or lead.
+        output: a JSON file for the numbers.
+        device: cpu or cuda; by default the GPU if there is one.
+    """
+    from lib.data.corpora import unseen
+    from lib.evaluation.comparison import baseline_summaries, compare
+    from lib.evaluation.summaries import read_summary_sentences
+    from lib.papers.paper import corpus_for
+
+    if len(systems) < 2 or len({*systems}) < len(systems):
+        raise InputError("give two systems or more, each once: runs, files, lexrank or lead")
+    if output:
+        check_replaces(output, "comparison", ("systems", "documents"))
+    runs = {name: lib.load(name, device=device) for name in systems if Path(name).is_dir()}
+    texts = corpus_for(corpus.dataset, corpus.errors, corpus.test)
+    learned = [run.config["corpus"] for run in runs.values()]
+    documents = unseen(texts, corpus.split, learned, corpus.limit)[: corpus.documents]
+    ids = [document.id for document in documents]
+    files = {
+        name: read_summary_sentences(name, ids)
+        for name in systems
+        if name not in runs and name not in BASELINES
+    }
+    for name, by_id in files.items():
+        documents = _with_summaries(name, by_id, documents)
+    written: dict[str, Any] = {}
+    for name in systems:
+        if name in runs:
+            found = runs[name].summarize(documents)
+            written[name] = [summary.sentences for summary in found]
+        elif name in files:
+            written[name] = [files[name][document.id] for document in documents]
+        else:
+            written[name] = baseline_summaries(name, documents)
+    compared = compare(written, documents)
+    print(comparison_text(compared, len(documents), Path(corpus.scored).name, corpus.split))
+    if output:
+        about = {"corpus": Path(corpus.scored).name, "split": corpus.split, "systems": systems}
+        write_json(output, {**about, "documents": [d.id for d in documents], **compared})
+
+
+def comparison_text(compared: dict, count: int, corpus: str, split: str) -> str:
+    """Write a comparison as tables."""
+    import pandas as pd
+
+    from lib.evaluation.bootstrap import no_interval
+
+    remark = no_interval(count) or "95% intervals"
+    lines = [f"{count} {split} documents of {corpus}; {remark}. ROUGE (F1); words: mean length"]
+    for way, found in compared.items():
+        rows = {name: _shortened(row) for name, row in found["systems"].items()}
+        pairs = {
+            f"{pair['second']} - {pair['first']}": _shortened(pair["difference"])
+            for pair in found["pairs"]
+        }
+        lines += [f"Summaries {way}", pd.DataFrame(rows).T.to_string()]
+        lines += ["Differences", pd.DataFrame(pairs).T.to_string()]
+    return "\n\n".join(lines)
 
 
 def score_baselines(
@@ -240,9 +341,25 @@ def _write(output: Path, scores: dict) -> None:
     print(f"{tables(scores)}\n\nAll scores: {output}")
 
 
+ROWS = {  # what the rows of the tables are
+    "summaries": "what the system wrote",
+    "plain beam search": "the same run without trigram blocking",
+    "trigram blocking": "the same run, no three words twice",
+    "extracts": "the sentences that the run chooses or attends to",
+    "lead": "the first sentences, as many as references have",
+    "lead-3": "the first 3 sentences",
+    "lead-10": "the first 10 sentences",
+    "lexrank": "the most central sentences, as many words as references have",
+    "oracle": "the sentences with the highest ROUGE",
+    "oracle-10": "the same, 10 sentences",
+    "labelled": "the sentences that are most like the reference's",
+    "reference": "the authors' summaries",
+}
+
+
 def tables(scores: dict) -> str:
-    """Write the scores of each system: ROUGE, and what its summaries have and their texts do
-    not."""
+    """Write the scores of each system: ROUGE, lengths, and what its summaries have and their texts
+    do not."""
     import pandas as pd
 
     from lib.evaluation.bootstrap import no_interval
@@ -250,24 +367,39 @@ def tables(scores: dict) -> str:
     from lib.evaluation.scores import intervals
 
     count, letters = len(scores["ids"]), scores.get("letters", "ASCII letters")
+    parts = scores["parts"]
+    rouge: dict[str, dict[str, str]] = {}
+    support: dict[str, dict[str, str]] = {}
+    for name, part in parts.items():
+        rouge[name] = {column: _short(cell) for column, cell in intervals("rouge", part).items()}
+        rouge[name]["words"] = f"{part['words']:.0f}"
+        shares = intervals("support", part)
+        for kind, column in SUPPORT.items():
+            written = sum(number for _, number in part["support"][kind])
+            shown = f"{_short(shares[column])} of {written:,}" if written else "none written"
+            support.setdefault(name, {})[kind] = shown
+    rows = "; ".join(f"{name}: {ROWS[name]}" for name in parts if name in ROWS)
     lines = [
         f"{count} {scores['split']} documents of {scores['corpus']}; "
-        f"{no_interval(count) or '95% intervals'}"
+        f"{no_interval(count) or '95% intervals'}",
+        f"ROUGE (F1) of words of {letters}. R-Lsum: ROUGE-L, sentence by sentence. "
+        "words: mean length",
+        pd.DataFrame(rouge).T.to_string(),
+        "What the text does not have, in percent of all that are written. "
+        "pairs: of words; carried: sentences that one sentence of the text carries",
+        pd.DataFrame(support).T.to_string(),
+        f"Rows. {rows}",
     ]
-    lacking = (
-        "What the text does not have, in percent; carried: sentences that one of its sentences "
-        "carries"
-    )
-    for measure, heading in {
-        "rouge": f"ROUGE (F1) of words of {letters}",
-        "support": lacking,
-    }.items():
-        columns = {name: intervals(measure, part) for name, part in scores["parts"].items()}
-        table = pd.DataFrame(columns).T.rename(
-            columns={long: short for short, long in SUPPORT.items()}
-        )
-        lines += [heading, table.map(lambda value: str(value).partition(" (")[0]).to_string()]
     return "\n\n".join(lines)
+
+
+def _shortened(row: dict) -> dict:
+    return {column: _short(cell) for column, cell in row.items()}
+
+
+def _short(cell: object) -> str:
+    """Write an interval without the reason why there is none, which the head of the tables has."""
+    return str(cell).partition(" (")[0]
 
 
 # ---------------------------------------------------------------------------------
@@ -320,7 +452,12 @@ def _scaled(options: Options, pairs: Iterable[str]) -> Options:
     return replace(options, **changes)
 
 
-COMMANDS = {"run": score_run, "summaries": score_summaries, "baselines": score_baselines}
+COMMANDS = {
+    "run": score_run,
+    "summaries": score_summaries,
+    "baselines": score_baselines,
+    "compare": compare_systems,
+}
 main = partial(run_command, "lib.score", __doc__, COMMANDS)
 
 if __name__ == "__main__":

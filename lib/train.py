@@ -57,7 +57,7 @@ class Command:
     paper: Positional[Annotated[str, arg(metavar="PAPER")]]
     preset: str | None = None
     variant: str | None = None
-    output: Path | None = None
+    output: Path = Path()
     dataset: str = ""
     errors: Literal["raise", "skip"] = "raise"
     limit: Count | None = None
@@ -99,7 +99,7 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[Command, Setup]:
     # config: fields of presets are switched on or off, --bf16 or --no-bf16
     kind = make_dataclass("Training", parts)
     fields = parse_arguments("lib.train", __doc__, kind, arguments, config=None)
-    if command.output is None:
+    if command.output == Path():
         raise InputError("--output is missing: the folder of the run")
     for name in ("vocab_size", *setup.shared):
         if getattr(fields.model, name) != getattr(model, name):
