@@ -1,7 +1,8 @@
-"""Summarize your own texts with a trained run.
+"""Summarize your own texts with a trained run, or by choosing sentences.
 
     python -m lib.summarize runs/arxiv paper.md notes.txt
     cat paper.txt | python -m lib.summarize runs/arxiv
+    python -m lib.summarize lexrank paper.md --words 100
     python -m lib.summarize runs/arxiv papers.jsonl more.csv --json > summaries.jsonl
     python -m lib.summarize runs/arxiv paper.md --html paper.html
 
@@ -17,6 +18,10 @@ and an unfinished last sentence is left out. --json has these sentences ("readab
 model's own words ("sentences"), which are scored. Standard error has a line on the model's training
 and its errors, and one for each text: how much was read, and whether it is too short for the model,
 or of another field than its corpus.
+
+`lexrank` chooses the most central sentences of a text and `lead` the first ones, until there are
+--words (100). They have learned nothing, and LexRank is the strongest system on most texts. A page
+of a model shows LexRank's summary beside the model's.
 
 --words and --min-words bound the length of a summary, in words and marks or in pieces of words, as
 the model counts. The summary of a text that is shorter than the shortest summary is at most as long
@@ -54,9 +59,11 @@ from lib.system.files import check_writable
 
 if TYPE_CHECKING:  # a command imports PyTorch when it begins, so that --help is fast
     from lib.decoding.run import Run, Summary
+    from lib.evaluation.baseline_run import Baseline
     from lib.evaluation.support import Names
     from lib.page.summary_page import ShownDocument
 
+BASELINES = ("lexrank", "lead")  # which need no training; a folder of that name is ./lexrank
 AT_ONCE = 64  # documents: where a model looked takes megabytes for each
 STRANGE = 0.25  # share of words that a model does not know, in another language, say (docs/run.md)
 
@@ -86,7 +93,7 @@ def summarize(run: RunFolder, files: Files = (), /, *, writing: Grouped[SummaryO
     """Write the summaries of texts.
 
     Args:
-        run: the folder of a run, which lib.train wrote.
+        run: the folder of a run, which lib.train wrote; or lexrank or lead, which need none.
         files: texts (plain, Markdown, PDF, DOCX, HTML, JATS), or records in .jsonl, .json, .csv,
             .parquet; by default standard input.
     """
@@ -104,8 +111,7 @@ def summarize(run: RunFolder, files: Files = (), /, *, writing: Grouped[SummaryO
         named = list(read_texts(files))
         if not named:
             raise CorpusError(f"{', '.join(map(str, files))}: there is nothing to summarize")
-        opened = lib.load(run, writing.weights, writing.device)
-        opened = with_length(opened, writing.words, writing.min_words)
+        opened = open_system(run, writing)
         names = [name for name, _ in named]
         documents = opened.documents([text for _, text in named], names)
         progress = partial(
@@ -129,7 +135,10 @@ def summarize(run: RunFolder, files: Files = (), /, *, writing: Grouped[SummaryO
             for note in notes:
                 print(printable(f"{name}: {note}"), file=sys.stderr)
             if writing.json:
-                line = json.dumps(record(name, summary, notes, left_out), ensure_ascii=False)
+                line = record(name, summary, notes, left_out)
+                if document.id != name:  # a record's own
+                    line = {"id": document.id, **line}
+                line = json.dumps(line, ensure_ascii=False)
             else:
                 heading = f"{name}\n" if len(names) > 1 else ""
                 line = "\n" * (number > 0) + heading + "\n".join(summary.readable.sentences)
@@ -137,8 +146,24 @@ def summarize(run: RunFolder, files: Files = (), /, *, writing: Grouped[SummaryO
             if writing.html:
                 shown.append(_shown(opened, document, name, summary, notes, known_names))
         if writing.html:
-            page = write_page(writing.html, model_name(opened), shown, opened.caution)
+            name = opened.title if str(run) in BASELINES else model_name(opened)
+            page = write_page(writing.html, name, shown, opened.caution)
             print(f"{page}: {len(shown)} summaries, and where the model looked", file=sys.stderr)
+
+
+def open_system(name: Path, writing: SummaryOptions) -> Run | Baseline:
+    """Open a run, or a system that needs no training, with the length that is asked for."""
+    if str(name) not in BASELINES:
+        run = lib.load(name, writing.weights, writing.device)
+        return with_length(run, writing.words, writing.min_words)
+    from lib.evaluation.baseline_run import WORDS, Baseline
+
+    if writing.min_words is not None:
+        raise InputError(f"{name} chooses whole sentences: no --min-words")
+    words = WORDS if writing.words is None else writing.words
+    if words < 1:
+        raise InputError(f"--words must be at least 1, not {words}")
+    return Baseline(str(name), words)
 
 
 def check_page(option: str, page: Path, texts: Sequence[Path]) -> None:
@@ -216,7 +241,7 @@ def with_length(run: Run, max_words: int | None, min_words: int | None) -> Run:
     return replace(run, decode=replace(run.decode, min_length=shortest, max_length=longest))
 
 
-def remarks(run: Run, summary: Summary, left_out: int = 0) -> list[str]:
+def remarks(run: Run | Baseline, summary: Summary, left_out: int = 0) -> list[str]:
     """Return a line on what was read of a text, and others if it is too short or too strange for
     the model.
 
@@ -226,8 +251,8 @@ def remarks(run: Run, summary: Summary, left_out: int = 0) -> list[str]:
     lines = [str(summary.reading)]
     if left_out:
         lines[0] += f"; {left_out:,} more are of headings, code and the like"
-    length, shortest = sum(map(len, summary.source)), run.decode.min_length
-    if length < shortest and not run.is_extractor:
+    length = sum(map(len, summary.source))
+    if not run.is_extractor and length < (shortest := run.decode.min_length):
         unit = "pieces" if run.in_pieces else "words and marks"
         lines.append(
             f"{length} {unit} read are fewer than a summary has ({shortest}): this one has at most "
@@ -264,18 +289,24 @@ def record(name: str, summary: Summary, notes: Sequence[str] = (), left_out: int
 
 
 def _shown(
-    run: Run, document: Document, name: str, summary: Summary, notes: list[str], names: Names
+    run: Run | Baseline,
+    document: Document,
+    name: str,
+    summary: Summary,
+    notes: list[str],
+    names: Names,
 ) -> ShownDocument:
     """Return a summary for the page."""
+    from lib.evaluation.baselines import lexrank
     from lib.page.summary_page import ShownDocument, ShownText
 
-    unit = "paragraph" if run.options.of_paragraphs else getattr(run.options, "unit", "sentence")
-    text = ShownText(summary.reading, unit, document.title)
+    words = sum(len(sentence.split()) for sentence in summary.readable.sentences)
+    text = ShownText(summary.reading, run.unit, document.title)
     lacks, carriers = text.support(summary.readable.tokens, names)
     return ShownDocument(
         document.title or name,
         summary.reading.rows,
-        unit,
+        run.unit,
         summary.readable.tokens,
         {key: value for key, value in summary.attention.items() if key != "importance"},
         summary.copied or None,
@@ -286,6 +317,7 @@ def _shown(
         spans=text.spans,
         lacks=lacks,
         carriers=carriers,
+        lexrank=[] if run.is_extractor else lexrank(document.sentences, max(1, words)),
     )
 
 
