@@ -24,8 +24,8 @@ from companion.results.tables import SHOWN
 from lib.data.corpora import check_unpublished, load_corpus, unseen
 from lib.data.documents import Document
 from lib.data.registry import is_private
+from lib.decoding.config import DECODINGS
 from lib.decoding.run import Run, Summary
-from lib.decoding.search import DECODINGS
 from lib.evaluation.baselines import lead
 from lib.system.command_line import run_command
 from lib.system.errors import InputError, one_of, printable

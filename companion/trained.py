@@ -24,8 +24,9 @@ from companion.results.tables import TRAINED, Row, Table, TrainedRun
 from companion.results.text import markdown
 from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
+from lib.decoding.config import DECODINGS
 from lib.decoding.run import Run
-from lib.decoding.search import DECODINGS, summarize
+from lib.decoding.search import summarize
 from lib.evaluation.baselines import counted_in, lexrank
 from lib.evaluation.scores import about, cut, score_systems
 from lib.system.command_line import run_command

@@ -51,7 +51,7 @@ from lib.system.settings import field_names
 if TYPE_CHECKING:  # a command imports PyTorch when it begins, so that --help is fast
     from lib.data.documents import Document
     from lib.data.options import Options
-    from lib.decoding.search import DecodeConfig
+    from lib.decoding.config import DecodeConfig
 
 
 BASELINES = ("lexrank", "lead")  # systems that `compare` takes by name
@@ -309,7 +309,7 @@ def score_baselines(
     from lib.data.corpora import learned_from
     from lib.evaluation.scores import score_systems, setting
     from lib.papers import resolve
-    from lib.papers.paper import corpus_for
+    from lib.papers.paper import corpus_for, imported
 
     check_replaces(output, "scores", ("ids", "parts"))
     setup = resolve(paper, preset)
@@ -324,7 +324,7 @@ def score_baselines(
     ids = {d.id for d in encoded}
     by_id = {d.id: d for d in texts.split(corpus.split) if d.id in ids}
     documents = [by_id[d.id] for d in encoded]
-    systems = setup.paper.baselines(documents, encoded, prepared)
+    systems = imported(setup.paper.baselines)(documents, encoded, prepared)
     systems["reference"] = [document.summary for document in documents]
     name = Path(corpus.scored).name
     found = {

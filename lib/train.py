@@ -27,7 +27,8 @@ from tyro.conf import Positional, arg
 
 from lib.system.command_line import Count, Flag, Grouped, parse_arguments, plain_errors
 from lib.system.errors import InputError, one_of
-from lib.system.files import errors_named, read_metrics, trained_folder
+from lib.system.files import errors_named, trained_folder
+from lib.system.metrics import hours_of, read_metrics
 
 if TYPE_CHECKING:  # a command imports PyTorch when it begins, so that --help is fast
     from lib.decoding.run import Run
@@ -127,9 +128,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def describe_presets(paper: Paper, variant: str | None) -> str:
     """List the presets of a paper's variant, with the documents and the length of training."""
-    own = paper.variants[one_of(variant or paper.usual, paper.variants, "variant")].presets
+    chosen = paper.variants[one_of(variant or paper.usual, paper.variants, "variant")]
     lines = [f"--preset chooses the sizes and the training of {paper.title}:"]
-    for name, preset in (own or paper.presets).items():
+    for name, preset in chosen.presets_of(paper).items():
         documents = f"at most {preset.documents:,}" if preset.documents else "all"
         steps = (
             f"{preset.train.steps:,} steps"
@@ -137,8 +138,6 @@ def describe_presets(paper: Paper, variant: str | None) -> str:
             else f"{preset.train.epochs} epoch(s)"
         )
         lines.append(f"  {name:<14} {documents} documents, {steps}")
-    from lib.decoding.run import hours_of
-
     hours = hours_of(read_metrics(trained_folder(paper.name)))
     shipped = (
         f"The shipped run, a medium one, took {hours:.1f} hours. docs/gpu.md has those of the "

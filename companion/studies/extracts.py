@@ -92,7 +92,7 @@ def compare(run: Run, documents: Sequence[Document], reading: str = "") -> Itera
         places = [head_places(run.model, document, encoder) for document in documents]
         random, orders = np.random.default_rng(0), []
         for document, sentences, of_heads in zip(documents, read, [*places[1:], places[0]]):
-            moved = at_places(of_heads, [*map(len, encoder.options.kept_sections(document))])
+            moved = at_places(of_heads, [*map(len, encoder.options.cut(document))])
             orders.append(
                 sorted(
                     random.permutation(len(sentences)), key=lambda i, moved=moved: i not in moved

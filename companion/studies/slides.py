@@ -29,8 +29,9 @@ from companion.studies.windows import CUT, equal_chunks, open_papers, window_cou
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.documents import Document
 from lib.data.vocabulary import BOS, EOS, SLIDE
+from lib.decoding.config import DECODINGS
 from lib.decoding.run import Run
-from lib.decoding.search import DECODINGS, greedy_search, search_split
+from lib.decoding.search import greedy_search, search_split
 from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.evaluation.measures import METRICS
 from lib.evaluation.scores import score_systems

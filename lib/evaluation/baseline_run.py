@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from lib.data.documents import Document
-from lib.decoding.readable import Readable, reading_of
+from lib.decoding.readable import Readable, Reading
 from lib.decoding.run import Summary, to_documents
 from lib.evaluation.baselines import lexrank
 from lib.evaluation.comparison import first_words
@@ -62,8 +62,24 @@ class Baseline:
             source=rows,
             copied=[],
             readable=Readable(chosen, tokens),
-            reading=reading_of(document, rows, lambda text: (_tokens(text), _tokens(text))),
+            reading=_whole_reading(document, rows),
         )
+
+
+def _whole_reading(document: Document, rows: list[list[str]]) -> Reading:
+    """Return what was read of a document: all of it. rows: the words of each sentence."""
+    words = sum(map(len, rows))
+    pairs = zip(document.section_names, document.sections)
+    row_sections = [name for name, section in pairs for _ in section]
+    return Reading(
+        rows=rows,
+        unread=[],
+        words=words,
+        all_words=words,
+        sections=[name for name in dict.fromkeys(row_sections) if name],
+        unknown=0.0,
+        row_sections=row_sections,
+    )
 
 
 def _tokens(sentence: str) -> list[str]:
