@@ -10,6 +10,7 @@ The exit status is 1 if a split cannot be read to its end or has no document.
 A folder whose texts are already cut into words needs a file corpus.json: {"tokenised": true}
 """
 
+import re
 import sys
 from collections import Counter
 from functools import partial
@@ -51,7 +52,22 @@ def contents(dataset: str) -> tuple[str, bool]:
         documents = corpus.passes[split_name].used
         means = " ".join(f"{total / documents:,.0f} {what}" for what, total in sums.items())
         lines.append(f"{split_name}: {documents:,} documents, in the mean {means}")
-    return "\n".join([*lines, corpus.report()]), corpus.is_read
+    return _named_once("\n".join([*lines, corpus.report()])), corpus.is_read
+
+
+_MISSING = re.compile(r"no source and summary \(.*?\) among \[.*?\]")
+
+
+def _named_once(text: str) -> str:
+    """Keep the list of known and own columns only where it is new."""
+    seen: set[str] = set()
+
+    def shortened(found: re.Match[str]) -> str:
+        is_new = found[0] not in seen
+        seen.add(found[0])
+        return found[0] if is_new else "no source and summary, as before"
+
+    return _MISSING.sub(shortened, text)
 
 
 def show(corpus: str = "", /) -> int:

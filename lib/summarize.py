@@ -146,8 +146,7 @@ def summarize(run: RunFolder, files: Files = (), /, *, writing: Grouped[SummaryO
             if writing.html:
                 shown.append(_shown(opened, document, name, summary, notes, known_names))
         if writing.html:
-            name = opened.title if str(run) in BASELINES else model_name(opened)
-            page = write_page(writing.html, name, shown, opened.caution)
+            page = write_page(writing.html, model_name(opened), shown, opened.caution)
             print(f"{page}: {len(shown)} summaries, and where the model looked", file=sys.stderr)
 
 
@@ -176,7 +175,12 @@ def check_page(option: str, page: Path, texts: Sequence[Path]) -> None:
         )
 
 
-def model_name(run: Run) -> str:
+def model_name(run: Run | Baseline) -> str:
+    """Return the name of a model, or of a system without one, for a page."""
+    from lib.evaluation.baseline_run import Baseline
+
+    if isinstance(run, Baseline):
+        return run.title
     from lib.papers import paper
 
     return f"{paper(run.config['paper']).title}, {run.config['variant']}"
@@ -248,9 +252,13 @@ def remarks(run: Run | Baseline, summary: Summary, left_out: int = 0) -> list[st
     left_out: words of the file that are no sentences: headings, code, alternative texts of
     pictures.
     """
+    from lib.evaluation.baseline_run import Baseline
+
     lines = [str(summary.reading)]
     if left_out:
         lines[0] += f"; {left_out:,} more are of headings, code and the like"
+    if isinstance(run, Baseline):
+        return lines
     length = sum(map(len, summary.source))
     if not run.is_extractor and length < (shortest := run.decode.min_length):
         unit = "pieces" if run.in_pieces else "words and marks"

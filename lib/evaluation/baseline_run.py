@@ -26,7 +26,6 @@ class Baseline:
     words: int = WORDS
 
     # as a `Run` has them
-    field: ClassVar[None] = None
     is_extractor: ClassVar[bool] = True
     unit: ClassVar[str] = "sentence"
 

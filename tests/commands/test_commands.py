@@ -79,6 +79,27 @@ def test_files_that_cannot_be_read_or_written(tmp_path):
     )
 
 
+def test_a_folder_that_cannot_be_written_names_the_option(tmp_path, monkeypatch):
+    monkeypatch.setattr("lib.system.files._is_writable", lambda _: False)
+    wanted = f"{tmp_path}: Permission denied. Name a file in another folder: --output FILE"
+    given = ["baselines", "mem2mem", "--dataset", "none", "--output", tmp_path / "s.json"]
+    refused(score.main, given, wanted)
+
+
+def test_a_link_to_nothing_is_explained(tmp_path):
+    (tmp_path / "run").symlink_to(tmp_path / "gone")
+    wanted = f"{tmp_path / 'run'}: a link to {tmp_path / 'gone'}, which is not there"
+    refused(train.main, [*DEMO, "--output", tmp_path / "run"], wanted)
+
+
+def test_columns_that_are_not_known_are_listed_once(tmp_path, capsys):
+    for split in ("train", "val", "test"):
+        (tmp_path / f"{split}.jsonl").write_text('{"body": "A.", "gist": "B."}\n' * 2, "utf-8")
+    assert corpora.main([str(tmp_path)]) == 1
+    told = capsys.readouterr().out
+    assert told.count("among ['body', 'gist']") == 1 and "val: " in told
+
+
 @pytest.mark.parametrize("kind", [InputError, RunError, NonFiniteLossError])
 def test_errors_of_a_user_are_one_line(kind):
     with pytest.raises(SystemExit, match=r"^error: two lines$"), plain_errors():
