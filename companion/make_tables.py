@@ -1,13 +1,15 @@
 """The papers' result tables, made of scores: intervals, comparisons, and the published rows beside.
 
-    python -m companion.make_tables table mem2mem_table2 --corpus aclsum --output T.json hred=a/scores.json ...
-    python -m companion.make_tables table mem2mem_table2 --corpus aclsum --output U.json --add-to T.scores.json.gz ...
-    python -m companion.make_tables page read_again_table4 --figure read_again_seconds.json --output T.json
-    python -m companion.make_tables support --output T.json Mem2Mem=runs/scores/mem2mem/scores.json ...
+    python -m companion.make_tables table mem2mem_table2 --corpus aclsum --output T.json \\
+        hred=a/scores.json ...
+    python -m companion.make_tables table mem2mem_table2 --corpus aclsum --output U.json \\
+        --add-to T.scores.json.gz ...
+    python -m companion.make_tables page read_again_table4 --figure F.json --output T.json
+    python -m companion.make_tables support --output T.json Mem2Mem=scores.json ...
     python -m companion.make_tables keep T.json          # into figures/, and docs or a card
     python -m companion.make_tables again NAME           # a kept table from its kept scores
     python -m companion.make_tables first-words data     # what a table has to beat to count
-    python -m companion.make_tables render               # the project's texts again, from kept tables and claims
+    python -m companion.make_tables render               # the project's texts again
 
 `workflow/Snakefile` makes the runs and the scores (`lib.evaluation.scores`) and calls these. The
 scores of a table are written beside it. Numbers: `companion.results.numbers`; as text:
@@ -18,13 +20,14 @@ import shlex
 from functools import partial
 from pathlib import Path
 
-from companion.command import run_command, split_labels
+from companion.command import split_labels
 from companion.results import places
 from companion.results.first_words import measure_first_words
 from companion.results.kept import SCORES, read_table_scores, stored_numbers, write_table_scores
 from companion.results.numbers import REFERENCES, make_table, page_table, support_table
 from companion.results.tables import TABLES
 from companion.results.text import markdown
+from lib.system.command_line import run_command
 from lib.system.errors import InputError, one_of
 from lib.system.files import project_root, read_numbers, write_json, write_whole
 

@@ -628,7 +628,7 @@ pd.DataFrame(rows).T.round(2).rename_axis(columns="mean log P of a word")
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-Closing the other paths needs as little code: `MemoryAlone` in `companion.tasks.memory` sets the decoder's first state and every context to zeros, and has no copying. `python -m companion.solve memory` trains the six toys. `python -m companion.studies.lever --output lever.json` measured Figures 2 to 4, and with a folder of a run it pulls the lever on yours.
+Closing the other paths needs as little code: `MemoryAlone` in `companion.tasks.memory` sets the decoder's first state and every context to zeros, and has no copying. `python -m companion.train_task memory` trains the six toys. `python -m companion.studies.lever --output lever.json` measured Figures 2 to 4, and with a folder of a run it pulls the lever on yours.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}

@@ -662,7 +662,7 @@ slide, stayed = slide_first(P[SLIDE], stayed)      # ours, in decoding only
 r"""
 ## On your own corpus
 
-With a `dataset`, the shipped model reads its test documents. With a `preset` the page trains a model first, and with `run` it shows a run of yours. The stations of the reading path are then measured on these documents. Here are its facts, a summary with trigram blocking, and scores of up to 20 documents. `python -m lib.score run FOLDER --slide median` decides first.
+With a `dataset`, the shipped model reads its test documents. With a `preset` the page trains a model first, and with `run` it shows a run of yours. The stations of the reading path are then measured on these documents. Here are its facts, a summary with trigram blocking, and scores of up to 20 documents. `python -m lib.score run FOLDER --decode slide=median` decides first.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
@@ -1019,6 +1019,6 @@ r"""
 # Where to go from here
 
 * **[Watch it write](../docs/live.md)**: the shipped model in your browser, without Python. Step through a summary of your own text, watch the window slide, and forbid the symbol.
-* `python -m lib.score run trained/windowed --dataset pmc-sample --slide median` scores a model that decides first.
+* `python -m lib.score run trained/windowed --dataset pmc-sample --decode slide=median` scores a model that decides first.
 * [`docs/papers/windowed.md`](../docs/papers/windowed.md) has all tables, the deviations from the sources, and where each equation is in `lib`. Next page: [Read-Again](read_again.ipynb).
 """

@@ -1,4 +1,7 @@
-"""Exercises of the page on Read-Again, and the reader's own model."""
+"""The cases of the exercises of the page on Read-Again, and the reader's own model.
+
+The solutions are on the page, below each exercise: `notebooks/read_again.py`.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace

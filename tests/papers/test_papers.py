@@ -22,8 +22,8 @@ from lib.papers import PAPERS, resolve
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.paper import Paper, Preset, Variant, imported, read_presets
 from lib.system.errors import InputError
-from lib.system.fields import field_names
 from lib.system.files import say_once
+from lib.system.settings import field_names
 from lib.training.config import TrainConfig
 
 
