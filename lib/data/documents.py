@@ -75,6 +75,9 @@ def to_document(record: Any, number: int = 0, reference: bool = True) -> Documen
 
     number: the id of a record without any. reference: whether there must be a summary.
     Raises ValueError with the reason; the caller adds file and line.
+
+    >>> to_document({"article": "Bees fly. They eat.", "highlights": "Bees eat."}).sections
+    [['Bees fly.', 'They eat.']]
     """
     if not isinstance(record, dict):
         raise InputError(
@@ -163,7 +166,11 @@ _ENTITY = re.compile(r"&(?:[a-z]{2,8}|#\d{2,5}|#x[\da-f]{2,4});", re.IGNORECASE)
 
 def split_summary(summary: str | list[str]) -> list[str]:
     """Split a summary, a text or its sentences, at line ends and marks; HTML's entities become
-    characters."""
+    characters.
+
+    >>> split_summary("Bees fly.<q>They eat &amp; sleep.")
+    ['Bees fly.', 'They eat & sleep.']
+    """
     sentences = []
     for text in [summary] if isinstance(summary, str) else summary:
         for part in _MARK.split(text):
