@@ -183,7 +183,7 @@ def test_a_part_of_the_shards_is_told(tmp_path):
 
 def test_the_first_records_decide_for_all_of_a_corpus(tmp_path):
     """Two short lists of words are words, because those of the other records are."""
-    words = "The committee met on Monday and agreed .".split()
+    words = ["The", "committee", "met", "on", "Monday", "and", "agreed", "."]
     records = [{"document": words, "summary": "It met."}] * 9
     short = {"document": ["It", "met"], "summary": "It met."}
     write(tmp_path, "train", *records)
