@@ -1,14 +1,12 @@
 """The papers' result tables, made of scores: intervals, comparisons, and the published rows beside.
 
-    python -m companion.make_tables table mem2mem_table2 --corpus aclsum --output T.json
-    hred=a/scores.json ... python -m companion.make_tables table mem2mem_table2 --corpus aclsum
-    --output U.json --add-to T.scores.json.gz ... python -m companion.make_tables page
-    read_again_table4 --figure read_again_seconds.json --output T.json python -m
-    companion.make_tables support --output T.json Mem2Mem=runs/scores/mem2mem/scores.json ...
+    python -m companion.make_tables table mem2mem_table2 --corpus aclsum --output T.json hred=a/scores.json ...
+    python -m companion.make_tables table mem2mem_table2 --corpus aclsum --output U.json --add-to T.scores.json.gz ...
+    python -m companion.make_tables page read_again_table4 --figure read_again_seconds.json --output T.json
+    python -m companion.make_tables support --output T.json Mem2Mem=runs/scores/mem2mem/scores.json ...
     python -m companion.make_tables keep T.json          # into figures/, and docs or a card
     python -m companion.make_tables again NAME           # a kept table from its kept scores
-    python -m companion.make_tables render               # the project's texts again, from kept
-    tables and claims
+    python -m companion.make_tables render               # the project's texts again, from kept tables and claims
 
 `workflow/Snakefile` makes the runs and the scores (`lib.evaluation.scores`) and calls these. The
 scores of a table are written beside it. Numbers: `companion.results.numbers`; as text:

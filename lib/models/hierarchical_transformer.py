@@ -108,7 +108,7 @@ class GlobalLayer(nn.Module):
 
         Returns:
             [W, d], the pooling weights [W, heads] and the attention between paragraphs
-            [B, heads, P, P].
+                [B, heads, P, P].
         """
         # [A, heads, d / heads]
         heads, pooling = self._pool(self.norms[0](x) if self.pre_norm else x, rows)

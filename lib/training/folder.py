@@ -19,7 +19,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from lib.decoding.search import DecodeConfig
+from lib.decoding.config import DecodeConfig
 from lib.system.errors import InputError, RunError
 from lib.system.files import read_numbers
 
