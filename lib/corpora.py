@@ -14,9 +14,9 @@ A folder whose texts are already cut into words needs a file corpus.json: {"toke
 import sys
 from collections import Counter
 
-from lib.data.corpora import UnusableSplitError, load_corpus
+from lib.data.corpus import UnusableSplitError, load_corpus
 from lib.data.documents import SPLITS, CorpusError
-from lib.data.registry import CORPORA
+from lib.data.named_corpora import CORPORA
 from lib.system.command_line import plain_errors
 
 

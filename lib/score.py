@@ -31,7 +31,7 @@ from typing import Any
 import pandas as pd
 
 import lib
-from lib.data.corpora import check_unpublished, learned_from, unseen
+from lib.data.corpus import check_unpublished, learned_from, unseen
 from lib.data.options import Options
 from lib.evaluation.bootstrap import no_interval
 from lib.evaluation.measures import SUPPORT

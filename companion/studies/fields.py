@@ -1,5 +1,5 @@
-"""Measure how well texts of another field than a run's corpus are recognised by their words, and
-make the weights.
+"""Measure how well words show that a text is of another field than a run's corpus, and make the
+weights.
 
     python -m companion.studies.fields trained/mem2mem "biomedical papers" --like pmc-sample \
         --unlike aclsum docstrings reuters data/specs
@@ -26,7 +26,7 @@ from scipy.stats import binomtest
 
 import lib
 from companion.command import run_command, this_command
-from lib.data.corpora import load_corpus, unseen
+from lib.data.corpus import load_corpus, unseen
 from lib.data.documents import Document
 from lib.data.plain_text import parse_text
 from lib.decoding.field import FILE, mean_weight, words_of_field

@@ -14,7 +14,7 @@ import numpy as np
 
 from companion.command import run_command
 from lib.data.batch import rows_of
-from lib.data.corpora import load_corpus
+from lib.data.corpus import load_corpus
 from lib.data.split import Split
 from lib.data.vocabulary import Vocabulary
 from lib.evaluation.rouge import longest_common_recall

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import AliasChoices, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from lib.data.corpora import check_unpublished
+from lib.data.corpus import check_unpublished
 from lib.data.documents import Document, report_marks, split_summary
 from lib.decoding.run import Run
 from lib.system.errors import InputError

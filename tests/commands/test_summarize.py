@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import lib
-from lib.data.corpora import Corpus
+from lib.data.corpus import Corpus
 from lib.papers import resolve
 from lib.summarize import main
 from lib.training.loop import train

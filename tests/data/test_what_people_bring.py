@@ -13,7 +13,7 @@ from companion.human.ratings import report
 from companion.human.sheets import read_key
 from companion.pages.parameters import check_parameters
 from lib.corpora import main as corpora_command
-from lib.data.corpora import load_corpus
+from lib.data.corpus import load_corpus
 from lib.data.documents import SPLITS, Document, to_document
 from lib.data.files import texts_of
 from lib.data.plain_text import parse_text

@@ -10,10 +10,9 @@ import pandas as pd
 import pytest
 
 from lib.corpora import main, table
-from lib.data import corpora
-from lib.data.corpora import Corpus, anthology_year, load_corpus
+from lib.data.corpus import Corpus, anthology_year, load_corpus
 from lib.data.documents import SPLITS, CorpusError, Document, to_document
-from lib.data.registry import CORPORA, find_spec
+from lib.data.named_corpora import CORPORA, find_spec
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.windowed.windows import ArticleOptions
 from lib.system.files import project_root
@@ -314,7 +313,7 @@ def test_aclsum():
 )
 def test_what_cannot_be_found(name, reason, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("lib.data.registry.project_root", lambda: tmp_path)
+    monkeypatch.setattr("lib.data.named_corpora.project_root", lambda: tmp_path)
     with pytest.raises(CorpusError, match=reason):
         load_corpus(name)
 
@@ -322,7 +321,7 @@ def test_what_cannot_be_found(name, reason, tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["arxiv", "pubmed", "cnn_dailymail", "multi_news"])
 def test_the_hub_out_of_reach_says_what_to_do(name, monkeypatch, tmp_path):
     datasets = pytest.importorskip("datasets")
-    monkeypatch.setattr(corpora, "_hub_answers", lambda: False)
+    monkeypatch.setattr("lib.data.corpus._hub_answers", lambda: False)
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
     datasets.disable_progress_bars()
@@ -337,7 +336,7 @@ def test_hub_rows_are_read(monkeypatch):
     rows = {"arxiv": {"article": ["-"], "document": ["One. Two."], "abstract": ["Short."]},
             "cnn_dailymail": {"article": ["One. Two."], "highlights": ["Short."], "id": ["x"]},
             "multi_news": {"document": ["One. ||||| Two."], "summary": ["Short."]}}  # fmt: skip
-    monkeypatch.setattr(corpora, "_hub_answers", lambda: True)
+    monkeypatch.setattr("lib.data.corpus._hub_answers", lambda: True)
     for name, columns in rows.items():
         data = datasets.DatasetDict(
             {s: datasets.Dataset.from_dict(columns) for s in ("train", "validation", "test")}
@@ -441,7 +440,7 @@ def test_a_named_corpus_says_it_and_its_folder_comes_first(tmp_path, monkeypatch
     data.mkdir(parents=True)
     (data / "train.article.txt").write_text(f"{TEXT}\n", encoding="utf-8")
     (data / "train.title.txt").write_text(f"{TITLE}\n", encoding="utf-8")
-    monkeypatch.setattr("lib.data.registry.project_root", lambda: tmp_path)
+    monkeypatch.setattr("lib.data.named_corpora.project_root", lambda: tmp_path)
     for name in ("gigaword", f"gigaword:{data}"):
         assert next(load_corpus(name).split("train")).tokenised
     (data / "corpus.json").write_text('{"tokenised": false}', encoding="utf-8")

@@ -31,6 +31,7 @@ from lib.data.documents import (
     own_id,
     to_document,
 )
+from lib.data.named_corpora import CORPORA, IN_BOTH, CorpusSpec, LeftOut, find_spec, is_private
 from lib.data.pieces import Pieces
 from lib.data.readers import (
     SPLIT_NAMES,
@@ -41,7 +42,6 @@ from lib.data.readers import (
     read_folder,
     unread_files,
 )
-from lib.data.registry import CORPORA, IN_BOTH, CorpusSpec, LeftOut, find_spec, is_private
 from lib.data.shape import SAMPLE, Shape, shape_of
 from lib.system.errors import did_you_mean
 from lib.system.files import read_json, would_be_published
