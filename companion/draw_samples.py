@@ -21,9 +21,9 @@ import lib
 from companion.command import split_labels
 from companion.pages.figures import Plot, attention_maps, draw, maximum_attention, shaded_words
 from companion.results.tables import SHOWN
-from lib.data.corpora import check_unpublished, load_corpus, unseen
+from lib.data.corpus import check_unpublished, load_corpus, unseen
 from lib.data.documents import Document
-from lib.data.registry import is_private
+from lib.data.named_corpora import is_private
 from lib.decoding.config import DECODINGS
 from lib.decoding.run import Run, Summary
 from lib.evaluation.baselines import lead

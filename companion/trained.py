@@ -22,7 +22,7 @@ from companion.results.numbers import table_numbers
 from companion.results.places import render
 from companion.results.tables import TRAINED, Row, Table, TrainedRun
 from companion.results.text import markdown
-from lib.data.corpora import load_corpus, unseen
+from lib.data.corpus import load_corpus, unseen
 from lib.data.documents import Document
 from lib.decoding.config import DECODINGS
 from lib.decoding.run import Run

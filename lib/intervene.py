@@ -103,7 +103,7 @@ def measure(
 
 def read(run: Path, options: DocumentOptions) -> tuple[Run, list[Document]]:
     """Open the run and read the documents that a command asks for."""
-    from lib.data.corpora import load_corpus, unseen
+    from lib.data.corpus import load_corpus, unseen
 
     if options.documents < 2:
         raise InputError(f"--documents must be at least 2, not {options.documents}")

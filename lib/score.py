@@ -130,7 +130,7 @@ def score_run(
         output: the file of scores; by default scores.json beside the run, or in runs/scores/NAME
             for trained/NAME.
     """
-    from lib.data.corpora import check_unpublished, unseen
+    from lib.data.corpus import check_unpublished, unseen
     from lib.evaluation import scores
     from lib.evaluation.summaries import write_summaries
     from lib.papers.paper import corpus_for
@@ -235,7 +235,7 @@ def compare_systems(
         output: a JSON file for the numbers.
         device: cpu or cuda; by default the GPU if there is one.
     """
-    from lib.data.corpora import unseen
+    from lib.data.corpus import unseen
     from lib.evaluation.comparison import baseline_summaries, compare
     from lib.evaluation.summaries import read_summary_sentences
     from lib.papers.paper import corpus_for
@@ -306,7 +306,7 @@ def score_baselines(
         preset: of the paper; its preprocessing is used.
         output: the file of scores.
     """
-    from lib.data.corpora import learned_from
+    from lib.data.corpus import learned_from
     from lib.evaluation.scores import score_systems, setting
     from lib.papers import resolve
     from lib.papers.paper import corpus_for, imported

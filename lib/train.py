@@ -29,6 +29,7 @@ from lib.system.command_line import Count, Flag, Grouped, parse_arguments, plain
 from lib.system.errors import InputError, one_of
 from lib.system.files import errors_named, trained_folder
 from lib.system.metrics import hours_of, read_metrics
+from lib.training.console import best_step, duration, outcome, plan
 
 if TYPE_CHECKING:  # a command imports PyTorch when it begins, so that --help is fast
     from lib.decoding.run import Run
@@ -138,9 +139,9 @@ def describe_presets(paper: Paper, variant: str | None) -> str:
             else f"{preset.train.epochs} epoch(s)"
         )
         lines.append(f"  {name:<14} {documents} documents, {steps}")
-    hours = hours_of(read_metrics(trained_folder(paper.name)))
+    seconds = 3600 * hours_of(read_metrics(trained_folder(paper.name)))
     shipped = (
-        f"The shipped run, a medium one, took {hours:.1f} hours. docs/gpu.md has those of the "
+        f"The shipped run, a medium one, took {duration(seconds)}. docs/gpu.md has those of the "
         "paper's sizes."
     )
     return "\n".join([*lines, shipped])
@@ -153,11 +154,17 @@ def report(run: Run, dataset: str) -> str:
         f"; validation loss {losses[0]:.3f} at first, {losses[-1]:.3f} at the end" if losses else ""
     )
     # 0 hours: the log has fewer than two lines to take the time between
-    pace = f", {3600 * run.hours / run.step:.3g} seconds each (median)" if run.hours else ""
+    pace = (
+        f" in {duration(3600 * run.hours)}, {3600 * run.hours / run.step:.3g} seconds each (median)"
+        if run.hours
+        else ""
+    )
+    documents = run.config.get("documents", {}).get("train", 0)
+    weights = outcome(run.metrics, run.config.get("weights", "best"), documents)
     return (
-        f"{run.folder}: {run.step:,} steps in {60 * run.hours:.1f} minutes{pace}{learned}. Next:\n"
-        f"  python -m lib.score run {folder} --dataset {quote(dataset)}\n  python -m lib.summarize "
-        f"{folder} FILE"
+        f"{run.folder}: {run.step:,} steps{pace}{learned}.\n{weights[0].upper()}{weights[1:]}. "
+        f"Next:\n  python -m lib.score run {folder} --dataset {quote(dataset)}\n"
+        f"  python -m lib.summarize {folder} FILE"
     )
 
 
@@ -172,6 +179,9 @@ def draw_losses(run: Run) -> None:
     for split in ("train", "val"):
         logged = [m for m in run.metrics if m["split"] == split]
         axes.plot([m["step"] for m in logged], [m["loss"] for m in logged], ".-", label=split)
+    if step := best_step(run.metrics):
+        label = f"least validation loss: step {step:,}"
+        axes.axvline(step, color="0.5", linestyle=":", label=label)
     axes.set(xlabel="step", ylabel="loss")
     axes.legend()
     picture = run.folder / "curve.png"
@@ -189,6 +199,8 @@ def _train(command: Command, setup: Setup) -> Run:
     if rank_device() == 0 and command.limit is None and len(corpus["train"]) == setup.documents:
         limit = f"preset {command.preset!r} takes at most {setup.documents} documents of each split"
         print(f"{limit}; --limit takes another number", file=sys.stderr)
+    if rank_device() == 0:
+        print("\n".join(plan(setup.train, corpus)), file=sys.stderr)
     return train(
         setup.recipe, setup.build(corpus), corpus, setup.train, command.output, command.resume
     )

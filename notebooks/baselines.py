@@ -32,7 +32,7 @@ from companion.pages.checks import Checks
 from companion.pages.diagrams import show_model
 from companion.pages.shown import Passages, Prediction, clip, show_tables
 from lib.data.batch import EncodedDocument, make_batch
-from lib.data.corpora import load_corpus
+from lib.data.corpus import load_corpus
 from lib.data.vocabulary import BOS
 from lib.evaluation.baselines import lead, lexrank, matches, oracle
 from lib.evaluation.rouge import rouge

@@ -42,7 +42,7 @@ import torch
 
 import lib
 from lib.evaluation.bootstrap import interval, no_interval, paired_bootstrap
-from lib.data.corpora import anthology_year, load_corpus
+from lib.data.corpus import anthology_year, load_corpus
 from lib.evaluation.baselines import lexrank, oracle
 from companion.pages.figures import interval_bars
 from lib.decoding.config import DECODINGS
@@ -66,6 +66,7 @@ from lib.evaluation.scores import score_systems
 from lib.system.files import trained_folder, work_folder, write_json
 from lib.system.errors import InputError
 from lib.system.fingerprints import code_digest, digest
+from lib.training.console import duration
 
 trains = bool(preset or steps)
 if run and trains:
@@ -106,12 +107,12 @@ def train_here(model, paper):
     what += ["--output", str(here / model), "--resume"]
     run_module(*what, threads=None if alone else 1)
     run = lib.load(here / model)
-    return run, f"{3600 * run.hours:.0f} s"
+    return run, duration(3600 * run.hours)
 
 
 def shipped_run(folder, paper):
     trained = lib.load(trained_folder(folder))
-    return trained, f"{trained.hours:.1f} h"
+    return trained, duration(3600 * trained.hours)
 
 
 chosen = {paper.title: (name, paper) for name, paper in PAPERS.items()}
@@ -124,7 +125,7 @@ with ThreadPoolExecutor(2 if trains and not alone else 1) as pool:
     runs = {title: started[title].result() for title in chosen}
 if run:
     yours = lib.load(run)
-    runs[f"{Path(run).name} (yours)"] = yours, f"{yours.hours:.1f} h"
+    runs[f"{Path(run).name} (yours)"] = yours, duration(3600 * yours.hours)
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 read = {}

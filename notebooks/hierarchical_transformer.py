@@ -69,7 +69,7 @@ from companion.results.kept import stored_numbers
 from companion.results.tables import TRAINED
 from companion.tasks.towns import open_towns, town_document, unseen_towns
 from lib.data.batch import rows_of
-from lib.data.corpora import load_corpus
+from lib.data.corpus import load_corpus
 from lib.decoding.config import DECODINGS
 from lib.decoding.search import summarize
 from lib.evaluation.baselines import lexrank

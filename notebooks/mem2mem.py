@@ -63,7 +63,7 @@ from companion.pages.shown import PageFigures, Passages, Prediction, clip, figur
 from companion.tasks.memory import learn_planted, memory_scores, unseen_documents
 from companion.tasks.synthetic import planted_at
 from lib.data.batch import make_batch
-from lib.data.corpora import anthology_year
+from lib.data.corpus import anthology_year
 from lib.decoding.config import DECODINGS
 from lib.decoding.search import extract, summarize
 from lib.evaluation.baselines import lexrank

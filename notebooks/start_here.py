@@ -64,7 +64,7 @@ from companion.tasks.stories import (
     unseen_stories,
 )
 from lib.data.batch import in_vocabulary, make_batch
-from lib.data.corpora import load_corpus
+from lib.data.corpus import load_corpus
 from lib.data.vocabulary import BOS, EOS, PAD
 from lib.decoding.config import DECODINGS, DecodeConfig
 from lib.decoding.search import beam_search

@@ -9,7 +9,7 @@ from string import ascii_uppercase as LETTERS
 import numpy as np
 import pandas as pd
 
-from lib.data.corpora import check_unpublished
+from lib.data.corpus import check_unpublished
 from lib.page.html_page import html_page
 from lib.system.errors import InputError
 from lib.system.files import read_numbers, write_json, write_whole

@@ -23,7 +23,7 @@ import torch
 from companion.pages.diagrams import FOLDER, read_picture
 from companion.pages.frames import TRUST
 from companion.tasks import stories, towns
-from lib.data.corpora import load_corpus
+from lib.data.corpus import load_corpus
 from lib.data.documents import Document
 from lib.data.options import Options
 from lib.data.vocabulary import BOS, CLUSTER_SYMBOLS, PAD, SPECIALS, Vocabulary

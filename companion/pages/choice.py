@@ -11,7 +11,7 @@ from IPython.display import Markdown
 
 from companion.pages.runs import train_or_load, unseen_papers
 from lib.data.batch import make_batch
-from lib.data.corpora import Corpus, load_corpus
+from lib.data.corpus import Corpus, load_corpus
 from lib.data.documents import Document
 from lib.data.prepared import PreparedCorpus
 from lib.decoding.run import Run

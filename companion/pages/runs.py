@@ -11,10 +11,10 @@ from torch import nn
 
 from companion.pages.figures import lines
 from companion.pages.shown import PageFigures, Passages, ShownFigure
-from lib.data.corpora import Corpus, unseen
+from lib.data.corpus import Corpus, unseen
 from lib.data.documents import Document
+from lib.data.named_corpora import IN_BOTH
 from lib.data.prepared import PreparedCorpus, code_of
-from lib.data.registry import IN_BOTH
 from lib.decoding.run import Run
 from lib.papers.paper import Setup
 from lib.system.files import project_root, work_folder

@@ -14,7 +14,7 @@ import numpy as np
 
 from companion.results.kept import kept_tables, stored_numbers
 from companion.results.tables import TABLES
-from lib.data.corpora import load_corpus
+from lib.data.corpus import load_corpus
 from lib.data.documents import Document
 from lib.evaluation.rouge import rouge
 from lib.evaluation.scores import cut

@@ -7,11 +7,13 @@ from pathlib import Path
 
 from docutils import nodes
 
+from companion.site.docstrings import setup_reference
 from companion.site.references import link_equations
 
 project = "Neural summarization of long texts"
 html_title = project
 extensions = ["myst_nb", "sphinx_external_toc"]
+extensions += ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 external_toc_path = "companion/site/_toc.yml"
 external_toc_exclude_missing = True  # what the contents do not name is no part of the book
 exclude_patterns = [".*", "companion", "cache", "data", "runs"]
@@ -24,6 +26,14 @@ nb_code_prompt_show, nb_code_prompt_hide = "Show the code", "Hide the code"
 nb_ipywidgets_js = {}  # would come from a CDN
 myst_enable_extensions = ["amsmath", "dollarmath"]
 myst_heading_anchors = 3
+
+# The reference (docs/reference) is made from the library's docstrings.
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+maximum_signature_line_length = 90
+napoleon_numpy_docstring = False
+toc_object_entries_show_parents = "hide"
 
 html_theme = "sphinx_book_theme"
 html_theme_options = {"footer_content_items": "", "navbar_persistent": "", "show_toc_level": 2}
@@ -82,6 +92,7 @@ def name_parts(app, page, template, context, doctree):
 
 
 def setup(app):
+    setup_reference(app)
     app.connect("html-page-context", name_parts)
     app.connect("doctree-read", lambda _, doctree: link_equations(doctree))
     app.connect("doctree-read", keep_equations)

@@ -24,7 +24,7 @@ import lib
 from companion.command import this_command
 from companion.stored import effect_row
 from companion.studies.slots import head_places
-from lib.data.corpora import load_corpus, unseen
+from lib.data.corpus import load_corpus, unseen
 from lib.data.documents import Document
 from lib.decoding.run import Run
 from lib.decoding.search import choose_sentences, source_sentences

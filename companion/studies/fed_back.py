@@ -15,12 +15,13 @@ import numpy as np
 import torch
 
 import lib
-from companion.command import run_command, this_command
+from companion.command import this_command
 from companion.stored import effect_row
 from lib.data.batch import EncodedDocument
-from lib.data.corpora import load_corpus, unseen
+from lib.data.corpus import load_corpus, unseen
 from lib.models.changes import Change, batch_alone
 from lib.models.read_again import ReadAgain
+from lib.system.command_line import run_command
 from lib.system.errors import InputError
 from lib.system.files import write_json
 

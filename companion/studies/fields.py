@@ -25,7 +25,7 @@ from scipy.stats import binomtest
 
 import lib
 from companion.command import this_command
-from lib.data.corpora import load_corpus, unseen
+from lib.data.corpus import load_corpus, unseen
 from lib.data.documents import Document
 from lib.data.plain_text import parse_text
 from lib.decoding.field import FILE, mean_weight, words_of_field

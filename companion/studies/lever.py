@@ -26,7 +26,7 @@ from companion.studies.slots import mean_cosine
 from companion.tasks.memory import VOCABULARY, MemoryAlone, learn_planted, unseen_documents
 from companion.tasks.synthetic import planted_sentences
 from lib.data.batch import EncodedDocument
-from lib.data.corpora import load_corpus, unseen
+from lib.data.corpus import load_corpus, unseen
 from lib.evaluation.interventions import log_probs
 from lib.models.changes import NOTHING, Change, batch_alone
 from lib.models.mem2mem import Mem2Mem

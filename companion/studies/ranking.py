@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from lib.data.batch import rows_of
-from lib.data.corpora import load_corpus
+from lib.data.corpus import load_corpus
 from lib.data.split import Split
 from lib.data.vocabulary import Vocabulary
 from lib.evaluation.interventions import mean_row

@@ -10,7 +10,7 @@ import numpy as np
 
 import lib
 from lib.data.batch import EncodedDocument
-from lib.data.corpora import load_corpus, unseen
+from lib.data.corpus import load_corpus, unseen
 from lib.data.documents import Document
 from lib.data.vocabulary import SLIDE
 from lib.data.word_vectors import similarities, target_sentences

@@ -1,0 +1,1 @@
+"""Corpora, texts and batches: from a file or a name to the numbers that a model reads."""

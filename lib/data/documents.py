@@ -12,6 +12,7 @@ from typing import Any
 
 from lib.data.characters import clean
 from lib.data.sentences import split_sentences
+from lib.data.shape import BETWEEN_ARTICLES, Shape, shape_of
 from lib.system.errors import InputError
 
 SPLITS = ("train", "val", "test")
@@ -19,6 +20,14 @@ SPLITS = ("train", "val", "test")
 
 class CorpusError(InputError):
     """A corpus that cannot be read: says what, where (file and line) and what to do."""
+
+
+class KeysError(InputError):
+    """A record without a source or a summary. `short` lacks the list of all known keys."""
+
+    def __init__(self, keys: Iterable[Any]):
+        self.short = f"no source and summary among {sorted({*map(str, keys)} - {'tokenised'})}"
+        super().__init__(f"{self.short}. {known_keys()}")
 
 
 @dataclass(frozen=True)
@@ -79,37 +88,49 @@ SOURCES = ("sections", "article_text", "paragraphs", "article", "document", "tex
 SUMMARIES = ("abstract_text", "abstract", "highlights", "summary")
 IDS = ("article_id", "id", "url")
 
-# What Multi-News has between the articles of a cluster, and for the ends of their lines.
-_BETWEEN_ARTICLES = re.compile(r"\|{5}|story_separator_special_tag", re.IGNORECASE)
+# What Multi-News has for the ends of lines.
 _LINE_END = re.compile("newline_char", re.IGNORECASE)
 
 
-def to_document(record: Any, number: int = 0, reference: bool = True) -> Document:
+def known_keys() -> str:
+    """Name the keys that records may have."""
+    sources, summaries = ("'" + "', '".join(keys) + "'" for keys in (SOURCES, SUMMARIES))
+    return f"A source is named {sources}; a summary {summaries}"
+
+
+def to_document(
+    record: Any, number: int = 0, reference: bool = True, shape: Shape | None = None
+) -> Document:
     """Turn a record of a known layout into a `Document`, its texts cleaned (`checked_text`).
 
-    number: the id of a record without any. reference: whether there must be a summary.
+    number: the id of a record without any. reference: whether there must be a summary. shape: how
+    the record's corpus writes its texts; by default found from this record.
     Raises ValueError with the reason; the caller adds file and line.
+
+    >>> to_document({"article": "Bees fly. They eat.", "highlights": "Bees eat."}).sections
+    [['Bees fly.', 'They eat.']]
     """
     if not isinstance(record, dict):
         raise InputError(
             f"expected an object with a source and a summary, found {type(record).__name__}"
         )
-    record = {key: value for key, value in record.items() if _has_value(value)}
+    record = {str(key).strip(): value for key, value in record.items() if _has_value(value)}
+    shape = shape or shape_of([record])
     source_key, summary_key = first_key(record, SOURCES), first_key(record, SUMMARIES)
     if not source_key or (reference and not summary_key):
-        known = " and ".join(" or ".join(keys) for keys in (SOURCES, SUMMARIES))
-        raise InputError(
-            f"no source and summary ({known}) among {sorted({*map(str, record)} - {'tokenised'})}"
-        )
-    names, sections = _sections(record, source_key)
-    sentences = _sentences(record[summary_key], summary_key) if summary_key else []
+        raise KeysError(record)
+    names, sections = _sections(record, source_key, shape)
+    sentences = _sentences(record[summary_key], summary_key, shape) if summary_key else []
     document = Document(
-        id=str(record.get(first_key(record, IDS), number)),
-        title=clean(str(record.get("title") or "")),
+        id=checked_unicode(own_id(record) or str(number), "id"),
+        title=shape.plain(checked_text(str(record.get("title") or ""), "title")),
         section_names=names,
         sections=sections,
         summary=split_summary(sentences),
-        more_summaries=[_sentences(s, "more_summaries") for s in _list(record, "more_summaries")],
+        more_summaries=[
+            _sentences(summary, "more_summaries", shape)
+            for summary in _list(record, "more_summaries")
+        ],
         tokenised=str(record.get("tokenised")).lower() == "true",  # tables write it in letters
     )
     if not document.sections:
@@ -119,7 +140,13 @@ def to_document(record: Any, number: int = 0, reference: bool = True) -> Documen
     return document
 
 
-def _sections(record: dict, key: str) -> tuple[list[str], list[list[str]]]:
+def own_id(record: dict) -> str:
+    """Return the id that a record has; an empty text where it has none."""
+    ids = (str(record[key]) for key in IDS if _has_value(record.get(key)))
+    return next((name for name in ids if name.strip()), "")
+
+
+def _sections(record: dict, key: str, shape: Shape) -> tuple[list[str], list[list[str]]]:
     """Section names and sentences; of paragraphs the document of each. Empty sections are left
     out."""
     if key == "paragraphs":
@@ -132,20 +159,37 @@ def _sections(record: dict, key: str) -> tuple[list[str], list[list[str]]]:
             raise InputError(
                 f"'section_names' ({len(names)}) and 'sections' ({len(sections)}) differ in length"
             )
-        pairs = list(zip(names, sections))
+        pairs = [(name, part) for name, text in zip(names, sections) for part in _articles(text)]
     else:
-        articles = [record[key]]
-        if isinstance(record[key], str):
-            articles = [
-                article for article in _BETWEEN_ARTICLES.split(record[key]) if article.strip()
-            ]
+        value = record[key]
+        is_cluster = isinstance(value, list) and (
+            key in shape.texts or any(isinstance(part, list) for part in value)
+        )
+        articles = [part for text in (value if is_cluster else [value]) for part in _articles(text)]
         pairs = [
             (f"article {n}" if len(articles) > 1 else "", article)
             for n, article in enumerate(articles, 1)
         ]
-    filled = [(checked_text(name, "section_names"), _sentences(text, key)) for name, text in pairs]
+    filled = [
+        (shape.plain(checked_text(name, "section_names")), _sentences(text, key, shape))
+        for name, text in pairs
+    ]
     filled = [(name, sentences) for name, sentences in filled if sentences]
     return [name for name, _ in filled], [sentences for _, sentences in filled]
+
+
+def _articles(text: Any) -> list:
+    """Cut a text, or a list of sentences or words, at the marks between articles."""
+    if isinstance(text, str):
+        return [part for part in BETWEEN_ARTICLES.split(text) if part.strip()]
+    if not isinstance(text, list):
+        return [text]
+    parts: list[list] = [[]]
+    for member in text:
+        first, *others = BETWEEN_ARTICLES.split(member) if isinstance(member, str) else [member]
+        parts[-1].append(first)
+        parts += [[other] for other in others]
+    return [part for part in parts if any(part)]
 
 
 def _list(record: dict, key: str) -> list:
@@ -155,19 +199,37 @@ def _list(record: dict, key: str) -> list:
     return value or []
 
 
-def _sentences(value, key: str) -> list[str]:
-    """Sentences of a list of sentences, or of a text."""
+def _sentences(value: Any, key: str, shape: Shape) -> list[str]:
+    """Sentences of a text, or of a list of sentences, words or texts."""
+    if isinstance(value, list) and key not in shape.words:
+        texts = [shape.plain(checked_text(member, key)).strip() for member in value]
+        if key in shape.texts:
+            return [sentence for text in texts for sentence in split_sentences(text)]
+        return [" ".join(text.split()) if shape.tags else text for text in texts if text]
     if isinstance(value, list):
-        return [s for s in (checked_text(v, key).strip() for v in value) if s]
-    return split_sentences(_LINE_END.sub("\n", checked_text(value, key)))
+        value = " ".join(checked_text(member, key) for member in value)
+    return split_sentences(_LINE_END.sub("\n", shape.plain(checked_text(value, key))))
 
 
-def checked_text(value, key: str) -> str:
+def checked_text(value: Any, key: str) -> str:
     """Return the text of a record's key or of a file, as `clean` makes it. Raises InputError for
     what is no text."""
     if not isinstance(value, str):
         raise InputError(f"{key!r} must hold text, found {type(value).__name__}")
-    return clean(value)
+    return clean(checked_unicode(value, key))
+
+
+def checked_unicode(text: str, key: str) -> str:
+    """Return a text that can be written in UTF-8. Raises InputError for half a surrogate pair,
+    which a program leaves where it cuts an emoji in JSON into two."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        code = f"\\u{ord(text[error.start]):04x}"
+        raise InputError(
+            f"{key!r} holds half a character ({code}): a program has cut the text there"
+        ) from None
+    return text
 
 
 # What summarizers put between sentences, such as <n>, <q> and </s>; and HTML's entities.
@@ -177,7 +239,11 @@ _ENTITY = re.compile(r"&(?:[a-z]{2,8}|#\d{2,5}|#x[\da-f]{2,4});", re.IGNORECASE)
 
 def split_summary(summary: str | list[str]) -> list[str]:
     """Split a summary, a text or its sentences, at line ends and marks; HTML's entities become
-    characters."""
+    characters.
+
+    >>> split_summary("Bees fly.<q>They eat &amp; sleep.")
+    ['Bees fly.', 'They eat & sleep.']
+    """
     sentences = []
     for text in [summary] if isinstance(summary, str) else summary:
         for part in _MARK.split(text):

@@ -57,7 +57,7 @@ class Options(ABC):
         return ""
 
     def prepare(self, corpus, limit: int | None = None, progress: bool = True) -> PreparedCorpus:
-        """Encode every split of a `lib.data.corpora.Corpus` as a model reads it, of each at most
+        """Encode every split of a `lib.data.corpus.Corpus` as a model reads it, of each at most
         `limit` documents.
 
         The result is saved in the cache, and loaded from there the next time. Raises CorpusError

@@ -174,7 +174,7 @@ def prepare(
     Raises CorpusError where nothing can be written.
     """
     # what encodes, and what reads the documents
-    code = [code_of(type(options)), code_digest("lib.data.corpora")]
+    code = [code_of(type(options)), code_digest("lib.data.corpus")]
     made_of = digest([type(options).__name__, asdict(options), key, code])
     short_name = "".join(c if c.isalnum() else "_" for c in Path(name).name)
     place = cached(f"{short_name}-{made_of}", DESCRIPTION)

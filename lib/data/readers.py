@@ -144,19 +144,70 @@ def read_parquet(path: Path) -> Lines:
     yield from enumerate(rows, 1)
 
 
+def read_arrow(path: Path) -> Lines:
+    """Rows of a file of `datasets.Dataset.save_to_disk`."""
+    import pyarrow
+
+    with pyarrow.memory_map(str(path)) as file:
+        batches = pyarrow.ipc.open_stream(file)
+        rows = (row for batch in batches for row in batch.to_pylist())
+        yield from enumerate(rows, 1)
+
+
+_EXCELS_FIRST_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
+
+
 def read_csv(path: Path) -> Lines:
-    """Rows of a CSV file with a header; quoted fields may hold line breaks."""
+    """Rows of a CSV file with a header; quoted fields may hold line breaks.
+
+    A line is that in which a row ends; of a row that cannot be read, that in which it begins.
+    """
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     with open(path, encoding="utf-8-sig", newline="") as file:
-        delimiter = max(",;\t", key=file.readline().count)
-        file.seek(0)
-        rows = csv.DictReader(file, strict=True, delimiter=delimiter)
-        for row in rows:  # what has no name has the key None, what is missing the value None
-            is_whole = None not in row and None not in row.values()
-            yield (
-                rows.line_num,
-                row if is_whole else InputError("another number of fields than in the header"),
-            )
+        head = file.readline()
+        excels = _EXCELS_FIRST_LINE.fullmatch(head)
+        delimiter = excels[1] if excels else max(",;\t", key=head.count)
+        before = 1 if excels else 0  # lines
+        if not excels:
+            file.seek(0)
+        # Many programs write tabs between fields and quote nothing.
+        is_quoted = delimiter != "\t" or _is_quoted(path, delimiter)
+        quoting = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
+        rows = csv.reader(file, strict=True, delimiter=delimiter, quoting=quoting)
+        names = [name.strip() for name in next(rows, [])]
+        while True:
+            first = rows.line_num + 1
+            try:
+                row = next(rows)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                yield (
+                    first + before,
+                    InputError(
+                        f'a row that is no CSV ({error}): double the quotes in a field ("") and '
+                        "set the field in quotes, as pandas.DataFrame.to_csv does"
+                    ),
+                )
+                continue
+            if row and len(row) != len(names):
+                yield (
+                    rows.line_num + before,
+                    InputError("another number of fields than in the header"),
+                )
+            elif row:
+                yield rows.line_num + before, dict(zip(names, row))
+
+
+def _is_quoted(path: Path, delimiter: str) -> bool:
+    """Whether the quotes of a file are those of CSV."""
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        try:
+            for _ in csv.reader(file, strict=True, delimiter=delimiter):
+                pass
+        except csv.Error:
+            return False
+    return True
 
 
 READERS = {
@@ -165,6 +216,10 @@ READERS = {
     ".parquet": read_parquet,
 }
 SPLIT_READERS = READERS | dict.fromkeys((".txt", ".txt.gz"), read_json_lines)
+# of records in folders `train`, `val` and `test`: `save_to_disk` has JSON files of its own there
+FOLDER_READERS = {".parquet": read_parquet, ".arrow": read_arrow} | {
+    ending: READERS[ending] for ending in (".jsonl", ".jsonl.gz", ".csv")
+}
 PAIRS = [(".src", ".tgt"), (".source", ".target"), (".txt.src", ".txt.tgt")]
 PAIRS += [
     (".src.txt", ".tgt.txt"),
@@ -272,6 +327,9 @@ def layout(folder: Path, split_name: str) -> list[tuple]:
             pair = [folder / f"{name}{ending}" for ending in endings]
             if all(file.is_file() for file in pair):
                 return [(read_parallel, *pair)]
+        for ending, read in FOLDER_READERS.items():
+            if files := sorted((folder / name).glob(f"[!.]*{ending}")):
+                return [(read, file) for file in files]
     references = sorted(folder.glob("task1_ref[0-9].txt")) if split_name == "test" else []
     if references:
         return [(read_parallel, folder / "input.txt", *references)]
@@ -282,6 +340,49 @@ def read_folder(folder: Path, split_name: str) -> Records | None:
     """Records of a split in a folder of {train,val,test} files; None where there is none."""
     calls = layout(folder, split_name)
     return (record for call in calls for record in read_file(*call)) if calls else None
+
+
+def holds_records(folder: Path, split_name: str) -> bool:
+    """Whether the files of a split hold records, whose form is not known, and no texts."""
+    return all(
+        read not in (read_text_pair, read_parallel) for read, *_ in layout(folder, split_name)
+    )
+
+
+_PART = re.compile(r"(?P<start>.*-)(?P<number>\d+)-of-(?P<total>\d+)(?P<end>\..*)")
+
+
+def missing_files(folder: Path) -> list[str]:
+    """Name the parts of splits ("train-00001-of-00004.parquet") that are not there."""
+    missing = []
+    for split_name in SPLITS:
+        files = [file for _, *own in layout(folder, split_name) for file in own]
+        parts = [part for file in files if (part := _PART.fullmatch(file.name))]
+        if parts:
+            part, there = parts[0], {int(part["number"]) for part in parts}
+            absent = sorted({*range(int(part["total"]))} - there)
+            width = len(part["number"])
+            names = [f"{part['start']}{n:0{width}}-of-{part['total']}{part['end']}" for n in absent]
+            if names:
+                more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+                missing.append(
+                    f"{names[0]}{more} ({len(there):,} of the {int(part['total']):,} parts of "
+                    f"{split_name} are read)"
+                )
+    return missing
+
+
+def advice_on(folder: Path) -> str:
+    """Say what to do with a folder without splits, as a sentence, if it is known."""
+    if (folder / "state.json").is_file():
+        return (
+            "It is one `datasets.Dataset` without splits: split it by `train_test_split`, and save "
+            "the `DatasetDict` with the splits train, validation and test. "
+        )
+    inside = [path for path in sorted(folder.glob("[!.]*")) if path.is_dir()]
+    if found := [path for path in inside if any(layout(path, name) for name in SPLITS)]:
+        return f"There are some one folder down: give {found[0]}. "
+    return ""
 
 
 _SPLIT_WORD = re.compile(

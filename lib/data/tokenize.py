@@ -107,6 +107,9 @@ def counted_words(text: str, all_letters: bool | None = None) -> list[str]:
     With `all_letters` they are the words of `tokenize` without marks. None chooses `all_letters` if
     most letters are outside ASCII; it is for a text that is compared with no other. A line is a
     sentence.
+
+    >>> counted_words("At 3.5%, it's twice as high.")
+    ['at', '3', '5', 'it', 's', 'twice', 'as', 'high']
     """
     text = lowered(unified(text))
     if all_letters is None:
@@ -156,7 +159,11 @@ def with_numbers(words: Iterable[str], text: Iterable[str]) -> list[str]:
 
 def bigram_recall(paragraph: Sequence, summary: Sequence) -> float:
     """Return the share of the summary's bigrams that the paragraph has, clipped to its counts
-    (ROUGE-2 recall)."""
+    (ROUGE-2 recall).
+
+    >>> bigram_recall("the old hive is empty".split(), "the old hive is full".split())
+    0.75
+    """
     summary_bigrams, paragraph_bigrams = (
         Counter(pairwise(words)) for words in (summary, paragraph)
     )

@@ -1,0 +1,1 @@
+"""From a trained run to a summary: search, the run as an object, and text for people."""

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from lib.data.corpora import check_unpublished
+from lib.data.corpus import check_unpublished
 from lib.data.documents import (
     IDS,
     SUMMARIES,

@@ -25,7 +25,11 @@ def full_precision(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     """Compute the softmax over the last axis, 0 where `mask` is false; at least one entry must be
-    true."""
+    true.
+
+    >>> masked_softmax(torch.tensor([1.0, 1.0, 5.0]), torch.tensor([True, True, False]))
+    tensor([0.5000, 0.5000, 0.0000])
+    """
     (scores,) = full_precision(scores)
     return scores.masked_fill(~mask, -torch.inf).softmax(-1)
 

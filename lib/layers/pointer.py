@@ -80,8 +80,8 @@ class ScoredWords:
         """Compute log P [R, T].
 
         places: those of the flat [R * T] that are needed (`Batch.target_places`); elsewhere both
-        scores are taken as
-        0. A GPU would be waited for to find them, so that they are made on the host with the batch.
+        scores are taken as 0. They are made on the host with the batch, because finding them on a
+        GPU means waiting for it.
         """
         scores = target_scores(self.features, self.weight, self.bias, self.target, places)
         return self.combine(*scores, *self.more)

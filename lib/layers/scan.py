@@ -46,6 +46,11 @@ def scan(
     Returns:
         the outputs of all steps, with T steps in dimension `dim`, and the state after the last
         step.
+
+    >>> def add(total, number):
+    ...     return total + number, total + number
+    >>> scan(add, torch.zeros(1), [torch.tensor([[1.0, 2.0, 3.0]])])
+    (tensor([[1., 3., 6.]]), tensor([6.]))
     """
     operands = (state, *inputs, *fixed)
     compute = usable_form(step, operands, "the loop over the steps is used")

@@ -1,0 +1,1 @@
+"""The models of the papers, and those that they compare with."""

@@ -100,7 +100,8 @@ class GlobalLayer(nn.Module):
         """Compute the layer for the words of all paragraphs.
 
         Args:
-            x: [W, d]. rows: which word is in which of the A paragraphs.
+            x: [W, d].
+            rows: which word is in which of the A paragraphs.
             present: [B, P], true where a document has a paragraph.
             graph: [B, P, P] non-negative weights between paragraphs; replaces the first head's
                 attention.

@@ -43,9 +43,10 @@ class ParagraphRanker(Model):
         """Compute logits [A] of A paragraphs; their sigmoid is the score.
 
         Args:
-            title: [B, M] ids, title_mask: [B, M]; words after a title's or a paragraph's end are
-                padding.
-            words: [A, J] ids, mask: [A, J].
+            title: [B, M] ids.
+            title_mask: [B, M], false after a title's end.
+            words: [A, J] ids.
+            mask: [A, J], false after a paragraph's end.
             owner: [A], the title of each paragraph.
         """
         # u_t = LSTM_t(w_t),  u^_t = max over the words of u_t   (1, 3)

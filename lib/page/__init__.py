@@ -1,0 +1,1 @@
+"""The page that a browser shows for a summary."""

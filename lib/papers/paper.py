@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from lib.data.corpora import Corpus, load_corpus
+from lib.data.corpus import Corpus, load_corpus
 from lib.data.options import Options
 from lib.data.prepared import DESCRIPTION, PreparedCorpus
 from lib.decoding.config import DecodeConfig

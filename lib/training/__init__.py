@@ -1,0 +1,1 @@
+"""The loop over updates, its losses, and the files of a run."""

@@ -24,7 +24,7 @@ from lib.training import folder as run_folder
 from lib.training.folder import checkpoints, determining, read_config
 
 # What may change when a run is continued: its length, and where its corpus is.
-MAY_CHANGE = {"train.steps", "train.epochs", "train.save_every", "corpus"}
+MAY_CHANGE = {"train.steps", "train.epochs", "train.patience", "train.save_every", "corpus"}
 # Compared by `data`, the corpus's fingerprint, which gets a message of its own.
 FOLLOWS_FROM_DATA = {"data", "model.vocab_size"}
 
@@ -35,7 +35,9 @@ class Progress:
 
     step: int = 0  # updates that were made
     best: float = float("inf")  # least validation loss
+    best_step: int = 0  # at which it was
     rises: int = 0  # validations whose loss was higher than the previous one's
+    stale: int = 0  # validations since the one with the least loss
 
 
 class Checkpoint:
@@ -100,7 +102,8 @@ class Checkpoint:
             raise RunError(
                 f"{self.folder} holds {meta['step']} steps, more than the {total} asked for"
             )
-        return Progress(step=meta["step"], best=meta["best"])
+        best_step = meta.get("best_step", 0)  # runs of earlier versions lack it
+        return Progress(step=meta["step"], best=meta["best"], best_step=best_step)
 
     def begin(self, encoder: Any, step: int, **made_with: Any) -> None:
         """Write what determines the run, and drop metrics that are later than `step`."""
@@ -133,6 +136,7 @@ class Checkpoint:
         # All processes have the same loss and note it; only process 0 writes.
         if loss < at.best:
             at.best = loss
+            at.best_step = at.step
             self._save("best", model, at)
         if keep > 1 and self.process.rank == 0:
             self._save(f"best-{at.step}", model, at, loss=loss)
@@ -151,7 +155,7 @@ class Checkpoint:
             return
         tensors = run_folder.weights_of(model) | dict(others or {})
         tensors = {name: value.cpu().contiguous() for name, value in tensors.items()}
-        meta = {"step": at.step, "best": at.best, "loss": loss}
+        meta = {"step": at.step, "best": at.best, "best_step": at.best_step, "loss": loss}
         # The file is replaced as a whole, so that a killed run leaves the previous one.
         path = self.folder / f"{which}.safetensors"
         write_whole(path, save(tensors, {"meta": json.dumps(meta)}))
@@ -166,8 +170,9 @@ class Checkpoint:
         with errors_named(path), open(path, "a", encoding="utf-8") as file:
             file.write(json.dumps(values) + "\n")
 
-    def count_rises(self, validate_every: int) -> int:
-        """Count validations whose loss rose, each of which lowers the rate (`anneal`).
+    def count_validations(self, validate_every: int) -> tuple[int, int]:
+        """Count validations whose loss rose, each of which lowers the rate (`anneal`), and those
+        since the least loss (`patience`).
 
         The validation at the end of a run does not count: the run may be continued.
         """
@@ -176,4 +181,6 @@ class Checkpoint:
             for m in read_metrics(self.folder)
             if m["split"] == "val" and m["step"] % validate_every == 0
         ]
-        return sum(after > before for before, after in pairwise(losses))
+        rises = sum(after > before for before, after in pairwise(losses))
+        stale = len(losses) - 1 - losses.index(min(losses)) if losses else 0
+        return rises, stale

@@ -39,6 +39,8 @@ class TrainConfig:
     max_norm: Positive | None = 2.0  # of the gradient; None: as it is
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     validate_every: Count | None = None  # steps; None: each epoch
+    # validations; given, training ends when so many in a row are no better than one before them
+    patience: Count | None = None
     save_every: Count = 500  # steps; also after each validation
     keep_best: Count = 1  # checkpoints with the least validation loss; several can be averaged
     log_every: Count = 10  # steps

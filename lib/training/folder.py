@@ -99,8 +99,8 @@ def load_weights(model: nn.Module, folder: str | Path, which: str = "best") -> n
     """Put the weights of a run into `model`.
 
     Args:
-        which: "best" (without validation documents: the last), "last", "best-STEP", or "average":
-            the mean of the best checkpoints that were saved.
+        which: "best" (without validation documents: the last), "last", "best-STEP", or
+            "average": the mean of the best checkpoints that were saved.
 
     Raises RunError when there are none, or they are of another model, or `Setup.build` made the
     model for a corpus with another vocabulary than the run's: its words would be others.

@@ -147,7 +147,7 @@ class _Loop:
             self.files.save_last(self.model, self.optimizer, self.at)
         # From here the other processes read what process 0 has written.
         self.process.wait()
-        self.at.rises = self.files.count_rises(self.validate_every)
+        self.at.rises, self.at.stale = self.files.count_validations(self.validate_every)
 
     def _name_products(self) -> str:
         """Return the type of matrix products where bfloat16 is asked for."""
@@ -179,7 +179,8 @@ class _Loop:
             model = devices.with_shared_gradients(model, self.device)
         started = time.perf_counter()
         # On a GPU the next batches are made while an update is computed.
-        steps = range(self.at.step, self.total)
+        ended = self.total if self.is_patient_no_more() else self.at.step
+        steps = range(ended, self.total)
         ahead = made_ahead(self.updates.make, steps, batches_ahead(self.device))
         with closing(ahead) as updates, received_signals() as signals:
             bar = Bar(updates, self.at.step, self.total, self.shown)
@@ -202,16 +203,23 @@ class _Loop:
                     bar.show(loss=values["loss"])
                 if validates and len(self.corpus["val"]):
                     loss = self.validate()
-                    bar.show(val=loss)
+                    bar.show(val=loss, best=f"step {self.at.best_step}")
                     if self.shown:  # to read a loss, the host waits for a GPU
                         now = losses["loss"].item()
                         text = f"training loss {now:.3f}, validation loss {loss:.3f}"
                         bar.write(f"step {self.at.step:,}: {text}")
                 if saves:
                     self.files.save_last(self.model, self.optimizer, self.at)
+                if validates and self.is_patient_no_more():
+                    bar.write(f"stopped early: {self.config.patience} validations were no better")
+                    break
                 if stopped:
                     self.process.wait()  # torchrun ends all processes when one of them has ended
                     raise KeyboardInterrupt
+
+    def is_patient_no_more(self) -> bool:
+        """Whether the last `patience` validations were no better than one before them."""
+        return self.config.patience is not None and self.at.stale >= self.config.patience
 
     def _is_time(self, every: int) -> bool:
         # After the last update everything is logged, validated and saved.
@@ -258,7 +266,7 @@ class _Loop:
         self.files.log({"step": self.at.step, "split": "val", **losses})
         self.files.save_best(self.model, self.at, losses["loss"], self.config.keep_best)
         self.process.wait()  # until process 0 has written the line that all read next
-        self.at.rises = self.files.count_rises(self.validate_every)
+        self.at.rises, self.at.stale = self.files.count_validations(self.validate_every)
         return losses["loss"]
 
 

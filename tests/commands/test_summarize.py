@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import lib
-from lib.data.corpora import Corpus
+from lib.data.corpus import Corpus
 from lib.decoding.field import Field
 from lib.decoding.run import to_documents
 from lib.papers import resolve

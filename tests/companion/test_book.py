@@ -1,5 +1,6 @@
 """The book has every page, and once built (`make book`) shows all of it without a network."""
 
+import doctest
 import importlib
 import re
 import runpy
@@ -10,7 +11,9 @@ import pytest
 import yaml
 from bs4 import BeautifulSoup
 
+from companion.site.docstrings import NEEDS_TRITON, modules_of, to_restructured
 from lib.system.files import project_root
+from tests.project.test_project import ORDER
 
 ROOT = project_root()
 SITE = ROOT / "companion" / "site" / "_build" / "html"
@@ -33,7 +36,93 @@ def test_the_contents_name_every_page_once():
         ROOT / "docs" / "exam.md"
     }
     texts = [path.relative_to(ROOT).with_suffix("").as_posix() for path in texts]
-    assert named == Counter(["README", "papers", "CONTRIBUTING", *texts, *pages])
+    chapters = [f"docs/reference/{chapter}" for chapter in ORDER]
+    assert named == Counter(["README", "papers", "CONTRIBUTING", *texts, *pages, *chapters])
+
+
+# ---------------------------------------------------------------------------------
+# the reference
+
+
+def test_every_module_of_the_library_has_a_place_in_the_reference():
+    assert [name for name in contents() if name.startswith("docs/reference/")] == [
+        f"docs/reference/{chapter}" for chapter in ORDER
+    ]
+    for chapter in ORDER:
+        text = (ROOT / "docs" / "reference" / f"{chapter}.rst").read_text(encoding="utf-8")
+        assert text.splitlines()[-1] == f".. library:: {chapter}"
+    listed = [name for chapter in ORDER for name in modules_of(chapter)]
+    # an empty file and what `python -m lib` runs have nothing to show
+    modules = [
+        path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".")
+        for path in (ROOT / "lib").rglob("*.py")
+        if path.stat().st_size and path.stem != "__main__"
+    ]
+    modules = [name.removesuffix(".__init__") for name in modules]
+    assert Counter(listed) == Counter({*modules} - NEEDS_TRITON)
+
+
+@pytest.mark.parametrize(
+    "docstring, restructured",
+    [
+        ("Sum `x`s of `a.B`.", r"Sum :py:obj:`x`\ s of :py:obj:`a.B`."),
+        ("Run `python -m lib`.", "Run ``python -m lib``."),
+        ("$a_t =\n\\alpha$ (7)", r":math:`a_t = \alpha` (7)"),
+        ("(state, *inputs), |x| and x_", r"(state, \*inputs), \|x\| and x\_"),
+        ("Two:\n\n* one\n* other", "Two:\n\n* one\n* other"),
+        ("Call\n\n    f(*x)\n\nas", "Call\n\n.. code-block:: text\n\n    f(*x)\n\nas"),
+        ("Args:\n    x: of `f`.", "Args:\n    x: of :py:obj:`f`."),
+        (">>> f(*x)\n'`x`'", ">>> f(*x)\n'`x`'"),
+    ],
+)
+def test_a_docstring_as_restructured_text(docstring, restructured):
+    assert "\n".join(to_restructured(docstring.split("\n"))) == restructured
+
+
+MODULES = [name for chapter in ORDER for name in modules_of(chapter)]
+
+
+def test_examples_in_docstrings():
+    tried = 0
+    for name in MODULES:
+        path = importlib.util.find_spec(name).origin
+        with open(path, encoding="utf-8") as file:
+            if ">>>" in file.read():
+                failed, attempted = doctest.testmod(importlib.import_module(name))
+                assert not failed, f"the output above: {name}"
+                tried += attempted
+    assert tried >= 6
+
+
+NAMES = [
+    ("commands", "lib.load"),
+    ("decoding", "lib.decoding.run.Run.summarize"),
+    ("models", "lib.models.mem2mem.Mem2Mem"),
+    ("layers", "lib.layers.memory.memory_scan"),
+    ("data", "lib.data.documents.to_document"),
+    ("training", "lib.training.loop.train"),
+    ("evaluation", "lib.evaluation.bootstrap.paired_bootstrap"),
+    ("papers", "lib.papers.paper.Paper"),
+    ("system", "lib.system.errors.InputError"),
+    ("page", "lib.page.summary_page"),
+]
+
+
+def test_the_built_reference_has_names_and_equations(built):
+    pages = {chapter: built[SITE / "docs" / "reference" / f"{chapter}.html"] for chapter in ORDER}
+    for chapter, name in NAMES:
+        assert f'id="{name}"' in pages[chapter] or f'id="module-{name}"' in pages[chapter], name
+    attention = BeautifulSoup(pages["layers"], "lxml").find(
+        id="lib.layers.attention.CoverageAttention"
+    )
+    assert r"cov_t = \sum_{t'<t}\alpha_{t'}" in attention.parent.find(class_="math").text
+    for chapter, text in pages.items():
+        shown = BeautifulSoup(text, "lxml").find("article").text
+        assert "$" not in shown, f"{chapter}: an equation is not translated"
+
+
+# ---------------------------------------------------------------------------------
+# numbers, and what the site loads
 
 
 def test_numbers_in_the_text_lead_to_their_equations():

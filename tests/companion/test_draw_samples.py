@@ -6,8 +6,8 @@ import pytest
 
 from companion import draw_samples
 from companion.draw_samples import samples, samples_text
-from lib.data.corpora import load_corpus
-from lib.data.registry import CORPORA, is_private
+from lib.data.corpus import load_corpus
+from lib.data.named_corpora import CORPORA, is_private
 from tests.conftest import train_runs
 
 

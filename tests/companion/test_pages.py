@@ -20,7 +20,7 @@ from companion.pages.parameters import ParameterError, check_parameters, prepare
 from companion.pages.runs import nll_by_text, run_facts, run_module, unseen_papers
 from companion.pages.shown import PageFigures, Prediction, figures_folder
 from companion.pages.steps import Step, best_words, decoding_frames
-from lib.data.corpora import load_corpus
+from lib.data.corpus import load_corpus
 from lib.data.documents import Document
 from lib.papers import open_run
 from lib.papers.mem2mem.sections import CohanOptions

@@ -26,7 +26,7 @@ from companion.results.tables import (
 )
 from companion.results.text import markdown, pairs_frame, setting, table_frame
 from lib import score
-from lib.data.corpora import load_corpus
+from lib.data.corpus import load_corpus
 from lib.evaluation.baselines import matches, oracle
 from lib.evaluation.measures import SUPPORT
 from lib.evaluation.rouge import count_words, rouge

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from lib.data.batch import BucketSampler, make_batch
-from lib.data.corpora import load_corpus
+from lib.data.corpus import load_corpus
 from lib.data.documents import CorpusError, Document
 from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus, TextEncoder
@@ -166,7 +166,7 @@ def test_the_cache_is_made_anew_for_other_options_and_files(folder):
     assert len(OPTIONS.prepare(load_corpus(folder), progress=False)["test"]) == 1
 
 
-@pytest.mark.parametrize("module", ["lib.data.corpora", "lib.papers.mem2mem.sections"])
+@pytest.mark.parametrize("module", ["lib.data.corpus", "lib.papers.mem2mem.sections"])
 def test_the_cache_is_made_anew_for_other_code(folder, monkeypatch, module):
     """That of the options, and that of the readers."""
     OPTIONS.prepare(load_corpus(folder), progress=False)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lib.data.corpora import load_corpus
+from lib.data.corpus import load_corpus
 from lib.data.documents import CorpusError
 from lib.data.files import texts_of
 from lib.data.plain_text import left_out_words, parse_text

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lib.data.corpora import load_corpus
+from lib.data.corpus import load_corpus
 from lib.data.documents import SPLITS
 from lib.data.jats import jats_article, jats_articles
 from tests.conftest import case_tables

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from lib.data.batch import BucketSampler, in_order, make_batch, rows_of
 from lib.data.characters import clean, lowered, unified
-from lib.data.corpora import Corpus, load_corpus
+from lib.data.corpus import Corpus, load_corpus
 from lib.data.options import words_of
 from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from lib.corpora import main
-from lib.data.corpora import Corpus, load_corpus
+from lib.data.corpus import Corpus, load_corpus
 from lib.data.documents import SPLITS, CorpusError
-from lib.data.registry import CORPORA
+from lib.data.named_corpora import CORPORA
 from lib.data.releases import held_out
 from lib.papers.mem2mem.sections import CohanOptions
 
@@ -169,7 +169,7 @@ def test_wikihow_says_what_it_leaves_out(tmp_path, capsys):
 
 
 def test_newsroom_by_how_much_is_copied(tmp_path, monkeypatch):
-    monkeypatch.setattr("lib.data.registry.project_root", lambda: tmp_path)
+    monkeypatch.setattr("lib.data.named_corpora.project_root", lambda: tmp_path)
     (tmp_path / "data" / "newsroom").mkdir(parents=True)
     for split_name in ("train", "dev", "test"):
         records = [

@@ -13,7 +13,7 @@ from companion.human.ratings import report
 from companion.human.sheets import read_key
 from companion.pages.parameters import check_parameters
 from lib.corpora import main as corpora_command
-from lib.data.corpora import load_corpus
+from lib.data.corpus import load_corpus
 from lib.data.documents import SPLITS, Document, to_document
 from lib.data.files import texts_of
 from lib.data.plain_text import parse_text
@@ -101,6 +101,7 @@ def test_corpora(case, tmp_path, capsys):
         status, said = 1, str(stopped.code)
     printed = capsys.readouterr()
     said += printed.out + printed.err
+    assert not [words for words in case.get("once", []) if said.count(words) != 1], said
     refused = [word for word in case.get("error", []) if word.lower() in said.lower()] == case.get(
         "error", []
     )
@@ -115,6 +116,10 @@ def test_corpora(case, tmp_path, capsys):
         shown = one_line(" ".join([document.title, *document.sentences, *document.summary]))
         assert not [words for words in first["has"] if one_line(words) not in shown], shown
         assert not [words for words in first["lacks"] if words in shown], shown
+        sentences = sum(map(len, document.sections))
+        assert sentences == first.get("sentences", sentences), document.sections
+        assert len(document.sections) == first.get("sections", len(document.sections))
+        assert len(document.summary) == first.get("summary", len(document.summary))
     assert not [words for words in case.get("warns", []) if words.lower() not in said.lower()], said
     assert not [words for words in case.get("lacks", []) if words.lower() in said.lower()], said
     assert status == case.get("status", 0), said

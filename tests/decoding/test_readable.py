@@ -9,7 +9,7 @@ import pytest
 
 import lib
 from lib.data.batch import NOWHERE, EncodedDocument, rows_of
-from lib.data.corpora import load_corpus
+from lib.data.corpus import load_corpus
 from lib.data.documents import Document
 from lib.data.options import words_of
 from lib.data.tokenize import surfaces, tokenize, word_spans

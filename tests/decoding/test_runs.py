@@ -12,7 +12,7 @@ import pytest
 
 import lib
 from lib import score
-from lib.data.corpora import Corpus, load_corpus
+from lib.data.corpus import Corpus, load_corpus
 from lib.data.documents import SPLITS
 from lib.data.pieces import Pieces
 from lib.data.vocabulary import SLIDE, SLIDE_SYMBOL

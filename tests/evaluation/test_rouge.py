@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from rouge_score.rouge_scorer import RougeScorer
 
-from lib.data.corpora import load_corpus
+from lib.data.corpus import load_corpus
 from lib.data.documents import Document
 from lib.evaluation.baselines import lead
 from lib.evaluation.measures import METRICS

@@ -21,7 +21,7 @@ from torch.autograd import DeviceType
 
 import lib
 from companion.results.tables import TRAINED
-from lib.data.corpora import load_corpus
+from lib.data.corpus import load_corpus
 from lib.data.documents import Document
 from lib.papers import PAPERS
 from lib.system.devices import attention_of_many_lengths, float32_products

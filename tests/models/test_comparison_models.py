@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lib.data.batch import in_vocabulary
-from lib.data.corpora import load_corpus
+from lib.data.corpus import load_corpus
 from lib.data.vocabulary import UNK
 from lib.models.discourse_aware import DiscourseAware
 from lib.models.seq2seq import RecurrentConfig, Seq2Seq, Seq2SeqConfig

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from lib.data.batch import rows_of
-from lib.data.corpora import load_corpus
+from lib.data.corpus import load_corpus
 from lib.data.documents import Document
 from lib.data.pieces import Pieces
 from lib.data.vocabulary import BOS, EOS, PARAGRAPH_END, SENTENCE_END

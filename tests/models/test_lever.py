@@ -8,7 +8,7 @@ from companion.stored import effect_row
 from companion.studies import extracts, lever
 from companion.tasks.synthetic import planted_sentences
 from lib.data.batch import make_batch
-from lib.data.corpora import load_corpus, unseen
+from lib.data.corpus import load_corpus, unseen
 from lib.evaluation.interventions import log_probs
 from lib.evaluation.rouge import rouge
 from lib.models.changes import NOTHING

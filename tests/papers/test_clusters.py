@@ -10,7 +10,7 @@ import sentencepiece
 import torch
 
 from lib.data.batch import make_batch, rows_of
-from lib.data.corpora import load_corpus
+from lib.data.corpus import load_corpus
 from lib.data.documents import CorpusError, to_document
 from lib.data.pieces import Pieces
 from lib.data.tokenize import bigram_recall

@@ -9,7 +9,7 @@ import torch
 from lib import score, summarize
 from lib import train as train_command
 from lib.data.batch import rows_of
-from lib.data.corpora import Corpus
+from lib.data.corpus import Corpus
 from lib.data.documents import Document
 from lib.models.sentence_extractors import SentencePointer
 from lib.papers import resolve

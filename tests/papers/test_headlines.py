@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lib.data.batch import make_batch
-from lib.data.corpora import Corpus, load_corpus
+from lib.data.corpus import Corpus, load_corpus
 from lib.data.documents import Document
 from lib.data.prepared import PreparedCorpus
 from lib.data.vocabulary import EOS, UNK

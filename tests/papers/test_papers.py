@@ -15,7 +15,7 @@ from companion import make_tables
 from companion.results.tables import SHOWN, TABLES, TRAINED, Row, Table
 from lib import score
 from lib import train as train_command
-from lib.data.corpora import Corpus
+from lib.data.corpus import Corpus
 from lib.decoding.config import DecodeConfig
 from lib.models.summarizer import Extractor
 from lib.papers import PAPERS, resolve

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from lib.data.corpora import load_corpus
+from lib.data.corpus import load_corpus
 from lib.data.documents import CorpusError, Document
 from lib.data.options import beginnings
 from lib.data.prepared import PreparedCorpus, TextEncoder

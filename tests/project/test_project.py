@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from companion.results.places import shown_in
-from lib.data.corpora import anthology_year, load_corpus
+from lib.data.corpus import anthology_year, load_corpus
 from lib.data.documents import SPLITS
 from lib.papers import PAPERS
 from lib.system.files import project_root

@@ -18,7 +18,7 @@ import torch
 
 import lib
 from lib import intervene, score, summarize
-from lib.data.corpora import Corpus
+from lib.data.corpus import Corpus
 from lib.decoding.run import Run
 from lib.decoding.search import extract
 from lib.evaluation.interventions import agreements, changes_of, log_probs

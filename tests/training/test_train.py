@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -26,11 +27,12 @@ from lib.system.devices import Process
 from lib.system.errors import RunError
 from lib.system.files import project_root
 from lib.system.metrics import read_metrics
-from lib.train import main, parse, report
+from lib.train import draw_losses, main, parse, report
+from lib.training import console, losses, parts
 from lib.training import loop as training
-from lib.training import losses, parts
 from lib.training.checkpoint import Checkpoint
 from lib.training.config import TrainConfig
+from lib.training.console import duration, outcome, plan
 from lib.training.folder import (
     Recipe,
     kept_checkpoints,
@@ -790,7 +792,8 @@ def test_the_command_trains_and_resumes(tmp_path, capsys):
     assert first.returncode == 0, first.stderr
     main([*arguments, "--steps", "3", "--resume"])
     out = capsys.readouterr().out
-    assert "step 3: training loss" in out and "3 steps in" in out and "; validation loss" in out
+    assert "step 3: training loss" in out and "3 steps" in out and "; validation loss" in out
+    assert "The weights of step" in out or "the weights of step" in out
     assert f"python -m lib.score run {tmp_path / 'r'} --dataset aclsum" in out
     assert (tmp_path / "r" / "curve.png").stat().st_size > 5000
     assert (
@@ -811,9 +814,122 @@ def test_the_report_has_the_seconds_of_an_update(tmp_path):
         (tmp_path / "metrics.jsonl").write_text(lines, encoding="utf-8")
         return report(Run(tmp_path, {}, None, encoder=None), "aclsum")  # type: ignore[arg-type]
 
-    pace = "40 steps in 1.4 minutes, 2.05 seconds each (median). Next"
+    pace = "40 steps in 82 seconds, 2.05 seconds each (median).\nThere are no validation documents"
     assert pace in reported(60, 80.5, 101, 900)
-    assert "10 steps in 0.0 minutes. Next" in reported(60), "nothing to take the time between"
+    assert "10 steps.\n" in reported(60), "nothing to take the time between"
+
+
+# ---------------------------------------------------------------------------------
+# what the command says of a training
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 seconds"),
+        (43.4, "43 seconds"),
+        (100, "2 minutes"),
+        (3600, "60 minutes"),
+        (12_240, "3.4 hours"),
+    ],
+)
+def test_a_time_as_people_say_it(seconds, text):
+    assert duration(seconds) == text
+
+
+def test_the_plan_warns_of_few_documents_and_few_updates(planted_corpus, monkeypatch):
+    count = len(planted_corpus["train"])
+    lines = plan(replace(CONFIG, steps=None, epochs=3, batch_size=count), planted_corpus)
+    assert lines[0] == f"planned: 3 updates, 3 times through {count} documents"
+    assert [line.partition(".")[0] for line in lines[1:]] == [
+        f"warning: few documents ({count})",
+        "warning: few updates (3)",
+    ]
+    monkeypatch.setattr(console, "FEW_DOCUMENTS", count)
+    assert len(plan(replace(CONFIG, steps=200), planted_corpus)) == 1
+
+
+def validated(*losses):
+    return [{"split": "val", "step": 10 * i, "loss": loss} for i, loss in enumerate(losses, 1)]
+
+
+@pytest.mark.parametrize(
+    ("losses", "documents", "text"),
+    [
+        (
+            (5.0, 4.0, 8.0),
+            30,
+            "rose from step 20 on, .*step 20 are used; 30 documents are too few$",
+        ),
+        ((5.0, 4.0, 8.0), 900, "rose from step 20 on, .* by heart; the .* step 20 are used$"),
+        ((5.0, 4.0, 3.0), 30, "least at the last step; .* step 30 are used; more updates may help"),
+        ((5.0, 4.0, 4.01), 30, "least at step 20 and .* since; the weights of step 20 are used$"),
+        ((), 30, "no validation documents; the weights of the last step are used"),
+    ],
+)
+def test_the_outcome_names_the_weights_that_are_used(losses, documents, text):
+    assert re.search(text, outcome(validated(*losses), "best", documents))
+
+
+def test_the_mean_of_several_weights_is_named():
+    assert "the mean of the best weights is used" in outcome(validated(5, 4, 8), "average", 30)
+
+
+def test_the_curve_marks_the_step_with_the_least_loss(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(
+        "matplotlib.figure.Figure.savefig", lambda figure, path: drawn.append(figure)
+    )
+    lines = "".join(json.dumps(values) + "\n" for values in validated(5, 4, 8))
+    (tmp_path / "metrics.jsonl").write_text(lines, encoding="utf-8")
+    draw_losses(Run(tmp_path, {}, None, encoder=None))  # type: ignore[arg-type]
+    (axes,) = drawn[0].axes
+    assert "least validation loss: step 20" in axes.get_legend_handles_labels()[1]
+    assert any(list(line.get_xdata()) == [20, 20] for line in axes.lines)
+
+
+def test_the_time_of_a_run_is_told_after_ten_updates(monkeypatch, capsys):
+    clock = iter([100.0, 116.0])  # after the second and the tenth update
+    monkeypatch.setattr(console.time, "perf_counter", lambda: next(clock))
+    assert list(console.Bar(range(12), 5, 3000, shown=False)) == [*range(12)]
+    assert capsys.readouterr().out == ""
+    clock = iter([100.0, 116.0])
+    bar = console.Bar(range(12), 990, 2700, shown=True)
+    bar.bar.disable = True  # tqdm has a clock of its own
+    list(bar)
+    said = "2,700 updates take about 90 minutes; 57 minutes are left"
+    assert said in capsys.readouterr().out
+
+
+def test_training_stops_when_validation_is_no_better(planted_corpus, tmp_path, monkeypatch):
+    """Patience 2: the least loss is that of step 2, so that step 4 is the last. A run that was
+    stopped before is the same, and a longer patience continues it."""
+    losses = {1: 5.0, 2: 3.0, 3: 4.0, 4: 3.5, 5: 2.0, 6: 2.5}
+    network, config = model(), replace(CONFIG, steps=6, validate_every=1, patience=2)
+
+    def loss(model, *given, **named):
+        return {"loss": losses[steps[-1]]}
+
+    steps = []
+    step = training._Loop.step
+
+    def counted(self, *given):
+        made = step(self, *given)
+        steps.append(self.at.step)
+        return made
+
+    monkeypatch.setattr(training, "evaluate_loss", loss)
+    monkeypatch.setattr(training._Loop, "step", counted)
+    whole = trained(planted_corpus, tmp_path / "whole", config, network)
+    assert whole.step == 4 and read_meta(tmp_path / "whole" / "best.safetensors")["step"] == 2
+    assert trained(planted_corpus, tmp_path / "whole", config, model(3), resume=True).step == 4
+
+    trained(planted_corpus, tmp_path / "cut", replace(config, steps=3))
+    resumed = trained(planted_corpus, tmp_path / "cut", config, model(3), resume=True)
+    assert resumed.step == 4 and same(whole.model, resumed.model)
+    more = replace(config, patience=3)
+    assert trained(planted_corpus, tmp_path / "cut", more, model(3), resume=True).step == 6
+    assert trained(planted_corpus, tmp_path / "off", replace(config, patience=None)).step == 6
 
 
 @pytest.mark.parametrize(

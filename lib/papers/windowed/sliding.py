@@ -31,10 +31,11 @@ class SlideRule(SearchRule):
     """Decide whether to slide before a word is chosen. Words that are left keep their probability.
 
     A hypothesis slides
-        "half": if [SLIDE] has more than half of the probability; "median": as soon as the product
-        of 1 - P([SLIDE]) since its last slide is below 1/2, the median of the time
-            until the next slide;
-        "coin": by a coin of probability P([SLIDE]). A document's id determines its coins.
+
+    * "half": if [SLIDE] has more than half of the probability;
+    * "median": as soon as the product of 1 - P([SLIDE]) since its last slide is below 1/2, the
+      median of the time until the next slide;
+    * "coin": by a coin of probability P([SLIDE]). A document's id determines its coins.
 
     D documents, K hypotheses of each, R = D * K rows, W words that may be written.
     """

@@ -5,14 +5,14 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import datasets
 import pandas as pd
 import pytest
 
 from lib.corpora import main, table
-from lib.data import corpora
-from lib.data.corpora import Corpus, anthology_year, load_corpus
+from lib.data.corpus import Corpus, anthology_year, load_corpus
 from lib.data.documents import SPLITS, CorpusError, Document, to_document
-from lib.data.registry import CORPORA, find_spec
+from lib.data.named_corpora import CORPORA, find_spec
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.windowed.windows import ArticleOptions
 from lib.system.files import project_root
@@ -82,6 +82,7 @@ def test_documents_without_a_reference():
         ({**GOOD, "sections": [[3], ["b"]]}, "must hold text, found int"),
         ({**GOOD, "abstract_text": 7}, "must hold text"),
         ({**GOOD, "more_summaries": 3}, "must be a list"),
+        ({**GOOD, "title": "T \ud83d"}, r"'title' holds half a character \(\\ud83d\)"),
     ],
 )
 def test_a_bad_line_is_named_or_left_out(tmp_path, line, reason):
@@ -109,7 +110,7 @@ def test_a_bad_line_is_named_or_left_out(tmp_path, line, reason):
         ({"train.jsonl": b""}, "no record of 'train' can be used"),
         ({"train.jsonl": b'{"a": 1}\n{"b": 1}'}, "no record of 'train' can be used: .*line 1"),
         ({"train.jsonl.gz": gzip.compress(b"{}" * 1000)[:20]}, r"train\.jsonl\.gz: "),
-        ({"train.csv": b'document,summary\n"a\nb,c\n'}, r"train\.csv: "),
+        ({"train.csv": b'document,summary\n"a\nb,c\n'}, r"train\.csv, line 2: .*quotes"),
     ],
 )
 def test_a_bad_file_is_named(tmp_path, files, reason):
@@ -134,6 +135,66 @@ def test_formats(tmp_path):
     (row,) = corpus.split("test")
     assert row.sections == [["One.", "Two."]]
     assert "test.csv, line 4: another number of fields" in corpus.report()
+
+
+def dataset(texts):
+    return datasets.Dataset.from_list([{"article": text, "abstract": "Short."} for text in texts])
+
+
+def test_folders_of_hugging_face(tmp_path, capsys):
+    splits = {"train": ["One. Two.", "Three."], "validation": ["Four."], "test": ["Five."]}
+    saved = datasets.DatasetDict({name: dataset(texts) for name, texts in splits.items()})
+    saved.save_to_disk(str(tmp_path / "saved"), num_shards={"train": 2, "validation": 1, "test": 1})
+    for name, own in saved.items():  # as the Hub has them
+        path = tmp_path / "hub" / name / "0000.parquet"
+        path.parent.mkdir(parents=True)
+        own.to_parquet(path)
+    for folder in ("saved", "hub"):
+        corpus = load_corpus(tmp_path / folder)
+        found = {name: [d.sentences for d in corpus.split(name)] for name in SPLITS}
+        assert found == {
+            "train": [["One.", "Two."], ["Three."]],
+            "val": [["Four."]],
+            "test": [["Five."]],
+        }
+        assert corpus.report() == "no record was left out."
+    before = load_corpus(tmp_path / "hub").identity
+    dataset(["Other."]).to_parquet(tmp_path / "hub" / "validation" / "0000.parquet")
+    assert load_corpus(tmp_path / "hub").identity != before
+    dataset(["One."]).save_to_disk(str(tmp_path / "one"))
+    capsys.readouterr()
+    with pytest.raises(CorpusError, match=r"without splits: split it by `train_test_split`"):
+        load_corpus(tmp_path / "one")
+    with pytest.raises(CorpusError, match=rf"one folder down: give {tmp_path}/hub\."):
+        load_corpus(tmp_path)
+
+
+def test_a_part_of_the_shards_is_told(tmp_path):
+    for part in (0, 2):
+        dataset([f"Text {part}."]).to_parquet(tmp_path / f"train-0000{part}-of-00004.parquet")
+    dataset(["Text."]).to_parquet(tmp_path / "test-00000-of-00001.parquet")
+    corpus = load_corpus(tmp_path)
+    assert len(list(corpus.split("train"))) == 2
+    assert corpus.remarks() == (
+        "not there: train-00001-of-00004.parquet and 1 more (2 of the 4 parts of train are read)"
+    )
+
+
+def test_the_first_records_decide_for_all_of_a_corpus(tmp_path):
+    """Two short lists of words are words, because those of the other records are."""
+    words = ["The", "committee", "met", "on", "Monday", "and", "agreed", "."]
+    records = [{"document": words, "summary": "It met."}] * 9
+    short = {"document": ["It", "met"], "summary": "It met."}
+    write(tmp_path, "train", *records)
+    write(tmp_path, "test", short, {"document": "Not <b> a list.", "summary": "It met."})
+    (first, second) = load_corpus(tmp_path).split("test")
+    assert first.sentences == ["It met"] and second.sentences == ["Not <b> a list."]
+    assert to_document(short).sentences == ["It", "met"]
+    corpus = Corpus.from_records(train=records, test=[short])
+    assert next(corpus.split("test")).sentences == ["It met"]
+    other = Corpus.from_records(train=[GOOD], test=[{**short, "document": ["It met.", "It left."]}])
+    assert next(corpus.tested_on(other).split("test")).sentences == ["It met.", "It left."]
+    assert next(other.tested_on(corpus).split("test")).sentences == ["It met"]
 
 
 def test_a_text_a_line(tmp_path):
@@ -252,7 +313,7 @@ def test_aclsum():
 )
 def test_what_cannot_be_found(name, reason, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("lib.data.registry.project_root", lambda: tmp_path)
+    monkeypatch.setattr("lib.data.named_corpora.project_root", lambda: tmp_path)
     with pytest.raises(CorpusError, match=reason):
         load_corpus(name)
 
@@ -260,7 +321,7 @@ def test_what_cannot_be_found(name, reason, tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["arxiv", "pubmed", "cnn_dailymail", "multi_news"])
 def test_the_hub_out_of_reach_says_what_to_do(name, monkeypatch, tmp_path):
     datasets = pytest.importorskip("datasets")
-    monkeypatch.setattr(corpora, "_hub_answers", lambda: False)
+    monkeypatch.setattr("lib.data.corpus._hub_answers", lambda: False)
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
     datasets.disable_progress_bars()
@@ -275,7 +336,7 @@ def test_hub_rows_are_read(monkeypatch):
     rows = {"arxiv": {"article": ["-"], "document": ["One. Two."], "abstract": ["Short."]},
             "cnn_dailymail": {"article": ["One. Two."], "highlights": ["Short."], "id": ["x"]},
             "multi_news": {"document": ["One. ||||| Two."], "summary": ["Short."]}}  # fmt: skip
-    monkeypatch.setattr(corpora, "_hub_answers", lambda: True)
+    monkeypatch.setattr("lib.data.corpus._hub_answers", lambda: True)
     for name, columns in rows.items():
         data = datasets.DatasetDict(
             {s: datasets.Dataset.from_dict(columns) for s in ("train", "validation", "test")}
@@ -379,7 +440,7 @@ def test_a_named_corpus_says_it_and_its_folder_comes_first(tmp_path, monkeypatch
     data.mkdir(parents=True)
     (data / "train.article.txt").write_text(f"{TEXT}\n", encoding="utf-8")
     (data / "train.title.txt").write_text(f"{TITLE}\n", encoding="utf-8")
-    monkeypatch.setattr("lib.data.registry.project_root", lambda: tmp_path)
+    monkeypatch.setattr("lib.data.named_corpora.project_root", lambda: tmp_path)
     for name in ("gigaword", f"gigaword:{data}"):
         assert next(load_corpus(name).split("train")).tokenised
     (data / "corpus.json").write_text('{"tokenised": false}', encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The registry of named corpora: facts from corpora.toml, and a decorator over functions that read
+"""The named corpora: their facts, from named_corpora.toml, and a decorator over functions that read
 a release."""
 
 import re
@@ -47,7 +47,8 @@ class CorpusSpec:
         return project_root() / "data" / self.name.partition(":")[0]
 
 
-_CATALOGUE = tomllib.loads(Path(__file__).with_name("corpora.toml").read_text(encoding="utf-8"))
+_FACTS = Path(__file__).with_name("named_corpora.toml").read_text(encoding="utf-8")
+_CATALOGUE = tomllib.loads(_FACTS)
 CORPORA = {name: CorpusSpec(name, **facts) for name, facts in _CATALOGUE.items()}
 
 

@@ -14,17 +14,35 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from lib.data import releases  # registers the named corpora
-from lib.data.documents import IDS, SPLITS, CorpusError, Document, first_key, to_document
+from lib.data.documents import (
+    IDS,
+    SPLITS,
+    CorpusError,
+    Document,
+    KeysError,
+    known_keys,
+    own_id,
+    to_document,
+)
+from lib.data.named_corpora import CORPORA, IN_BOTH, CorpusSpec, LeftOut, find_spec, is_private
 from lib.data.pieces import Pieces
-from lib.data.readers import Records, read_folder, unread_files
-from lib.data.registry import CORPORA, IN_BOTH, CorpusSpec, LeftOut, find_spec, is_private
+from lib.data.readers import (
+    SPLIT_NAMES,
+    Records,
+    advice_on,
+    holds_records,
+    missing_files,
+    read_folder,
+    unread_files,
+)
+from lib.data.shape import SAMPLE, Shape, shape_of
 from lib.system.errors import did_you_mean
 from lib.system.files import read_json, would_be_published
 from lib.system.fingerprints import digest, files_digest
@@ -45,6 +63,10 @@ def check_unpublished(path: str | Path, corpus: str) -> None:
         )
 
 
+class UnusableSplitError(CorpusError):
+    """A split without a record that can be used; `Corpus.remarks` has the reasons."""
+
+
 @dataclass
 class Pass:
     """Counts of a split from the last time that it was read."""
@@ -54,9 +76,23 @@ class Pass:
     ids: set[int] = field(default_factory=set)  # hashes of the ids that records have
     texts: array = field(default_factory=lambda: array("q"))  # hashes of the texts in lower case
     repeated: list[str] = field(default_factory=list)  # ids of earlier documents
-    skipped: list[str] = field(default_factory=list)  # records that cannot be used: where, and why
+    # records that cannot be used: where, and why
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    advice: str = ""  # on all of these
+    has_ids: bool = False  # whether a record has a place for an id, which may be empty
+    unnamed: int = 0  # records without an id
+    kinds: Counter[str] = field(default_factory=Counter)  # how often a `Shape` changed a record
     # by a rule of the corpus: reasons and how often
     left_out: Counter[str] = field(default_factory=Counter)
+
+    def add(self, document: Document, has_id: bool) -> None:
+        """Count a document, whose id is its own or the number of its record."""
+        self.used += 1
+        self.texts.append(hash(" ".join(" ".join(document.sentences).lower().split())))
+        if has_id:
+            self.ids.add(hash(document.id))
+        else:
+            self.unnamed += 1
 
 
 @dataclass
@@ -69,17 +105,20 @@ class Corpus:
     errors: str = "raise"  # "skip" leaves bad records out and counts them
     note: str = ""
     unread: list[str] = field(default_factory=list)  # files that look like splits and are not read
+    missing: list[str] = field(default_factory=list)  # files that belong to those that are read
+    # how records are written, by split; a split without is in the form of `Shape()`
+    shapes: dict[str, Callable[[], Shape]] = field(default_factory=dict)
     pieces: Pieces | None = None  # a SentencePiece model that comes with ranked paragraphs
     other_name: str = ""  # of the corpus that the test documents are from, if it is another
     passes: dict[str, Pass] = field(default_factory=dict)
 
     @classmethod
     def from_records(
-        cls, name: str = "records", errors: str = "raise", **records: Iterable[dict | Document]
+        cls, name: str = "records", errors: str = "raise", **splits: Iterable[dict | Document]
     ) -> "Corpus":
         """Data in memory: for each split `Document`s, or records in any layout that `to_document`
         knows."""
-        given = {split: list(own) for split, own in records.items()}
+        given = {split: list(own) for split, own in splits.items()}
         texts = {
             split: [asdict(r) if isinstance(r, Document) else r for r in own]
             for split, own in given.items()
@@ -89,7 +128,15 @@ class Corpus:
             for split, own in given.items()
             if own
         }
-        return cls(name, readers, digest(json.dumps(texts, default=str)), errors)
+        records = [record for own in given.values() for record in own]
+        shape = cache(partial(shape_of, records))
+        return cls(
+            name,
+            readers,
+            digest(json.dumps(texts, default=str)),
+            errors,
+            shapes=dict.fromkeys(readers, shape),
+        )
 
     @property
     def identity(self) -> str:
@@ -111,7 +158,15 @@ class Corpus:
         other.split("test")  # raises CorpusError where there are none
         readers = {**self.readers, "test": other.readers["test"]}
         both = f"{self.contents} {other.contents}"
-        return replace(self, readers=readers, contents=both, other_name=other.test_name, passes={})
+        shapes = {**self.shapes, "test": other.shapes.get("test", Shape)}
+        return replace(
+            self,
+            readers=readers,
+            shapes=shapes,
+            contents=both,
+            other_name=other.test_name,
+            passes={},
+        )
 
     def split(self, split_name: str, limit: int | None = None) -> Iterator[Document]:
         """Documents of "train", "val" or "test", at most `limit` of them. Raises CorpusError at the
@@ -125,34 +180,43 @@ class Corpus:
 
     def _documents(self, split_name: str) -> Iterator[Document]:
         found = self.passes[split_name] = Pass()
+        shape = self.shapes.get(split_name, Shape)()
         for number, (path, line, record) in enumerate(self.readers[split_name](), 1):
+            place = f"{path}, line {line}"
             try:
                 if isinstance(record, ValueError):
                     raise record
-                document = record if isinstance(record, Document) else to_document(record, number)
+                document = (
+                    record
+                    if isinstance(record, Document)
+                    else to_document(record, number, shape=shape)
+                )
             except LeftOut as reason:
                 found.left_out[str(reason)] += 1
                 continue
             except ValueError as reason:
-                problem = f"{path}, line {line}: {reason}"
                 if self.errors == "raise":
                     raise CorpusError(
-                        f"{problem}. Correct it, or leave such records out: --errors skip"
+                        f"{place}: {reason}. Correct it, or leave such records out: --errors skip"
                     ) from None
-                found.skipped.append(problem)
+                if isinstance(reason, KeysError):
+                    found.advice = known_keys()
+                found.skipped.append((place, getattr(reason, "short", str(reason))))
                 continue
-            found.used += 1
-            found.texts.append(hash(" ".join(" ".join(document.sentences).lower().split())))
-            name = document.id
-            if hash(name) in found.ids:  # summaries are found by their ids
-                found.repeated.append(name)
-                document = replace(document, id=f"{name}#{number}")
-            if isinstance(record, Document) or first_key(record, IDS):
-                found.ids.add(hash(name))
+            if isinstance(record, dict):
+                found.kinds.update(shape.kinds(record))
+                found.has_ids |= any(key in record for key in IDS)
+            has_id = isinstance(record, Document) or bool(own_id(record))
+            if hash(document.id) in found.ids:  # summaries are found by their ids
+                found.repeated.append(document.id)
+                document = replace(document, id=f"{document.id}#{number}")
+            found.add(document, has_id)
             yield document
         if not found.used:
-            why = found.skipped[:1] or _counted(found.left_out) or "there is none"
-            raise CorpusError(f"{self.name}: no record of {split_name!r} can be used: {why}")
+            why = _counted(found.left_out) or "there is none"
+            if found.skipped:
+                why = ". ".join(filter(None, [": ".join(found.skipped[0]), found.advice]))
+            raise UnusableSplitError(f"{self.name}: no record of {split_name!r} can be used: {why}")
         found.ended = True
 
     @property
@@ -167,20 +231,24 @@ class Corpus:
     def remarks(self) -> str:
         """Count the records that were left out, that occur twice and that occur in training as
         well."""
+        passes = list(self.passes.values())
         # Splits that are made by a rule read the same files: a problem counts once.
-        skipped = list(
-            dict.fromkeys(problem for found in self.passes.values() for problem in found.skipped)
-        )
+        skipped = dict.fromkeys(problem for found in passes for problem in found.skipped)
         left_out, parts = self.left_out, []
         if left_out:
-            total = (
-                left_out.total() + len(skipped) + sum(found.used for found in self.passes.values())
-            )
+            total = left_out.total() + len(skipped) + sum(found.used for found in passes)
             parts.append(f"left out: {left_out.total():,} of {total:,} ({_counted(left_out)})")
         if skipped:
-            parts.append(
-                f"left out because they cannot be used: {len(skipped):,} ({_first(skipped, '; ')})"
-            )
+            problems = _first(_by_reason(skipped), "; ")
+            parts.append(f"left out because they cannot be used: {len(skipped):,} ({problems})")
+            parts += sorted({found.advice for found in passes} - {""})
+        kinds = sum((found.kinds for found in passes), Counter())
+        parts += [f"records with {kind}: {count:,}" for kind, count in kinds.items()]
+        unnamed = sum(found.unnamed for found in passes)
+        if unnamed and any(found.has_ids for found in passes):
+            parts.append(f"records without an id, which are numbered: {unnamed:,}")
+        if self.missing:
+            parts.append(f"not there: {_first(self.missing)}")
         if self.unread:
             parts.append(f"not read: {_first(self.unread)}")
         train = self.passes.get("train", Pass())
@@ -208,6 +276,18 @@ class Corpus:
 
 def _in_memory(name: str, records: list) -> Records:
     return ((name, number, record) for number, record in enumerate(records, 1))
+
+
+def _by_reason(problems: Iterable[tuple[str, str]]) -> list[str]:
+    """Problems (place, reason) as texts: one for each reason, the most frequent first."""
+    places: dict[str, list[str]] = {}
+    for place, reason in problems:
+        places.setdefault(reason, []).append(place)
+    ordered = sorted(places.items(), key=lambda pair: -len(pair[1]))
+    return [
+        f"{first} and {len(others):,} more: {reason}" if others else f"{first}: {reason}"
+        for reason, (first, *others) in ordered
+    ]
 
 
 def _counted(reasons: Counter[str]) -> str:
@@ -292,25 +372,30 @@ def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
         )
         raise CorpusError(
             f"{folder}: no train, val or test files (NAME.jsonl[.gz], .json, .txt with JSON lines, "
-            ".parquet, .csv, "
-            ".src and .tgt), and no texts with NAME.summary.txt beside them. A corpus as its "
-            "owners release it is "
-            ""
-            f"given with its name, such as reuters:{folder}. What is there: {there}"
+            ".parquet, .csv, .src and .tgt, or folders of .parquet, .arrow or .jsonl), and no "
+            f"texts with NAME.summary.txt beside them. {advice_on(folder)}A corpus as its owners "
+            f"release it is given with its name, such as reuters:{folder}. What is there: {there}"
         )
-    patterns = ("*", *(f"{name}/*" for name in SPLITS)) if read is read_folder else ("**/*",)
+    inside = (f"{name}/*" for names in SPLIT_NAMES.values() for name in names)
+    patterns = ("*", *inside) if read is read_folder else ("**/*",)
     files = (path for pattern in patterns for path in folder.glob(pattern) if path.is_file())
     # without .git
     shown = [path for path in files if "/." not in f"/{path.relative_to(folder).as_posix()}"]
+    readers = {name: partial(_records, read, folder, name, tokenised) for name in present}
+    # What texts, releases and shipped corpora look like is known.
+    is_unknown = read is read_folder and not spec.shipped and holds_records(folder, present[0])
+    shape = cache(partial(_shape_of_split, readers[present[0]]))
     return Corpus(
         name=spec.name,
-        readers={name: partial(_records, read, folder, name, tokenised) for name in present},
+        readers=readers,
         contents=digest(
             [spec.name in CORPORA and spec.name, tokenised, files_digest(folder, shown)]
         ),
         errors=errors,
         note=spec.note,
         unread=unread,
+        missing=missing_files(folder) if read is read_folder else [],
+        shapes=dict.fromkeys(present, shape) if is_unknown else {},
         pieces=spec.pieces(folder) if spec.pieces else None,
     )
 
@@ -319,6 +404,11 @@ def _records(read: Callable, folder: Path, split_name: str, tokenised: bool) -> 
     """Yield the records of a folder; they are `tokenised` or not unless they say it themselves."""
     for path, line, record in read(folder, split_name):
         yield path, line, {"tokenised": tokenised, **record} if isinstance(record, dict) else record
+
+
+def _shape_of_split(read: Callable[[], Records]) -> Shape:
+    """Find out how a corpus writes its texts, from the first records of its first split."""
+    return shape_of([record for _, _, record in islice(read(), SAMPLE)])
 
 
 # ---------------------------------------------------------------------------------
