@@ -17,6 +17,7 @@ from lib.data.options import cased
 from lib.data.pieces import Pieces
 from lib.data.plain_text import parse_text
 from lib.data.prepared import TextEncoder
+from lib.data.texts import Text
 from lib.data.tokenize import is_word
 from lib.data.vocabulary import BOS, SPECIALS, UNK
 from lib.decoding.field import Field, read_field
@@ -138,10 +139,9 @@ class Run:
             return self.encoder.encode(documents)
 
     def documents(
-        self, texts: Iterable[str | dict | Document], names: Sequence[str] = ()
+        self, texts: Iterable[str | Text | dict | Document], names: Sequence[str] = ()
     ) -> list[Document]:
-        """Turn texts, with or without references, into documents. A string may be plain text or
-        Markdown.
+        """Turn texts, with or without references, into documents. A string is plain text.
 
         Raises InputError for a text without a sentence, naming it.
         """
@@ -151,7 +151,7 @@ class Run:
         for number, text in enumerate(texts):
             name = names[number] if number < len(names) else f"text {number + 1}"
             try:
-                if isinstance(text, str):
+                if isinstance(text, str | Text):
                     text = parse_text(text, name, paragraphs=self.options.of_paragraphs)
                 elif isinstance(text, dict):
                     text = to_document({"id": name, **text}, reference=False)
