@@ -57,7 +57,8 @@ class _Reader:
 
     def blocks(self, blocks: Iterable[dict]) -> None:
         for block in blocks:
-            kind, content = block["t"], block.get("c")
+            kind: str = block["t"]
+            content: Any = block.get("c")
             if kind == "Header":
                 self.found.add_heading(self.line(content[2]), content[0])
             elif kind in ("Para", "Plain"):
@@ -95,7 +96,8 @@ class _Reader:
     def inline(self, inlines: list[dict]) -> str:
         text = ""
         for place, part in enumerate(inlines):
-            kind, content = part["t"], part.get("c")
+            kind: str = part["t"]
+            content: Any = part.get("c")
             if kind == "Str":
                 text += content
             elif kind in ("Space", "SoftBreak"):

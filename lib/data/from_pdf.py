@@ -6,7 +6,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -55,11 +55,12 @@ def pdf_text(data: bytes, name: str) -> Text:
     before the abstract and the references are set aside. Raises InputError, with what to do, for a
     PDF that is locked, damaged or without text. name: for its commands.
     """
-    pages, title = _pages(data, name)
+    pages, title, beside = _pages(data, name)
     sizes = Counter(block.size for page in pages for block in page for _ in block.text.split())
     body = sizes.most_common(1)[0][0]
     kept, heads = split_heads([[block.text for block in page] for page in pages])
     found = Text(title="" if _NO_TITLE.search(title) else title)
+    found.leave_out("turned text and line numbers", beside)
     for head in heads:
         found.leave_out("page numbers and running heads", head)
     blocks = []
@@ -74,14 +75,15 @@ def pdf_text(data: bytes, name: str) -> Text:
     return found
 
 
-def _pages(data: bytes, name: str) -> tuple[list[list[_Block]], str]:
-    """Return the blocks of each page, and the title in the facts of the file."""
+def _pages(data: bytes, name: str) -> tuple[list[list[_Block]], str, str]:
+    """Return the blocks of each page, the title in the facts of the file, and turned text and line
+    numbers."""
     from pdfminer.pdfdocument import PDFPasswordIncorrect
     from pdfminer.utils import decode_text
 
     file, stem = shlex.quote(name), shlex.quote(Path(name).stem)
     try:
-        layouts, facts = _layouts(data)
+        layouts, facts, beside = _layouts(data)
         pages = [_in_order(_blocks(layout, layout.height)) for layout in layouts]
     except PDFPasswordIncorrect:
         unlock = f"qpdf --password=PASSWORD --decrypt {file} {stem}.open.pdf"
@@ -94,12 +96,12 @@ def _pages(data: bytes, name: str) -> tuple[list[list[_Block]], str]:
             f"PDF of pictures, without a text. Recognise it first: ocrmypdf {file} {stem}.ocr.pdf"
         )
     titles = (of["Title"] for of in facts if isinstance(of.get("Title"), bytes))
-    return pages, decode_text(next(titles, b""))
+    return pages, decode_text(next(titles, b"")), beside
 
 
-def _layouts(data: bytes) -> tuple[list[Any], list[dict]]:
-    """Return the pages with their boxes, made without turned text and line numbers; and the facts
-    of the file."""
+def _layouts(data: bytes) -> tuple[list[Any], list[dict], str]:
+    """Return the pages with their boxes, the facts of the file, and the turned text and the line
+    numbers, which are in no box."""
     from pdfminer.converter import PDFPageAggregator
     from pdfminer.layout import LAParams
     from pdfminer.pdfdocument import PDFDocument
@@ -111,31 +113,41 @@ def _layouts(data: bytes) -> tuple[list[Any], list[dict]]:
     resources = PDFResourceManager()
     device = PDFPageAggregator(resources, laparams=None)
     interpreter = PDFPageInterpreter(resources, device)
-    layouts = []
+    layouts, beside = [], []
     for page in PDFPage.create_pages(document):
         interpreter.process_page(page)
         layout = device.get_result()
-        _remove_beside(layout)
+        beside += _remove_beside(layout)
         layout.analyze(LAParams(all_texts=True))
         layouts.append(layout)
-    return layouts, document.info
+    return layouts, document.info, " ".join(beside)
 
 
-def _remove_beside(layout: Any) -> None:
-    """Remove text that is turned, as arXiv's stamp, and the numbers of lines in the margin."""
+def _remove_beside(layout: Any) -> list[str]:
+    """Remove text that is turned, as arXiv's stamp, and the numbers of lines in the margin; return
+    them."""
     from pdfminer.layout import LTChar, LTFigure
 
+    beside = []
     for figure in [part for part in layout if isinstance(part, LTFigure)]:
-        _remove_beside(figure)
-    layout._objs = [
-        part
-        for part in layout
-        if not isinstance(part, LTChar) or (part.upright and part.matrix[1] == 0)
-    ]
+        beside += _remove_beside(figure)
+    chars = [part for part in layout if isinstance(part, LTChar)]
+    turned = [char for char in chars if char.matrix[1] != 0]
+    numbers = _line_numbers([char for char in chars if char.matrix[1] == 0])
+    gone = {id(char) for char in [*turned, *chain.from_iterable(numbers)]}
+    layout._objs = [part for part in layout if id(part) not in gone]
+    return [*beside, *(_letters(chars) for chars in [turned, *numbers])]
+
+
+def _letters(chars: Iterable[Any]) -> str:
+    return "".join(char.get_text() for char in chars)
+
+
+def _line_numbers(chars: list[Any]) -> list[list[Any]]:
+    """Return the digits of each number that begins a line, if the numbers rise by one step."""
     rows: dict[int, list[Any]] = {}
-    for part in layout:
-        if isinstance(part, LTChar):
-            rows.setdefault(round(part.y0), []).append(part)
+    for char in chars:
+        rows.setdefault(round(char.y0), []).append(char)
     numbers = []
     for _, row in sorted(rows.items(), reverse=True):
         row.sort(key=lambda char: char.x0)
@@ -146,13 +158,12 @@ def _remove_beside(layout: Any) -> None:
             digits.append(char)
         rest = row[len(digits) :]
         if digits and (not rest or rest[0].x0 - digits[-1].x1 > 0.4 * digits[-1].size):
-            numbers.append((int("".join(char.get_text() for char in digits)), digits))
-    values = [value for value, _ in numbers]
+            numbers.append(digits)
+    values = [int(_letters(digits)) for digits in numbers]
     steps = Counter(b - a for a, b in pairwise(values))
     step, count = max(steps.items(), key=lambda pair: pair[1], default=(0, 0))
-    if step > 0 and count + 1 >= max(_LINE_NUMBERS, 0.8 * len(values), len(rows) / step / 3):
-        gone = {id(char) for _, digits in numbers for char in digits}
-        layout._objs = [part for part in layout if id(part) not in gone]
+    is_many = count + 1 >= max(_LINE_NUMBERS, 0.8 * len(values), len(rows) / 15)
+    return numbers if step > 0 and is_many else []
 
 
 def _in_order(blocks: Iterable[_Block]) -> list[_Block]:

@@ -12,9 +12,10 @@ from lib.data.documents import checked_text
 from lib.data.texts import Text, is_section_name
 
 _MARKDOWN = MarkdownIt("commonmark").enable("table").use(front_matter_plugin).use(footnote_plugin)
-_TAG = re.compile(
+_TAG = re.compile(  # "a<b and c>d" is none
     r"</?(?:a|abbr|b|center|cite|code|del|details|div|em|figure|font|i|img|ins|kbd|mark|p|picture"
-    r"|q|s|samp|section|small|span|strong|su[bp]|summary|table|t[dhr]|tt|u|var)\b[^>]*>"
+    r"|q|s|samp|section|small|span|strong|su[bp]|summary|table|t[dhr]|tt|u|var)"
+    r"(?:\s+(?:[\w:-]+\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s>]+)|open|hidden))*\s*/?>"
 )
 _LINE_BREAK = re.compile(r"<br\b[^>]*>")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -37,6 +38,7 @@ _PREPARE = [  # what people write and CommonMark does not know
     (re.compile(r"!\[\[[^\]\n]*\]\]"), ""),
     (re.compile(r"\[\[(?:[^\]|\n]*\|)?([^\]|\n]+)\]\]"), r"\1"),
     (re.compile(r"[ ]?\[-?@[\w:.-]+(?:[,;] [^\]\n]*)?\]"), ""),
+    (re.compile(r"(?<=[\d)])\*(?=[\d(])"), r"\\*"),  # a product
     (re.compile(r"^(\s*)[•‣▪●◦](?=\s)", re.MULTILINE), r"\1-"),
     # a mail's signature, which would make its last line a heading
     (re.compile(r"^--[ ]?$", re.MULTILINE), ""),

@@ -21,7 +21,7 @@ _MARKED = re.compile(r"(#{1,6})\s+(.*[^\s.#])[\s#]*")
 _UNDERLINE = re.compile(r"={3,}|-{3,}|~{3,}")
 _BULLET = re.compile(r"([-*+•‣▪●◦])\s+(?:\[[ xX]\]\s+)?(?=\S)")
 _AMOUNT = re.compile(r"[-*+]\s+\d")
-_QUOTATION = re.compile(r"(?:>\s?)+(?=[^\W\d]|[\"'“‘(]|$)")
+_QUOTATION = re.compile(r"(?:>\s?)+(?=[^\W\d]|[\"'“‘(\[]|$)")
 _NUMBERED = re.compile(r"\(?(?:\d{1,2}|[a-z])[.)]\s+\S")
 
 
