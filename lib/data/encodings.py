@@ -24,7 +24,9 @@ _SEQUENCE = re.compile(  # of a letter in UTF-8
 _HIGH = re.compile(rb"[\x80-\xff]+")
 # Bytes that Windows-1252 has not, and three letters with accents in a row.
 _NOT_WINDOWS = re.compile(rb"[\x81\x8d\x8f\x90\x9d]|[\x80-\xff]{3}")
-_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+# As browsers do: what calls itself Latin-1 may have the quotation marks of Windows.
+_WIDER = dict.fromkeys(("iso-8859-1", "latin-1", "latin1", "ascii", "us-ascii"), "cp1252")
+_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # all but those of lines and terminals
 _NO_TEXT = "no text; text, PDF, Word files and articles are read (docs/run.md). Convert it"
 # Without the rarer ones, a guess from a short text is right more often.
 _COMMON = [
@@ -42,7 +44,8 @@ def decoded(data: bytes, is_marked_up: bool = False) -> tuple[str, str]:
     Raises InputError for what is no text.
     """
     text, note = _decoded(data, is_marked_up)
-    if _CONTROLS.search(text):
+    text, controls = _CONTROLS.subn("", text)
+    if controls > max(1, len(text) / 1000):
         raise InputError(_NO_TEXT)
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), note
 
@@ -52,12 +55,13 @@ def _decoded(data: bytes, is_marked_up: bool) -> tuple[str, str]:
         if data.startswith(mark):
             return data.decode(encoding, errors="replace"), ""
     declared = _DECLARATION.search(data[:4096]) if is_marked_up else None
-    names = [name.decode() for name in declared.groups() if name] if declared else []
+    names = [name.decode().lower() for name in declared.groups() if name] if declared else []
     if b"\0" in data:
         return _wide(data), "no byte-order mark: read as UTF-16"
     for name in [*names, "utf-8"]:
         try:
-            return data.decode(name), ""
+            if not name.startswith(("utf-16", "utf-32")):  # which no declaration in ASCII can be
+                return data.decode(_WIDER.get(name, name)), ""
         except (LookupError, UnicodeError):
             continue
     sequences = len(_SEQUENCE.findall(data))

@@ -8,9 +8,12 @@ _INVISIBLE = (
     "[hidden], [aria-hidden=true], [style*='display:none'], [style*='display: none']"
 )
 _BESIDE = (
-    "nav, aside, form, button, select, dialog, .mw-editsection, [role=navigation], [role=dialog], "
-    "[id*=cookie i], [class*=cookie i], [id*=consent i], [class*=consent i]"
+    "nav, aside, form, button, select, dialog, [role=navigation], [role=dialog], "
+    # of Wikipedia and of arXiv's pages
+    ".mw-editsection, .navbox, .infobox, .reflist, #toc, .ltx_authors, .ltx_bibliography"
 )
+_BANNER = "[id*=cookie i], [class*=cookie i], [id*=consent i], [class*=consent i]"
+_BANNER_WORDS = 150  # at most; a longer part holds the page
 
 
 def html_text(page: str) -> Text:
@@ -19,23 +22,30 @@ def html_text(page: str) -> Text:
     from bs4 import BeautifulSoup
 
     soup = BeautifulSoup(page, "html.parser")
-    title = (soup.find("h1") or soup.title or soup.new_tag("p")).get_text()
     articles = soup.find_all("article")
     root = soup.find("main") or (articles[0] if len(articles) == 1 else soup.body or soup)
+    heading = root.find("h1") or soup.find("h1") or soup.title or soup.new_tag("p")
+    title = " ".join(heading.get_text(" ").split())
+    heading.decompose()
     beside = []
     for element in soup.select(_INVISIBLE):
-        element.decompose()
-    is_whole = root.name not in ("main", "article")
-    for element in root.select(f"{_BESIDE}, header, footer" if is_whole else _BESIDE):
-        if not element.decomposed and not element.find("h1"):  # with an element around it
-            beside.append(element.get_text(" "))
+        if element is not root:
             element.decompose()
+    is_whole = root.name not in ("main", "article")
+    parts = root.select(f"{_BESIDE}, header, footer" if is_whole else _BESIDE)
+    for element in root.select(_BANNER):
+        if len(element.get_text().split()) <= _BANNER_WORDS:
+            parts.append(element)
+    for element in parts:
+        if element.decomposed:  # together with an element around it
+            continue
+        beside.append(element.get_text(" "))
+        element.decompose()
     for element in root("pre"):
         if not element.find("code"):
             _break_lines(soup, element)
     text = root.extract()
     beside.append(soup.get_text(" "))
-    title = "" if text.find("h1") else " ".join(title.split())
     found = pandoc_text(str(text).encode(), "html", "HTML", title)
     found.leave_out("headings", title)
     found.leave_out("menus and other parts beside the text", " ".join(beside))

@@ -65,9 +65,7 @@ _UNIT = re.compile(r"[a-z]|ft|in|pct|lbs?|oz|hrs?|yrs?|[kmn]g|[mck]m|ml|min")
 _SMALLER = re.compile(r"\d+ (?:in|oz|lbs?|min)\b")  # of "5 ft. 2 in."
 _TITLE = re.compile(r"(?:Mr|Mrs|Ms|Dr|Prof)\. ")
 _AT_A_TIME = re.compile(r"(?:At|By|Around|About|After|Before|Until|Since|From) \d\S*$")
-_MODULES = _words(
-    "collections decimal keras matplotlib numpy pandas pathlib scipy sklearn sys torch"
-)
+_MODULES = _words("collections dataclasses matplotlib multiprocessing subprocess tensorflow")
 
 _MARK = re.compile(
     r"""(?P<mark>[.?!؟۔।॥…。！？｡]+)
@@ -91,8 +89,8 @@ _ITEM = re.compile(
 )
 # The items of a list in one line: "1. Open the lid 2. Add the salt".
 _ITEMS = re.compile(
-    r"(?<!\S)(?P<bullet>[•⁃▪◦‣●]\s?)?(?P<open>\(?)(?P<number>\d{1,3}|[a-z])"
-    r"(?P<close>\.\)|[.)\]])\s+(?=\S)"
+    r"(?<!\S)(?P<bullet>[•⁃▪◦‣●]\s?)?"
+    r"(?:(?P<number>\d{1,3})(?P<close>\.\)|[.)])\s+(?=\S)|(?P<letter>[a-z])(?P<end>[.)])\s+(?=[A-Z]))"
 )
 _WITHIN = re.compile(r"[.?!…][\"'”’)\]]*(?:\[[\d, –-]+\])?\s+\S")  # a stop within a line
 _BEGIN = re.compile(r"(?:^\W*|[.?!…][\"'”’)]?\s+)([^\W\d_])")
@@ -183,15 +181,18 @@ def _items(text: str) -> list[int]:
         return []
     begins, last = [], first
     for item in _ITEMS.finditer(text, first.end()):
-        is_alike = all(bool(item[name]) == bool(last[name]) for name in ("bullet", "open"))
-        if is_alike and item["close"] == last["close"] and _rank(item) == _rank(last) + 1:
+        if _rank(item) == _rank(last) + 1 and _style(item) == _style(last):
             begins.append(item.start())
             last = item
     return begins
 
 
 def _rank(item: re.Match) -> int:
-    return int(item["number"]) if item["number"].isdigit() else ord(item["number"])
+    return int(item["number"]) if item["number"] else ord(item["letter"])
+
+
+def _style(item: re.Match) -> tuple[bool, str, str]:
+    return bool(item["bullet"]), item["close"], item["end"]
 
 
 def _ends_sentence(match: re.Match, text: str, start: int, has_case: bool) -> bool:
@@ -209,8 +210,7 @@ def _ends_sentence(match: re.Match, text: str, start: int, has_case: bool) -> bo
             len(word) > 2
             and word.islower()
             and word.isalpha()
-            and word not in _MODULES
-            and bool(re.match(r"[A-Z][a-z]*[\s,]", behind))
+            and (_begins_sentence(behind, has_case=True) or _is_no_module(word, behind))
         )
     if before[-1:].isspace():  # tokenised text, "et al . ( 2003 )": the word and the mark are apart
         if (
@@ -234,8 +234,6 @@ def _ends_sentence(match: re.Match, text: str, start: int, has_case: bool) -> bo
             has_case and opening["first"].islower() and not _SMALL_NAME.match(behind)
         ):
             return False
-    if match["close"][:1] == "]" and match["mark"] in ("...", "…"):
-        return False  # "[...]"
     if match["close"] and re.match(r"\([^()]{1,40}\)[.,;]", behind):
         return False  # '..." (Hale 12).'
     if match["mark"] != "." or not word:
@@ -280,6 +278,13 @@ def _ends_after(word: str, previous: str, behind: str, has_case: bool, is_apart:
 def _is_last_dot(before: str, behind: str) -> bool:
     """Return whether a full stop follows three dots that are set apart: ". . . . The next"."""
     return bool(re.search(r"\.\s\.\s\.\s$", before)) and behind[0].isupper()
+
+
+def _is_no_module(word: str, behind: str) -> bool:
+    """Return whether a long word and the next one, which no space separates, are not of a program:
+    "summarization.Technologies", and not "threading.Lock"."""
+    is_word = len(word) > 9 and word not in _MODULES
+    return is_word and bool(re.match(r"[A-Z][a-z]*[\s,]", behind))
 
 
 def _first_word(text: str) -> str:
