@@ -61,7 +61,7 @@ def _decoded(data: bytes, is_marked_up: bool) -> tuple[str, str]:
     for name in [*names, "utf-8"]:
         try:
             if not name.startswith(("utf-16", "utf-32")):  # which no declaration in ASCII can be
-                return data.decode(_WIDER.get(name, name)), ""
+                return data.decode(_WIDER.get(name) or name), ""
         except (LookupError, UnicodeError):
             continue
     sequences = len(_SEQUENCE.findall(data))

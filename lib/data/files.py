@@ -109,6 +109,7 @@ def _zipped_text(data: bytes, name: str) -> Text:
             data, beside = mended(data) if form == "docx" else (data, Text())
             found = pandoc_text(data, form, kind)
             found.set_aside += beside.set_aside
+            found.notes += dict.fromkeys(beside.notes)
             return found
     is_table = any(part.startswith("xl/") for part in parts)
     kind = "an XLSX or another table" if is_table else "a zip file"

@@ -70,8 +70,11 @@ def _mend_part(root: Element, levels: dict[str, int], beside: Text) -> bytes:
             elif kind == "noBreakHyphen":
                 child.tag, child.text = f"{space}t", "-"
             elif kind == "sym" and not _attribute(child, "font").startswith(_KNOWN_SYMBOLS):
-                child.tag = f"{space}t"
-                child.text = chr(int(_attribute(child, "char"), 16))
+                code = int(_attribute(child, "char"), 16)
+                child.tag, child.text = f"{space}t", chr(code if code < 0xE000 else 0xFFFD)
+                if code >= 0xE000:  # a place of the font's own
+                    font = _attribute(child, "font")
+                    beside.notes.append(f"a sign of the font {font} is unknown, and written \ufffd")
             elif kind == "r" and _is_on(child.find("{*}rPr/{*}vanish")):
                 beside.leave_out("hidden text", "".join(child.itertext()))
                 parent.remove(child)

@@ -6,11 +6,11 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, pairwise, takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from lib.data.pages import goes_on, split_heads
+from lib.data.pages import ENDED, goes_on, split_heads
 from lib.data.raised import CITED, script, without_citations
 from lib.data.texts import Text, is_section_name
 from lib.system.errors import InputError
@@ -21,6 +21,7 @@ _CAPTION = re.compile(r"(?:Figure|Fig\.|Table|Algorithm|Listing|Scheme) [A-Z]?\d
 _CONTENTS = re.compile(r"(?:\. ?){4,}\s*\w{1,5}$", re.MULTILINE)
 _NUMBERS = re.compile(r"[^\w\s]*\d\S*|[^\w\s]+")
 _BOLD = re.compile(r"bold|medi|black|heavy|-b$|cmbx", re.IGNORECASE)
+_ABSTRACT = re.compile(r"abstract\s*(?:[.:—–-]|\n|$)", re.IGNORECASE)
 _SIZES = {"small": 0.91, "raised": 0.85, "large": 1.15}  # in shares of the size of the text
 _HEADING_WORDS = 12
 _TITLE_WORDS = 30
@@ -28,16 +29,23 @@ _PROSE_WORDS = 25
 _LINE_NUMBERS = 4  # at least, on a page of a manuscript
 
 
+class _Body(NamedTuple):
+    """How the letters of most words look."""
+
+    size: float
+    is_bold: bool
+
+
 @dataclass(frozen=True)
 class _Block:
-    """A box of lines: its text, its place on the page, the size of most of its letters, whether all
-    are bold, and whether it is in the lowest quarter of its page."""
+    """A box of lines, in points."""
 
     text: str
     box: tuple[float, float, float, float]  # left, bottom, right, top
-    size: float
-    is_bold: bool
-    is_low: bool
+    size: float  # of most of its letters
+    is_bold: bool  # all of them
+    is_low: bool  # in the lowest quarter of its page
+    is_in_figure: bool
 
     def is_above(self, other: "_Block") -> bool:
         """Return whether a block is above another one in the same column."""
@@ -56,22 +64,19 @@ def pdf_text(data: bytes, name: str) -> Text:
     PDF that is locked, damaged or without text. name: for its commands.
     """
     pages, title, beside = _pages(data, name)
-    sizes = Counter(block.size for page in pages for block in page for _ in block.text.split())
-    body = sizes.most_common(1)[0][0]
-    kept, heads = split_heads([[block.text for block in page] for page in pages])
+    kept, heads = split_heads(pages, lambda block: block.text)
+    blocks = list(chain.from_iterable(kept))
     found = Text(title="" if _NO_TITLE.search(title) else title)
     found.leave_out("turned text and line numbers", beside)
     for head in heads:
         found.leave_out("page numbers and running heads", head)
-    blocks = []
-    for page, texts in zip(pages, kept):
-        left = Counter(texts)
-        for block in page:
-            if left[block.text]:
-                left[block.text] -= 1
-                blocks.append(block)
-    blocks = _without_front(blocks, body, found)
-    _add_blocks(blocks, body, found)
+    inside = [block for block in blocks if block.is_in_figure]
+    if 2 * len(inside) < len(blocks):  # otherwise the figure holds the page
+        blocks = [block for block in blocks if not block.is_in_figure]
+        found.leave_out("figures", " ".join(block.text for block in inside))
+    looks = Counter((block.size, block.is_bold) for block in blocks for _ in block.text.split())
+    if blocks:
+        _add_blocks(blocks, _Body(*looks.most_common(1)[0][0]), found)
     return found
 
 
@@ -84,7 +89,7 @@ def _pages(data: bytes, name: str) -> tuple[list[list[_Block]], str, str]:
     file, stem = shlex.quote(name), shlex.quote(Path(name).stem)
     try:
         layouts, facts, beside = _layouts(data)
-        pages = [_in_order(_blocks(layout, layout.height)) for layout in layouts]
+        pages = [_in_order(_blocks(layout, layout.height / 4)) for layout in layouts]
     except PDFPasswordIncorrect:
         unlock = f"qpdf --password=PASSWORD --decrypt {file} {stem}.open.pdf"
         raise InputError(f"PDF that a password locks. Unlock it: {unlock}") from None
@@ -175,7 +180,7 @@ def _in_order(blocks: Iterable[_Block]) -> list[_Block]:
     return ordered
 
 
-def _blocks(part: Any, height: float) -> Iterator[_Block]:
+def _blocks(part: Any, low: float, is_in_figure: bool = False) -> Iterator[_Block]:
     """Yield the boxes on a page, at any depth, with a line each for their lines."""
     from pdfminer.layout import LTChar, LTContainer, LTTextBox
 
@@ -187,11 +192,16 @@ def _blocks(part: Any, height: float) -> Iterator[_Block]:
             if lines:
                 sizes = Counter(round(char.size, 1) for char in letters)
                 is_bold = all(_BOLD.search(char.fontname) for char in letters)
-                is_low = element.y1 < height / 4
-                size = sizes.most_common(1)[0][0]
-                yield _Block("\n".join(lines), element.bbox, size, is_bold, is_low)
+                yield _Block(
+                    text="\n".join(lines),
+                    box=element.bbox,
+                    size=sizes.most_common(1)[0][0],
+                    is_bold=is_bold,
+                    is_low=element.y1 < low,
+                    is_in_figure=is_in_figure,
+                )
         elif isinstance(element, LTContainer):
-            yield from _blocks(element, height)
+            yield from _blocks(element, low, is_in_figure=True)
 
 
 def _line(line: Any) -> str:
@@ -231,20 +241,23 @@ def _with_raised(text: str, raised: str, following: Any) -> str:
     return text.rstrip() + written + " " * (is_space or CITED in written)
 
 
-def _without_front(blocks: list[_Block], body: float, found: Text) -> list[_Block]:
-    """Return the blocks after title, names and addresses; the title is in the largest letters."""
-    names = [block.text.partition("\n")[0].strip() for block in blocks[:60]]
-    start = next((n for n, name in enumerate(names) if re.fullmatch("(?i)abstract.{0,2}", name)), 0)
-    largest = max(blocks[: start or 3], key=lambda block: block.size)
-    is_title = largest.size > _SIZES["large"] * body and len(largest.text.split()) <= _TITLE_WORDS
-    if is_title and not found.title:
-        found.title = " ".join(largest.text.split())
-    if is_title:
-        found.leave_out("headings", largest.text)
+def _without_front(blocks: list[_Block], body: _Body, found: Text) -> list[_Block]:
+    """Return the blocks after title, names and addresses.
+
+    The title is in the largest letters before the abstract, or before the first paragraph.
+    """
+    begins = (place for place, block in enumerate(blocks[:60]) if _ABSTRACT.match(block.text))
+    start = next(begins, 0)
+    front = list(takewhile(lambda block: not _is_prose(block), blocks[: start or None]))
+    title = max(front, key=lambda block: block.size, default=blocks[0])
+    words = title.text.split()
+    if title.size > _SIZES["large"] * body.size and len(words) <= _TITLE_WORDS:
+        found.title = found.title or " ".join(words)
+        found.leave_out("headings", title.text)
+        blocks = [block for block in blocks if block is not title]
+        start -= 1
     kept = []
     for place, block in enumerate(blocks):
-        if block is largest and is_title:
-            continue
         if place < start and len(block.text.split()) < _PROSE_WORDS:
             found.leave_out("names before the abstract", block.text)
         else:
@@ -252,10 +265,15 @@ def _without_front(blocks: list[_Block], body: float, found: Text) -> list[_Bloc
     return kept
 
 
-def _add_blocks(blocks: list[_Block], body: float, found: Text) -> None:
+def _is_prose(block: _Block) -> bool:
+    words = block.text.split()
+    return len(words) >= _PROSE_WORDS or (len(words) > 8 and bool(ENDED.search(block.text)))
+
+
+def _add_blocks(blocks: list[_Block], body: _Body, found: Text) -> None:
     """Add headings and paragraphs, of which one may go on in the next block of text."""
     paragraph, is_reference = "", False
-    for block in blocks:
+    for block in _without_front(blocks, body, found):
         heading, _, rest = block.text.partition("\n")
         level = 2 if is_section_name(heading) else 0
         if not level and _is_heading(block, body):
@@ -267,7 +285,7 @@ def _add_blocks(blocks: list[_Block], body: float, found: Text) -> None:
             found.add_heading(heading, level)
         elif kind := "references" if is_reference else _kind_beside(block, body):
             found.leave_out(kind, block.text)
-        elif goes_on(paragraph.rpartition("\n")[2] and paragraph, block.text):
+        elif goes_on(paragraph, block.text):
             paragraph += "\n" + block.text
         else:
             found.add_paragraph(paragraph)
@@ -275,15 +293,16 @@ def _add_blocks(blocks: list[_Block], body: float, found: Text) -> None:
     found.add_paragraph(paragraph)
 
 
-def _is_heading(block: _Block, body: float) -> bool:
+def _is_heading(block: _Block, body: _Body) -> bool:
     """Return whether a block is short, without an end, and bold or in large letters."""
     words = block.text.split()
-    is_marked = block.is_bold or block.size > _SIZES["large"] * body
+    is_large = block.size > _SIZES["large"] * body.size
+    is_marked = is_large or (block.is_bold and not body.is_bold)
     is_short = len(words) <= _HEADING_WORDS and not re.search(r"[.,;:]$|\.{4}", block.text)
     return is_marked and is_short and any(word[0].isupper() for word in words)
 
 
-def _kind_beside(block: _Block, body: float) -> str:
+def _kind_beside(block: _Block, body: _Body) -> str:
     """Return what a block is that does not belong to the text, or an empty string."""
     words = block.text.split()
     if _CAPTION.match(block.text):
@@ -293,6 +312,6 @@ def _kind_beside(block: _Block, body: float) -> str:
     numbers = sum(bool(_NUMBERS.fullmatch(word)) for word in words)
     if 2 * numbers > len(words) and len(re.findall(r"[^\W\d_]{3,}", block.text)) < 2:
         return "tables and formulas"
-    if block.is_low and block.size < _SIZES["small"] * body:
+    if block.is_low and block.size < _SIZES["small"] * body.size:
         return "footnotes"
     return ""

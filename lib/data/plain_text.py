@@ -40,7 +40,7 @@ def plain_text(text: str) -> Text:
     pages = [page.split("\n") for page in checked_text(text, "text").split("\f")]
     heads: list[str] = []
     if len(pages) > 1:
-        pages, heads = split_heads(pages)
+        pages, heads = split_heads(pages, str)
     for head in heads:
         found.leave_out("page numbers and running heads", head)
     blocks = _blocks(join_pages(pages))
