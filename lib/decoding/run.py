@@ -34,6 +34,7 @@ from lib.system.devices import ALONE, Process, default_device
 from lib.system.errors import InputError
 from lib.system.files import read_metrics
 
+LONGEST_PATH = 250  # characters of a string that may be the name of a file
 FAMILIAR = 2  # pieces of a word that the model knows, at most
 _CAUTION = re.compile(r"\*\*It is not to be trusted.*")  # a line of a card
 PER_DOCUMENT = ("heads", "importance", "windows")  # attention that is not of a word of the summary
@@ -143,7 +144,7 @@ class Run:
     ) -> list[Document]:
         """Turn texts, with or without references, into documents. A string is plain text.
 
-        Raises InputError for a text without a sentence, naming it.
+        Raises InputError for a text without a sentence, and for the name of a file, naming it.
         """
         if isinstance(texts, str | dict):
             raise InputError("texts are given as a list: [text]")
@@ -151,6 +152,10 @@ class Run:
         for number, text in enumerate(texts):
             name = names[number] if number < len(names) else f"text {number + 1}"
             try:
+                if isinstance(text, str) and len(text) < LONGEST_PATH and Path(text).is_file():
+                    raise InputError(
+                        f"{text} is a file: give its text, or python -m lib.summarize RUN {text}"
+                    )
                 if isinstance(text, str | Text):
                     text = parse_text(text, name, paragraphs=self.options.of_paragraphs)
                 elif isinstance(text, dict):
