@@ -82,14 +82,21 @@ def _reader(head: str, name: str) -> Callable[[str], Text]:
     name: of the file, for its ending and for commands.
     """
     ending = Path(name).suffix.lower()[1:]
-    for kind, form in _FORMATS.items():
-        begins = form.get("begins", "(?!)")
-        if ending in form.get("endings", ()) or re.match(begins, head, re.MULTILINE | re.DOTALL):
-            if "pandoc" not in form:
-                raise _refusal(kind, form, name)
-            _check_installed(kind, "pypandoc")
-            return lambda text: pandoc_text(text.encode(), form["pandoc"], kind)
-    return markdown_text if ending in ("md", "markdown") else plain_text
+    is_markdown = ending in ("md", "markdown")  # whose code may be of another format
+    by_ending = [kind for kind, form in _FORMATS.items() if ending in form.get("endings", ())]
+    by_content = [
+        kind
+        for kind, form in _FORMATS.items()
+        if re.match(form.get("begins", "(?!)"), head, re.MULTILINE | re.DOTALL)
+        and not (is_markdown and "pandoc" in form)
+    ]
+    for kind in [*by_ending, *by_content]:
+        form = _FORMATS[kind]
+        if "pandoc" not in form:
+            raise _refusal(kind, form, name)
+        _check_installed(kind, "pypandoc")
+        return lambda text: pandoc_text(text.encode(), form["pandoc"], kind)
+    return markdown_text if is_markdown else plain_text
 
 
 def _refusal(kind: str, form: dict[str, Any], name: str) -> InputError:
