@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from lib.data.encodings import decoded
-from lib.data.from_docx import mended
 from lib.data.from_html import html_text
 from lib.data.from_pandoc import pandoc_text
 from lib.data.from_pdf import pdf_text
 from lib.data.jats import jats_articles
-from lib.data.markdown import markdown_text
+from lib.data.markdown import markdown_text, notebook_text
+from lib.data.office import mended
 from lib.data.plain_text import plain_text
 from lib.data.texts import Text
 from lib.system.errors import InputError
@@ -92,6 +92,8 @@ def _reader(head: str, name: str) -> Callable[[str], Text]:
     ]
     for kind in [*by_ending, *by_content]:
         form = _FORMATS[kind]
+        if kind == "a notebook":
+            return notebook_text
         if "pandoc" not in form:
             raise _refusal(kind, form, name)
         _check_installed(kind, "pypandoc")
@@ -113,7 +115,7 @@ def _zipped_text(data: bytes, name: str) -> Text:
     for begin, form, kind in _ZIPS:
         if any(part.startswith(begin) for part in parts):
             _check_installed(kind, "pypandoc")
-            data, beside = mended(data) if form == "docx" else (data, Text())
+            data, beside = mended(data)
             found = pandoc_text(data, form, kind)
             found.set_aside += beside.set_aside
             found.notes += dict.fromkeys(beside.notes)

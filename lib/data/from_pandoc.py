@@ -13,6 +13,7 @@ from lib.system.errors import InputError
 FORMULA, IN_TEXT = " @formula ", "@xcite"  # as in corpora of papers
 LAYOUT_WORDS = 30  # a table with a cell of as many words holds text, not data
 
+_BULLET = re.compile(r"^\s*[•‣▪●◦]\s+")  # of RTF
 _MARKS = {"todo", "done", "tag"}  # of Org
 _QUOTES = {"DoubleQuote": "“{}”", "SingleQuote": "‘{}’"}
 _TEX_SIGNS = {
@@ -86,7 +87,8 @@ class _Reader:
 
     def lines(self, inlines: list[dict]) -> None:
         """Add a paragraph; two line breaks in a row end it."""
-        for part in re.split(r"\n\s*\n", self.inline(inlines)):
+        text = _BULLET.sub("", self.inline(inlines))
+        for part in re.split(r"\n\s*\n", text):
             lines = map(without_citations, part.split("\n"))
             self.found.add_paragraph("\n".join(filter(None, lines)))
 

@@ -1,6 +1,7 @@
 """Markdown as a `Text`, by markdown-it-py. Words that are not read are kept aside by kind."""
 
 import html
+import json
 import re
 
 from markdown_it import MarkdownIt
@@ -10,6 +11,7 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 
 from lib.data.documents import checked_text
 from lib.data.texts import Text, is_section_name
+from lib.system.errors import InputError
 
 _MARKDOWN = MarkdownIt("commonmark").enable("table").use(front_matter_plugin).use(footnote_plugin)
 _TAG = re.compile(  # "a<b and c>d" is none
@@ -87,6 +89,23 @@ def markdown_text(text: str) -> Text:
             found.add_heading(plain, 2)
         elif token.type in ("inline", "html_block", "code_block", "fence"):
             found.add_paragraph(_with_sign(plain, item))
+    return found
+
+
+def notebook_text(text: str) -> Text:
+    """Read the Markdown cells of a Jupyter notebook, of format 4 or 3."""
+    try:
+        notebook = json.loads(text)
+        cells = [*notebook.get("cells", [])]
+        for sheet in notebook.get("worksheets", []):
+            cells += sheet["cells"]
+        sources = [(cell["cell_type"], "".join(cell.get("source", ""))) for cell in cells]
+    except (ValueError, AttributeError, KeyError, TypeError) as error:
+        raise InputError(f"a notebook that cannot be read ({error})") from None
+    found = markdown_text("\n\n".join(source for kind, source in sources if kind == "markdown"))
+    for kind, source in sources:
+        if kind != "markdown":
+            found.leave_out("code", source)
     return found
 
 

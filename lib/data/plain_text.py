@@ -19,9 +19,9 @@ from lib.data.texts import Text, is_section_name
 _ORNAMENT = re.compile(r"[\s*=_~#+|·•—–-]+")
 _MARKED = re.compile(r"(#{1,6})\s+(.*[^\s.#])[\s#]*")
 _UNDERLINE = re.compile(r"={3,}|-{3,}|~{3,}")
-_BULLET = re.compile(r"([-*+•‣▪●◦])\s+(?:\[[ xX]\]\s+)?(?=\S)")
+_BULLET = re.compile(r"^([-*+•‣▪●◦])\s+(?:\[[ xX]\]\s+)?(?=\S)")
 _AMOUNT = re.compile(r"[-*+]\s+\d")
-_QUOTATION = re.compile(r"(?:>\s?)+(?=[^\W\d]|[\"'“‘(\[]|$)")
+_QUOTATION = re.compile(r"^(?:>\s?)+(?=[^\W\d]|[\"'“‘(\[]|$)")
 _NUMBERED = re.compile(r"\(?(?:\d{1,2}|[a-z])[.)]\s+\S")
 
 
@@ -95,25 +95,46 @@ def _without_marks(lines: list[str]) -> list[str]:
     """Return the items and the other parts of a paragraph, without the marks of items and
     quotations. A sign before a number stays: it may belong to the number."""
     parts: list[list[str]] = [[]]
-    bullets = Counter(bullet[1] for line in lines if (bullet := _BULLET.match(line)))
-    items = sum(bool(_BULLET.match(line)) and not _AMOUNT.match(line) for line in lines)
-    numbered = sum(bool(_NUMBERED.match(line)) for line in lines)
-    was_quoted, is_item, last = False, False, ":"
-    for line in lines:
+    begins = _item_begins(lines)
+    was_quoted = is_item = False
+    for line, begins_item in zip(lines, begins):
         quotation = _QUOTATION.match(line)
         is_quoted = bool(quotation)
         words = line[quotation.end() :] if quotation else line
-        bullet = _BULLET.match(words)
-        count = 0 if not bullet else bullets[bullet[1]] if _AMOUNT.match(words) else items
-        if bullet and (count > 1 or last.endswith(":") or bullet[1] in "•‣▪●◦"):
+        if begins_item or is_quoted != was_quoted:
             parts.append([])
-            is_item = True
-            words = words if _AMOUNT.match(words) else words[bullet.end() :]
-        elif is_quoted != was_quoted or (numbered > 1 and _NUMBERED.match(words)):
-            parts.append([])
-            is_item = is_quoted == was_quoted
-        if words:
-            goes_on = parts[-1] and is_item and not parts[-1][-1].endswith(("-", "\u2010"))
-            parts[-1] = [" ".join([*parts[-1], words])] if goes_on else [*parts[-1], words]
-        was_quoted, last = is_quoted, line
+            is_item = begins_item
+        if begins_item and not _AMOUNT.match(words):
+            words = _BULLET.sub("", words, count=1)
+        if words and is_item and parts[-1] and parts[-1][-1][-1] not in "-\u2010":
+            parts[-1][-1] += f" {words}"  # an item is one text, whatever its last sign
+        elif words:
+            parts[-1].append(words)
+        was_quoted = is_quoted
     return ["\n".join(part) for part in parts if part]
+
+
+def _item_begins(lines: list[str]) -> list[bool]:
+    """Return for each line of a paragraph whether it begins an item.
+
+    Items are several, or follow a colon, or have a round mark: in prose a line may begin with a
+    dash, and with "2. " or "- 5" that belongs to the sentence.
+    """
+    signs = [_sign(line) for line in lines]
+    counts = Counter(signs)
+    before = [":", *lines]
+    return [
+        bool(sign) and (counts[sign] > 1 or sign == "•" or (sign == "-" and last.endswith(":")))
+        for sign, last in zip(signs, before)
+    ]
+
+
+def _sign(line: str) -> str:
+    """Return the kind of sign at the head of a line: of an item, an amount, or a number."""
+    words = _QUOTATION.sub("", line, count=1) if _QUOTATION.match(line) else line
+    bullet = _BULLET.match(words)
+    if not bullet:
+        return "1" if _NUMBERED.match(words) else ""
+    if _AMOUNT.match(words):
+        return f"{bullet[1]}5"
+    return "-" if bullet[1] in "-*+" else "•"

@@ -124,6 +124,48 @@ def test_a_docx():
 
 
 # ---------------------------------------------------------------------------------
+# other formats of pandoc
+
+NOTES = """---
+title: Notes on boats
+---
+
+# Results
+
+Two *old* boats sank, at $x^2 = 4$. One came back.
+
+- a coat
+- a lamp
+
+# Piers
+
+There are 10^5^ of them[^1]. It rained.
+
+[^1]: Not all.
+"""
+FORMS = ["docx", "epub", "html", "latex", "mediawiki", "odt", "org", "pptx", "rst", "rtf"]
+
+
+@needs("bs4", "pypandoc")
+@pytest.mark.parametrize("form", FORMS)
+def test_pandocs_formats(form, tmp_path):
+    """A text that pandoc writes is read as it was, whatever the format."""
+    import pypandoc
+
+    endings = {"latex": "tex", "mediawiki": "wiki"}
+    path = tmp_path / f"notes.{endings.get(form, form)}"
+    options = ["--standalone", "--mathml"]
+    pypandoc.convert_text(NOTES, form, "markdown", outputfile=str(path), extra_args=options)
+    document = read(path.read_bytes(), path.name)
+    text = " ".join(document.sentences).replace("@formula", "x^2 = 4").replace("x² = 4", "x^2 = 4")
+    assert "Two old boats sank, at x^2 = 4. One came back. a coat a lamp" in text
+    assert "There are 10^5 of them. It rained." in text
+    assert "Results" in [document.title, *document.section_names]
+    if form != "pptx":  # where pandoc writes footnotes on a slide of their own
+        assert document.section_names[-1] == "Piers" and "Not all" not in text
+
+
+# ---------------------------------------------------------------------------------
 # PDF
 
 

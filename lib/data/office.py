@@ -1,4 +1,4 @@
-"""What pandoc loses of a DOCX, put into a form that it reads."""
+"""What pandoc loses of DOCX, PPTX and ODT, put into a form that it reads."""
 
 import io
 import re
@@ -6,17 +6,20 @@ import zipfile
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+from lib.data.raised import script, without_citations
 from lib.data.texts import Text
 from lib.system.errors import InputError
 
+_DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _KNOWN_SYMBOLS = ("Symbol", "Wingdings")  # fonts whose signs pandoc knows
 
 
 def mended(data: bytes) -> tuple[bytes, Text]:
-    """Return a DOCX that pandoc reads whole, and a text with what is left out of it.
+    """Return a document that pandoc reads whole, and a text with what is left out of it.
 
-    Headings by outline level get a style of headings; text in boxes, fields and parts of its own is
-    read; hidden text and the table of contents are left out.
+    DOCX: headings by outline level get a style of headings; text in boxes, fields and parts of its
+    own is read; hidden text and the table of contents are left out. PPTX: raised signs keep their
+    meaning, and a word of several runs is one. PPTX and ODT: formulas become @formula.
     """
     beside = Text()
     file = io.BytesIO()
@@ -30,10 +33,55 @@ def mended(data: bytes) -> tuple[bytes, Text]:
                     part = _mend_styles(_parsed(part), levels)
                 elif re.fullmatch(r"word/(?:document\d*|footnotes|endnotes)\.xml", name):
                     part = _mend_part(_parsed(part), levels, beside)
+                elif re.fullmatch(r"ppt/slides/slide\d+\.xml", name):
+                    part = _mend_slide(_parsed(part))
+                elif name == "content.xml":
+                    part = _mend_formulas(part, archive)
                 copy.writestr(name, part)
     except (zipfile.BadZipFile, ElementTree.ParseError, EOFError) as error:
-        raise InputError(f"Word document that is damaged ({error})") from None
+        raise InputError(f"document that is damaged ({error})") from None
     return file.getvalue(), beside
+
+
+def _mend_formulas(content: bytes, archive: zipfile.ZipFile) -> bytes:
+    """Replace the formulas of an ODT, which are objects of their own."""
+
+    def replace(found: re.Match[bytes]) -> bytes:
+        name = f"{found[1].decode().removeprefix('./').rstrip('/')}/content.xml"
+        is_formula = name in archive.namelist() and b"<math" in archive.read(name)
+        return b"@formula" if is_formula else found[0]
+
+    before = rb"<draw:frame\b(?:(?!</draw:frame>).)*?"
+    frame = before + rb'<draw:object[^>]*xlink:href="([^"]*)".*?</draw:frame>'
+    return re.sub(frame, replace, content, flags=re.DOTALL)
+
+
+def _mend_slide(root: Element) -> bytes:
+    """Write each paragraph as one run, since pandoc sets runs apart."""
+    for parent in list(root.iter()):
+        for place, child in reversed(list(enumerate(parent))):
+            if child.tag.endswith("}AlternateContent"):  # a shape with a formula, for new programs
+                parent[place : place + 1] = list(child[0])
+    for paragraph in root.iter(f"{_DRAWING}p"):
+        text, first = "", None
+        for part in list(paragraph):
+            kind = part.tag.rpartition("}")[2]
+            if kind not in ("r", "br", "fld", "m"):
+                continue
+            run = part.find("{*}t")
+            if kind == "r" and run is not None:
+                properties = part.find("{*}rPr")
+                baseline = 0 if properties is None else int(properties.get("baseline", 0))
+                raised = "sup" if baseline > 0 else "sub"
+                text += script(raised, run.text or "", text) if baseline else run.text or ""
+                first = run if first is None else first
+            else:
+                text += " " if kind in ("br", "fld") else " @formula "
+            if run is None or run is not first:
+                paragraph.remove(part)
+        if first is not None:
+            first.text = without_citations(text)
+    return ElementTree.tostring(root)
 
 
 def _parsed(part: bytes) -> Element:
