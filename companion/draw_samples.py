@@ -1,8 +1,7 @@
 """Make the papers' tables of summaries and pictures of attention from trained runs.
 
-    python -m companion.draw_samples mem2mem_table6 --dataset pmc-sample --output T.json
-    Mem2Mem=trained/mem2mem python -m companion.draw_samples mem2mem_figure3 --dataset aclsum
-    --output F.png Mem2Mem=trained/mem2mem
+    python -m companion.draw_samples mem2mem_table6 --dataset pmc-sample --output T.json Mem2Mem=trained/mem2mem
+    python -m companion.draw_samples mem2mem_figure3 --dataset aclsum --output F.png Mem2Mem=trained/mem2mem
 
 `workflow/Snakefile` makes the runs and calls these. Of a corpus whose texts may not be published,
 samples have the number of the document instead of its title, its text and its reference.
@@ -23,8 +22,8 @@ from companion.results.tables import SHOWN
 from lib.data.corpora import check_unpublished, load_corpus, unseen
 from lib.data.documents import Document
 from lib.data.registry import is_private
+from lib.decoding.config import DECODINGS
 from lib.decoding.run import Run, Summary
-from lib.decoding.search import DECODINGS
 from lib.evaluation.baselines import lead
 from lib.system.errors import InputError, one_of, printable
 from lib.system.files import write_json, write_whole

@@ -1,8 +1,9 @@
 """Train small models on a synthetic task whose answer is known, with several seeds, and print what
 they got right.
 
-    python -m companion.solve --list python -m companion.solve memory python -m companion.solve
-    memory "memory alone, both, plain gate" --seeds 0 1 --output memory.json
+    python -m companion.solve --list
+    python -m companion.solve memory
+    python -m companion.solve memory "memory alone, both, plain gate" --seeds 0 1 --output memory.json
 
 A row of the table is one model; a cell has the value of each seed. A task that was stopped
 continues: results that --output has already are not trained again.

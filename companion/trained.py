@@ -1,9 +1,8 @@
 """Trained runs that the project keeps, in `trained`: weights in 16 bits, losses, vocabulary,
 scores, a card.
 
-    python -m companion.trained keep runs/mem2mem              # into trained/mem2mem: all that
-    lib.load needs python -m companion.trained score mem2mem                  # into
-    trained/mem2mem/table.json, and its card
+    python -m companion.trained keep runs/mem2mem              # into trained/mem2mem: all that lib.load needs
+    python -m companion.trained score mem2mem                  # into trained/mem2mem/table.json, and its card
 
 A run is scored twice, with plain beam search and with trigram blocking, beside Lead and LexRank of
 as many words.
@@ -26,8 +25,9 @@ from companion.results.tables import TRAINED, Row, Table, TrainedRun
 from companion.results.text import markdown
 from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
+from lib.decoding.config import DECODINGS
 from lib.decoding.run import Run
-from lib.decoding.search import DECODINGS, summarize
+from lib.decoding.search import summarize
 from lib.evaluation.baselines import counted_in, lexrank
 from lib.evaluation.scores import about, cut, score_systems
 from lib.system.errors import RunError, one_of

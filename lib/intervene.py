@@ -1,10 +1,10 @@
 """Change a part of a trained run, or of what it reads, and measure how the probability of the texts
 changes.
 
-    python -m lib.intervene trained/mem2mem --dataset pmc-sample python -m lib.intervene
-    trained/mem2mem "another memory" "slots averaged" --dataset pmc-sample --documents 48 python -m
-    lib.intervene trained/windowed --dataset pmc-sample --of summaries --output changes.json python
-    -m lib.intervene trained/mem2mem --attention --dataset pmc-sample --of summaries
+    python -m lib.intervene trained/mem2mem --dataset pmc-sample
+    python -m lib.intervene trained/mem2mem "another memory" "slots averaged" --dataset pmc-sample --documents 48
+    python -m lib.intervene trained/windowed --dataset pmc-sample --of summaries --output changes.json
+    python -m lib.intervene trained/mem2mem --attention --dataset pmc-sample --of summaries
 
 Each change has a row: the log-probability in nats a word, and its difference from the unchanged
 model, with the 95% interval of a paired bootstrap over documents. If the interval includes 0, no
@@ -20,7 +20,7 @@ gradient.
 Several GPUs share the documents, with the same result:
 
     torchrun --standalone --nproc-per-node 4 -m lib.intervene trained/mem2mem --dataset pmc-sample
-"""
+"""  # noqa: E501
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Sequence

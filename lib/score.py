@@ -1,8 +1,8 @@
 """Score a trained run, or systems that need no training, on a corpus.
 
-    python -m lib.score run runs/x --dataset aclsum python -m lib.score baselines mem2mem --preset
-    demo --dataset aclsum --output runs/baselines.json python -m lib.score summaries theirs.jsonl
-    --dataset aclsum --output runs/theirs.json
+    python -m lib.score run runs/x --dataset aclsum
+    python -m lib.score baselines mem2mem --preset demo --dataset aclsum --output runs/baselines.json
+    python -m lib.score summaries theirs.jsonl --dataset aclsum --output runs/theirs.json
 
 Tables are made from the scores (`companion.make_tables`). A run's summaries are written beside
 them: beside scores-200.json in summaries-200.jsonl, beside x.json in x.summaries.jsonl. `summary`
@@ -16,7 +16,7 @@ The references have a row of their own.
 Several GPUs share the documents, with the same result:
 
     torchrun --standalone --nproc-per-node 4 -m lib.score run runs/x --dataset aclsum
-"""
+"""  # noqa: E501
 
 import json
 import re
@@ -38,7 +38,7 @@ from lib.evaluation.measures import SUPPORT
 from lib.evaluation.scores import intervals, score_run, score_systems, setting
 from lib.evaluation.summaries import read_summary_sentences, write_summaries
 from lib.papers import PAPERS, resolve
-from lib.papers.paper import corpus_for
+from lib.papers.paper import corpus_for, imported
 from lib.system.command_line import command_parser, count, plain_errors
 from lib.system.devices import Process, processes
 from lib.system.errors import InputError
@@ -237,7 +237,7 @@ def _baselines(args: Namespace, *_: Any) -> dict:
     ids = {d.id for d in encoded}
     by_id = {d.id: d for d in texts.split(args.split) if d.id in ids}
     documents = [by_id[d.id] for d in encoded]
-    systems = setup.paper.baselines(documents, encoded, corpus)
+    systems = imported(setup.paper.baselines)(documents, encoded, corpus)
     systems["reference"] = [document.summary for document in documents]
     return {
         "model": setup.paper.name,

@@ -25,9 +25,8 @@ as the text.
 
 Several GPUs share the texts, with the same result:
 
-    torchrun --standalone --nproc-per-node 4 -m lib.summarize runs/arxiv papers.jsonl --json >
-    summaries.jsonl
-"""
+    torchrun --standalone --nproc-per-node 4 -m lib.summarize runs/arxiv papers.jsonl --json > summaries.jsonl
+"""  # noqa: E501
 
 import io
 import json

@@ -1,34 +1,37 @@
 """Train a model of a paper, and store in a folder all that is needed to use it.
 
-    python -m lib.train mem2mem --dataset aclsum --preset demo --output runs/demo python -m
-    lib.train mem2mem --dataset arxiv --preset paper --variant +transfer --output runs/arxiv python
-    -m lib.train mem2mem --preset demo --model.hidden 128 --options.section-tokens 150 --output
-    runs/wider torchrun --standalone --nproc-per-node 4 -m lib.train mem2mem --dataset pubmed
-    --preset paper --output runs/pubmed
+    python -m lib.train mem2mem --dataset aclsum --preset demo --output runs/demo
+    python -m lib.train mem2mem --dataset arxiv --preset paper --variant +transfer --output runs/arxiv
+    python -m lib.train mem2mem --preset demo --model.hidden 128 --options.section-tokens 150 --output runs/wider
+    torchrun --standalone --nproc-per-node 4 -m lib.train mem2mem --dataset pubmed --preset paper --output runs/pubmed
     python -m lib.train ... --resume       # continue a stopped run, to the same weights
 
 `python -m lib.train PAPER` lists the presets, and `python -m lib.train PAPER --preset PRESET
 --help` every field of training, decoding, preprocessing and model with the preset's value.
-"""
+"""  # noqa: E501
 
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict, make_dataclass, replace
 from shlex import quote
+from typing import TYPE_CHECKING
 
 import tyro
 from tyro.conf import OmitArgPrefixes
 
-from lib.decoding.run import Run, hours_of
 from lib.papers import PAPERS, resolve
 from lib.papers.paper import Paper, Setup
 from lib.system.command_line import command_parser, count, plain_errors
 from lib.system.devices import default_device, device_named, rank_device
 from lib.system.errors import InputError, one_of
-from lib.system.files import errors_named, read_metrics, trained_folder
+from lib.system.files import errors_named, trained_folder
+from lib.system.metrics import hours_of, read_metrics
 from lib.training.config import TrainConfig
 from lib.training.loop import check_output, train
+
+if TYPE_CHECKING:
+    from lib.decoding.run import Run
 
 DATASET = (
     "a corpus name, a folder of documents or a prepared corpus; by default the paper's own. A "
@@ -112,9 +115,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def describe_presets(paper: Paper, variant: str | None) -> str:
     """List the presets of a paper's variant, with the documents and the length of training."""
-    own = paper.variants[one_of(variant or paper.usual, paper.variants, "variant")].presets
+    chosen = paper.variants[one_of(variant or paper.usual, paper.variants, "variant")]
     lines = [f"--preset chooses the sizes and the training of {paper.title}:"]
-    for name, preset in (own or paper.presets).items():
+    for name, preset in chosen.presets_of(paper).items():
         documents = f"at most {preset.documents:,}" if preset.documents else "all"
         steps = (
             f"{preset.train.steps:,} steps"
@@ -130,7 +133,7 @@ def describe_presets(paper: Paper, variant: str | None) -> str:
     return "\n".join([*lines, shipped])
 
 
-def report(run: Run, dataset: str) -> str:
+def report(run: "Run", dataset: str) -> str:
     """Say what a run has learned, where it is and which commands use it."""
     folder, losses = quote(str(run.folder)), [m["loss"] for m in run.metrics if m["split"] == "val"]
     learned = (
@@ -145,7 +148,7 @@ def report(run: Run, dataset: str) -> str:
     )
 
 
-def draw_losses(run: Run) -> None:
+def draw_losses(run: "Run") -> None:
     """Draw the losses into curve.png beside metrics.jsonl, where matplotlib is installed."""
     try:
         from matplotlib.figure import Figure
@@ -163,7 +166,7 @@ def draw_losses(run: Run) -> None:
         figure.savefig(picture)
 
 
-def _train(command: Namespace, setup: Setup) -> Run:
+def _train(command: Namespace, setup: Setup) -> "Run":
     # before processes meet, so that no timeout runs: one process prepares, the others wait for its
     # lock
     corpus = setup.open_corpus(command.dataset, errors=command.errors, limit=command.limit)

@@ -45,7 +45,8 @@ from lib.evaluation.bootstrap import interval, no_interval, paired_bootstrap
 from lib.data.corpora import anthology_year, load_corpus
 from lib.evaluation.baselines import lexrank, oracle
 from companion.pages.figures import interval_bars
-from lib.decoding.search import DECODINGS, summarize
+from lib.decoding.config import DECODINGS
+from lib.decoding.search import summarize
 from lib.evaluation.summaries import write_summaries
 from companion.results.places import render
 from companion.pages.choice import compare_means, sample_text

@@ -70,7 +70,8 @@ from companion.results.tables import TRAINED
 from companion.tasks.towns import open_towns, town_document, unseen_towns
 from lib.data.batch import rows_of
 from lib.data.corpora import load_corpus
-from lib.decoding.search import DECODINGS, summarize
+from lib.decoding.config import DECODINGS
+from lib.decoding.search import summarize
 from lib.evaluation.baselines import lexrank
 from lib.evaluation.summaries import write_summaries
 from lib.papers import resolve

@@ -64,7 +64,8 @@ from companion.tasks.memory import learn_planted, memory_scores, unseen_document
 from companion.tasks.synthetic import planted_at
 from lib.data.batch import make_batch
 from lib.data.corpora import anthology_year
-from lib.decoding.search import DECODINGS, extract, summarize
+from lib.decoding.config import DECODINGS
+from lib.decoding.search import extract, summarize
 from lib.evaluation.baselines import lexrank
 from lib.evaluation.bootstrap import paired_bootstrap
 from lib.evaluation.interventions import changes_of, log_probs

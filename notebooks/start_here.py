@@ -66,7 +66,8 @@ from companion.tasks.stories import (
 from lib.data.batch import in_vocabulary, make_batch
 from lib.data.corpora import load_corpus
 from lib.data.vocabulary import BOS, EOS, PAD
-from lib.decoding.search import DECODINGS, DecodeConfig, beam_search
+from lib.decoding.config import DECODINGS, DecodeConfig
+from lib.decoding.search import beam_search
 from lib.evaluation.baselines import lexrank
 from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.evaluation.rouge import rouge

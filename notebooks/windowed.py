@@ -61,7 +61,8 @@ from companion.tasks.windows import LEFT_OUT, STRIDE, VOCABULARY, WINDOW
 from companion.tasks.windows import learn_facts, written_for
 from lib.data.batch import make_batch
 from lib.data.vocabulary import BOS, SLIDE, UNK
-from lib.decoding.search import DECODINGS, DecodeConfig, summarize
+from lib.decoding.config import DECODINGS, DecodeConfig
+from lib.decoding.search import summarize
 from lib.evaluation.baselines import lexrank
 from lib.papers import open_run
 from lib.system.files import trained_folder

@@ -25,7 +25,8 @@ from companion.tasks.synthetic import planted_sentences
 from companion.tasks.task import learn
 from lib.data.batch import Batch, in_vocabulary, make_batch
 from lib.data.vocabulary import BOS, PAD
-from lib.decoding.search import DecodeConfig, beam_search
+from lib.decoding.config import DecodeConfig
+from lib.decoding.search import beam_search
 from lib.evaluation.bootstrap import paired_bootstrap
 from lib.layers.attention import Attention
 from lib.layers.pointer import PointerOutput

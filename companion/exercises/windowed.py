@@ -28,7 +28,8 @@ from companion.tasks.windows import (
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.vocabulary import BOS, EOS, SLIDE
 from lib.data.word_vectors import similarities
-from lib.decoding.search import DecodeConfig, greedy_search
+from lib.decoding.config import DecodeConfig
+from lib.decoding.search import greedy_search
 from lib.models.state import per_hypothesis
 from lib.models.windowed import Windowed, WindowedConfig
 from lib.papers.windowed.windows import mark_transitions

@@ -1,8 +1,7 @@
 """People judge summaries: blinded forms to fill in, and their judgements in numbers.
 
-    python -m companion.human sheet runs/rating --documents 20 HT=ht.jsonl FT=ft.jsonl
-    Lead=lead.jsonl python -m companion.human scores runs/rating        # when people have sent
-    their saved forms back
+    python -m companion.human sheet runs/rating --documents 20 HT=ht.jsonl FT=ft.jsonl Lead=lead.jsonl
+    python -m companion.human scores runs/rating        # when people have sent their saved forms back
 
 `sheet` draws documents and writes `form.html`, one file for a browser: ratings from 1 to 5 by the
 criteria of Mem2Mem's Table 5, and which of three summaries is best and which worst by

@@ -27,8 +27,8 @@ from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.data.options import Options
 from lib.data.vocabulary import BOS, CLUSTER_SYMBOLS, PAD, SPECIALS, Vocabulary
+from lib.decoding.config import DecodeConfig
 from lib.decoding.run import Run
-from lib.decoding.search import DecodeConfig
 from lib.models.hierarchical_transformer import HierarchicalTransformer
 from lib.models.mem2mem import Mem2Mem
 from lib.models.read_again import ReadAgain

@@ -1,7 +1,7 @@
 """The plots of the pages, in one style, each saved with its numbers.
 
-    python -m companion.pages.figures            # draw every figure in figures/ again, from its
-    numbers python -m companion.pages.figures FOLDER
+    python -m companion.pages.figures            # draw every figure in figures/ again, from its numbers
+    python -m companion.pages.figures FOLDER
 
 A figure NAME.png has a NAME.json beside it: the name of a function of this file, and its arguments.
 """
@@ -207,7 +207,9 @@ def attention_maps(
 
     Args:
         top: weights [rows, columns] are shades from 0 to this, with one colour bar; 0: each panel
-        has its own. size: inches of a panel's width. label: what the shades are, at the colour bar.
+            has its own.
+        size: inches of a panel's width.
+        label: what the shades are, at the colour bar.
     """
     down = -(-len(panels) // across)
     height = 0.9 + 0.26 * max(len(p["weights"]) for p in panels)
@@ -309,11 +311,11 @@ def word_maps(
     and "shades" [rows, columns] instead of those of the values.
 
     Args:
-        across: panels side by side; 0: all. top: shades from 0 to this, with one colour bar that
-        has the `label`; 0: each panel has its own shades, and
-            numbers inside.
+        across: panels side by side; 0: all.
+        top: shades from 0 to this, with one colour bar that has the `label`; 0: each panel has its
+            own shades, and numbers inside.
         zeros: a number that is 0 is written too; otherwise its cell stays empty, as outside a
-        window.
+            window.
     """
     across = across or len(panels)
     down, shapes = -(-len(panels) // across), [np.shape(panel["values"]) for panel in panels]

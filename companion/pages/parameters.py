@@ -28,7 +28,7 @@ def check_parameters(namespace: dict) -> None:
     Raises:
         InputError: there is no clone of the project, whose runs and results the page shows.
         ParameterError: an unknown name, with the nearest known one; a value of the wrong type; a
-        negative number.
+            negative number.
     """
     check_checkout()
     prepare_machine()

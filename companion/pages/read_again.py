@@ -22,7 +22,8 @@ from companion.pages.steps import Step, best_words, decoding_frames
 from companion.tasks.short_news import WRITTEN, dispatches, reader
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.vocabulary import BOS, EOS, UNK
-from lib.decoding.search import DecodeConfig, beam_search
+from lib.decoding.config import DecodeConfig
+from lib.decoding.search import beam_search
 from lib.models.read_again import ENCODERS, ReadAgain, ReadAgainConfig
 
 EQUATIONS = {"gru": "(1)-(3)", "lstm": "(7)", "read-again gru": "(4)-(6)", "read-again lstm": "(8)"}

@@ -27,8 +27,9 @@ from lib.data.batch import EncodedDocument, make_batch
 from lib.data.documents import Document
 from lib.data.prepared import TextEncoder
 from lib.data.vocabulary import BOS, EOS, SLIDE, SLIDE_SYMBOL, Vocabulary
+from lib.decoding.config import DECODINGS, DecodeConfig
 from lib.decoding.run import Run
-from lib.decoding.search import DECODINGS, DecodeConfig, beam_search
+from lib.decoding.search import beam_search
 from lib.evaluation.bootstrap import Interval, interval
 from lib.models.windowed import Windowed, WindowedConfig, count_windows, window_of
 from lib.papers.windowed.windows import ArticleOptions, windows_of
@@ -145,9 +146,8 @@ class Windows:
     sample, or measured here.
 
     words: of each system, how many words each document has from the first window, from those
-    between and from the
-        last. slide, word: P of → and of the most probable word before the first word of each
-        document. begins: how greedy search begins the first summary.
+    between and from the last. slide, word: P of → and of the most probable word before the first
+    word of each document. begins: how greedy search begins the first summary.
     """
 
     def __init__(self, run: Run, documents: Sequence[Document], figures: PageFigures, stored: bool):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from companion.results.tables import Table
-from lib.decoding.search import DECODINGS
+from lib.decoding.config import DECODINGS
 from lib.system.files import project_root, read_numbers, trained_folder, write_whole
 
 # the end of the name of a file beside a table, with the scores that it was made of

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from companion.results.tables import PAGE_RESULTS, TABLES, Row, Table
-from lib.decoding.search import DECODINGS
+from lib.decoding.config import DECODINGS
 from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.evaluation.scores import column_values
 from lib.system.errors import InputError, one_of

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from companion.results.tables import TABLES
-from lib.decoding.search import DECODINGS
+from lib.decoding.config import DECODINGS
 from lib.evaluation.bootstrap import Difference, Interval
 
 _FOLD = "<details><summary>Which differences are real (paired bootstrap)</summary>"

@@ -1,8 +1,7 @@
 """Compare the extract of a memory's heads with other extracts that are as long, and with chance.
 
-    python -m companion.studies.extracts trained/mem2mem --dataset sumpubmed pmc-sample --output
-    extracts.json python -m companion.studies.extracts trained/mem2mem --dataset sumpubmed --reading
-    small --output chance.json
+    python -m companion.studies.extracts trained/mem2mem --dataset sumpubmed pmc-sample --output extracts.json
+    python -m companion.studies.extracts trained/mem2mem --dataset sumpubmed --reading small --output chance.json
 
 R-1 rewards an extract that is as long as the reference, so extracts are compared at equal length.
 Sentences are taken in a random order, or in LexRank's, until the extract is about as long as that
@@ -90,7 +89,7 @@ def compare(run: Run, documents: Sequence[Document], reading: str = "") -> Itera
         places = [head_places(run.model, document, encoder) for document in documents]
         random, orders = np.random.default_rng(0), []
         for document, sentences, of_heads in zip(documents, read, [*places[1:], places[0]]):
-            moved = at_places(of_heads, [*map(len, encoder.options.kept_sections(document))])
+            moved = at_places(of_heads, [*map(len, encoder.options.cut(document))])
             orders.append(
                 sorted(
                     random.permutation(len(sentences)), key=lambda i, moved=moved: i not in moved

@@ -1,8 +1,8 @@
 """Measure the importance of words (5) in Read-Again's encoder, and whether its attention shows what
 it copies.
 
-    python -m companion.studies.importance runs/gru--0 --seeds runs/gru--1 runs/gru--2 --dataset
-    data/reuters python -m companion.studies.importance trained/read_again --dataset docstrings
+    python -m companion.studies.importance runs/gru--0 --seeds runs/gru--1 runs/gru--2 --dataset data/reuters
+    python -m companion.studies.importance trained/read_again --dataset docstrings
 
 Importance is a gate for each dimension of each word: the histogram counts its values. The place of
 a word is set apart from its kind: the first word of a text is compared with the same word at other

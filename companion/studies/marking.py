@@ -1,8 +1,7 @@
 """Measure how references are marked with slides: the windows of their links, before and after
 "never goes back".
 
-    python -m companion.studies.marking trained/windowed --dataset pmc-sample --output
-    figures/windowed_links.json
+    python -m companion.studies.marking trained/windowed --dataset pmc-sample --output figures/windowed_links.json
 
 Each reference sentence is linked to the source sentence that is most like it, by the run's
 embeddings ("embeddings", as in training), or to one that is drawn ("random", mean of 20 draws).

@@ -1,7 +1,6 @@
 """Measure how much of a summary is in the best paragraphs of its cluster, for several rankings.
 
-    python -m companion.studies.ranking --dataset my/clusters --preset clusters --output
-    rankings.json
+    python -m companion.studies.ranking --dataset my/clusters --preset clusters --output rankings.json
 
 This is Table 1 of Liu and Lapata (2019): ROUGE-L recall of the first paragraphs, joined. The ranker
 is trained with three seeds.

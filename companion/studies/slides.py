@@ -1,8 +1,7 @@
 """When a windowed run slides: the paper's search beside searches that first decide whether to
 slide, then which word.
 
-    python -m companion.studies.slides trained/windowed --dataset pmc-sample --output
-    figures/windowed_slides_pmc.json
+    python -m companion.studies.slides trained/windowed --dataset pmc-sample --output figures/windowed_slides_pmc.json
 
 Every system is scored with plain beam search and with trigram blocking: the paper's search, where
 the slide symbol competes with single words; three rules of `SlidingConfig.slide`; the same
@@ -28,8 +27,9 @@ from companion.studies.windows import CUT, equal_chunks, open_papers, papers_par
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.documents import Document
 from lib.data.vocabulary import BOS, EOS, SLIDE
+from lib.decoding.config import DECODINGS
 from lib.decoding.run import Run
-from lib.decoding.search import DECODINGS, greedy_search, search_split
+from lib.decoding.search import greedy_search, search_split
 from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.evaluation.measures import METRICS
 from lib.evaluation.scores import score_systems

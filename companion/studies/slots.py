@@ -35,7 +35,7 @@ def slots_left(model: Mem2Mem, batch: Batch, count: int) -> Tensor:
 def head_places(model: Mem2Mem, document: Document, encoder: TextEncoder) -> np.ndarray:
     """Find the sentence on which each head is strongest [3, r]: its section, its place from the
     section's beginning, and its place from the end, all counted from 1."""
-    ends = np.cumsum([len(section) for section in encoder.options.kept_sections(document)])
+    ends = np.cumsum([len(section) for section in encoder.options.cut(document)])
     (read,) = encoder.encode([document])
     attention = model.encode(batch_alone(model, read)).write_attention
     assert attention is not None

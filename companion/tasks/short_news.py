@@ -1,9 +1,8 @@
 """Dispatches of two sentences, an offer and an answer, whose headline says who buys or who is
 rejected.
 
-    kestrel says norbalt wants to buy tessera . the board of tessera agrees .      norbalt to buy
-    tessera kestrel says norbalt may be sold to tessera . the board of norbalt refuses .   norbalt
-    rejects tessera
+    kestrel says norbalt wants to buy tessera . the board of tessera agrees .      norbalt to buy tessera
+    kestrel says norbalt may be sold to tessera . the board of norbalt refuses .   norbalt rejects tessera
 
 Which name begins depends on the answer, which name is which on the offer, and either sentence may
 come first. The decoder's vocabulary has no name, so that names can only be copied; half of them the

@@ -10,7 +10,8 @@ import torch
 from torch import nn
 
 from lib.data.batch import Batch, EncodedDocument, make_batch
-from lib.decoding.search import DecodeConfig, greedy_search
+from lib.decoding.config import DecodeConfig
+from lib.decoding.search import greedy_search
 from lib.models.changes import NOTHING, Change
 from lib.system.threads import flush_denormals, torch_threads
 

@@ -14,7 +14,8 @@ from companion.tasks.synthetic import planted_facts
 from companion.tasks.task import Task, learn
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.vocabulary import SLIDE
-from lib.decoding.search import DecodeConfig, beam_search
+from lib.decoding.config import DecodeConfig
+from lib.decoding.search import beam_search
 from lib.models.changes import configured, hooks
 from lib.models.windowed import Windowed, WindowedConfig, count_windows
 

@@ -16,6 +16,8 @@ from torch.nn.utils.rnn import PackedSequence, pad_sequence
 from lib.data.vocabulary import BOS, PAD, UNK
 from lib.system.errors import InputError
 
+NOWHERE = (-1, -1)  # the place of a symbol, which no text has
+
 
 @dataclass(frozen=True)
 class EncodedDocument:
@@ -34,6 +36,9 @@ class EncodedDocument:
     # paragraphs after a title
     labels: np.ndarray | None = None
     tokenised: bool = False  # whether words of the text were set apart by spaces
+    # [N, 2] start and end of each token in `Document.text`, `NOWHERE` for symbols; of texts that
+    # are encoded to be summarized, not of those of prepared corpora
+    places: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -62,7 +67,11 @@ def with_units(document: EncodedDocument, order: Sequence[int]) -> EncodedDocume
     moved = np.concatenate([places[i] for i in order])
     own = None if document.source_ids is None else document.source_ids[moved]
     changed = replace(
-        document, source=document.source[moved], source_ids=own, sentence_lengths=lengths[[*order]]
+        document,
+        source=document.source[moved],
+        source_ids=own,
+        sentence_lengths=lengths[[*order]],
+        places=None if document.places is None else document.places[moved],
     )
     if document.graph is None:
         return changed

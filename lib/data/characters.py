@@ -56,9 +56,11 @@ def unified(text: str) -> str:
 
 
 def lowered(text: str) -> str:
-    """Return a text in lower case. The Turkish İ becomes i, without the dot that `str.lower`
-    adds."""
-    return text.lower() if text.isascii() else text.lower().replace("i\u0307", "i")
+    """Return a text in lower case; of a clean text, every character at its place.
+
+    The Turkish İ, the only character that `str.lower` makes two of, becomes i.
+    """
+    return text.lower() if text.isascii() else regex.sub("İ|I\u0307", "i", text).lower()
 
 
 _LINE_END = regex.compile(r"[-\u2010][ \t]*\r?\n")

@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from lib.data.characters import clean
@@ -41,6 +42,19 @@ class Document:
     @property
     def sentences(self) -> list[str]:
         return [sentence for section in self.sections for sentence in section]
+
+    @property
+    def text(self) -> str:
+        """Title and sentences, a space after each."""
+        return " ".join([self.title, *self.sentences])
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """Start and end of each sentence in `text`."""
+        starts = accumulate(
+            (len(sentence) + 1 for sentence in self.sentences), initial=len(self.title) + 1
+        )
+        return [(start, start + len(text)) for start, text in zip(starts, self.sentences)]
 
 
 @dataclass(frozen=True)

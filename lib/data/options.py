@@ -7,12 +7,15 @@ import json
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from lib.data.batch import EncodedDocument
+import numpy as np
+
+from lib.data.batch import NOWHERE, EncodedDocument, rows_of
 from lib.data.characters import clean, lowered
 from lib.data.documents import SPLITS, CorpusError, Document, Example
 from lib.data.pieces import Pieces
@@ -88,24 +91,14 @@ class Options(ABC):
         """Words of a sentence of a document, as `words_of` has them."""
         return words_of(sentence, self.lower, tokenised)
 
+    def spans(self, sentence: str, tokenised: bool = False) -> list[tuple[int, int]]:
+        """Start and end of each of the `words` in a sentence."""
+        return word_spans(lowered(sentence) if self.lower else sentence, tokenised)
+
     def surfaces(self, sentence: str, tokenised: bool = False) -> list[str]:
         """Return each of the `words` as the sentence writes it, with the space before it."""
         text = clean(sentence)
-        return surfaces(text, word_spans(text, tokenised))
-
-    def cut(
-        self, sentences: Iterable[str], budget: int, tokenised: bool = False
-    ) -> list[list[str]]:
-        """Sentences in words until `budget` is used up; the last one may be cut."""
-        cut_sentences = []
-        for sentence in sentences:
-            words = self.words(sentence, tokenised)[:budget]
-            if words:
-                cut_sentences.append(words)
-                budget -= len(words)
-            if budget <= 0:
-                break
-        return cut_sentences
+        return surfaces(text, self.spans(text, tokenised))
 
     def with_summary(self, document: Document, sentences: list[list[str]]) -> Example:
         """A document of these `sentences`, and of the words of its summary up to `summary_tokens`.
@@ -121,13 +114,45 @@ class Options(ABC):
         return Example(document.id, sentences, summary, document.summary, document.tokenised)
 
 
+class Part(NamedTuple):
+    """A part of a document that is read."""
+
+    sentences: Sequence[int]  # numbers, in the order of reading
+    words: int  # at most
+
+
 @checked
 class WordOptions(Options):
     """Options of models that read and write words."""
 
     @abstractmethod
+    def parts(self, document: Document) -> list[Part]:
+        """Parts of a document that a model reads, in their order."""
+
+    def cut(self, document: Document) -> list[list[tuple[int, list[str]]]]:
+        """Cut each part to its words: the number and the words of its sentences, the last one of
+        which may be cut."""
+        sentences = document.sentences
+        cut_parts = []
+        for part in self.parts(document):
+            cut_parts.append([])
+            budget = part.words
+            for number in part.sentences:
+                words = self.words(sentences[number], document.tokenised)[:budget]
+                if words:
+                    cut_parts[-1].append((number, words))
+                    budget -= len(words)
+                if budget <= 0:
+                    break
+        return cut_parts
+
+    def rows(self, parts: list[list[tuple[int, list[str]]]]) -> list[list[str]]:
+        """Rows of words that a model encodes, in the order of the parts: sentences."""
+        return [words for part in parts for _, words in part]
+
     def example(self, document: Document) -> Example:
         """Make of a document what a model reads of it, in words."""
+        return self.with_summary(document, self.rows(self.cut(document)))
 
     def keeps(self, split_name: str, example: Example) -> bool:
         """Whether a document stays in its split."""
@@ -177,7 +202,18 @@ class WordOptions(Options):
         )
 
     def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[Any]:
-        return [encoder.encode_example(self.example(document)) for document in documents]
+        return [self._encode_text(document, encoder) for document in documents]
+
+    def _encode_text(self, document: Document, encoder: TextEncoder) -> EncodedDocument:
+        parts = self.cut(document)
+        encoded = encoder.encode_example(self.with_summary(document, self.rows(parts)))
+        sentences = document.sentences
+        starts = [start for start, _ in document.places]
+        places: list[tuple[int, int]] = []
+        for number, words in chain.from_iterable(parts):
+            spans = self.spans(sentences[number], document.tokenised)[: len(words)]
+            places += [(starts[number] + start, starts[number] + end) for start, end in spans]
+        return replace(encoded, places=np.array(places))
 
 
 @checked
@@ -199,8 +235,17 @@ class PieceOptions(Options):
         """Encode a document of a corpus, with the labels that a model learns."""
         return self.encode_one(document, pieces)
 
+    @abstractmethod
+    def rows(self, document: Document) -> list[tuple[int, int]]:
+        """Start and end in `Document.text` of each text that `encode_one` makes a row of."""
+
     def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[Any]:
-        return [self.encode_one(document, encoder.vocabulary) for document in documents]
+        return [self._encode_text(document, encoder.vocabulary) for document in documents]
+
+    def _encode_text(self, document: Document, pieces: Pieces) -> EncodedDocument:
+        encoded = self.encode_one(document, pieces)
+        rows = zip(self.rows(document), rows_of(encoded))
+        return replace(encoded, places=piece_places(document, rows, pieces, self))
 
     def make(self, corpus, base, limit, progress, folder) -> PreparedCorpus:
         pieces, splits = corpus.pieces, {}
@@ -218,12 +263,16 @@ class PieceOptions(Options):
         )
 
 
-def beginning(sentences: Sequence[str], words: int | None) -> Sequence[str]:
-    """Whole sentences until there are `words`, counted by white space; None: all of them."""
-    if words is None:
-        return sentences
-    before = accumulate((len(sentence.split()) for sentence in sentences), initial=0)
-    return [sentence for sentence, count in zip(sentences, before) if count < words]
+def beginnings(document: Document, words: int | None) -> list[list[int]]:
+    """Numbers of the sentences with which each section begins: whole ones until there are `words`,
+    counted by white space; None: all of them."""
+    numbers, first = [], 0
+    for section in document.sections:
+        before = accumulate((len(sentence.split()) for sentence in section), initial=0)
+        count = sum(words is None or read < words for read, _ in zip(before, section))
+        numbers.append(list(range(first, first + count)))
+        first += len(section)
+    return numbers
 
 
 def words_of(sentence: str, lower: bool, tokenised: bool = False) -> list[str]:
@@ -244,6 +293,27 @@ def summary_pieces(summary: Sequence[str], pieces: Pieces, options: Options) -> 
         i for row in pieces.encode(cased(summary, options)) for i in (*row.tolist(), SENTENCE_END)
     ]
     return [*ids[:-1], EOS][: options.summary_tokens]
+
+
+def piece_places(
+    document: Document,
+    rows: Iterable[tuple[tuple[int, int], np.ndarray]],
+    pieces: Pieces,
+    options: Options,
+) -> np.ndarray:
+    """Find the place of each piece in `Document.text`: [N, 2].
+
+    rows: start and end of a text, and the pieces with which it begins, among symbols.
+    """
+    (text,) = cased([document.text], options)
+    places = []
+    for (start, end), ids in rows:
+        spans = pieces.spans(text[start:end])[: len(ids)]
+        own = np.full((len(ids), 2), NOWHERE)
+        own[: len(spans)] = np.array(spans).reshape(-1, 2) + start
+        own[pieces.are_symbols(ids)] = NOWHERE
+        places.append(own)
+    return np.concatenate(places)
 
 
 def encode_split(

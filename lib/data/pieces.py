@@ -108,6 +108,10 @@ class Pieces(Vocabulary):
         first piece."""
         return self._processor.Encode(text, return_type="offset_mapping")["offsets"]
 
+    def are_symbols(self, ids: np.ndarray) -> np.ndarray:
+        """Return which ids are special symbols or those of clusters; an unknown piece is none."""
+        return (ids < _SYMBOLS) & (ids != UNK)
+
     def ours(self, theirs: Iterable[int]) -> np.ndarray:
         """The library's ids of the model's own."""
         return self._ours[np.asarray(theirs, dtype=np.int64)]

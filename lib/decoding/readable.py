@@ -7,12 +7,14 @@ that it represents.
 """
 
 import re
-from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, pairwise
 
+import numpy as np
+
+from lib.data.batch import NOWHERE, EncodedDocument
 from lib.data.documents import Document
 from lib.data.sentences import split_sentences
 from lib.data.tokenize import word_spans
@@ -43,93 +45,68 @@ class Reading:
         return f"read {share} of {self.all_words:,} words" + (f" ({names})" if names else "")
 
 
-def reading_of(
-    document: Document,
-    rows: Sequence[Sequence[str]],
-    tokens_of: Callable[[str], tuple[list[str], list[str]]],
-    unknown: float = 0.0,
-    with_title: bool = False,
-) -> Reading:
-    """Find what was read of a document.
-
-    A row holds whole sentences that follow each other, the last one may be cut; or several such
-    stretches with an empty token between them. Rows may be in any order.
+def reading_of(document: Document, encoded: EncodedDocument, unknown: float = 0.0) -> Reading:
+    """Tell what was read of a document. Of a sentence its beginning counts, up to the last token
+    that was read.
 
     Args:
-        rows: tokens of each row of the source, as the model reads them.
-        tokens_of: gives the tokens of a sentence, and their surfaces.
+        encoded: the same document as a model reads it, with `places`.
         unknown: the share of words that the model does not know.
-        with_title: whether rows may hold the title, which is not counted.
     """
-    names = document.section_names
-    texts = [(-1, document.title)] if with_title else []
-    texts += [
-        (number, text) for number, section in enumerate(document.sections) for text in section
-    ]
-    tokens: list[str] = []
-    surfaces: list[str] = []
-    starts: dict[str, list[int]] = defaultdict(list)  # of the sentences that begin with a token
-    bounds = [0]  # of all sentences
-    for _, text in texts:
-        own_tokens, own_surfaces = tokens_of(text)
-        if own_tokens:
-            starts[own_tokens[0]].append(len(tokens))
-            own_surfaces = [f" {own_surfaces[0].strip()}", *own_surfaces[1:]]
-        tokens += own_tokens
-        surfaces += own_surfaces
-        bounds.append(len(tokens))
-
-    is_read = [False] * len(tokens)
-    surface_rows = []
-    row_sections = []
-    end = 0  # of the last stretch
-    for row in rows:
-        shown: list[str] = []
-        section = ""
-        for _, group in groupby(row, bool):
-            stretch = list(group)
-            fitting = [
-                start
-                for start in starts[stretch[0]]
-                if tokens[start : start + len(stretch)] == stretch
-            ]
-            if not fitting:  # empty tokens, or nothing of this text
-                shown += stretch
-                continue
-            # the next one, otherwise the first
-            start = min(fitting, key=lambda start: (start < end, start))
-            end = start + len(stretch)
-            # the title has none
-            section = section or ["", *names][texts[bisect_right(bounds, start) - 1][0] + 1]
-            is_read[start:end] = [True] * len(stretch)
-            shown += surfaces[start:end]
-        surface_rows.append([shown[0].lstrip(), *shown[1:]] if shown else [])
+    assert encoded.places is not None, "texts that are encoded to be summarized have them"
+    text = document.text
+    starts, ends = np.array(document.places).T
+    section_of = [n for n, section in enumerate(document.sections) for _ in section]
+    read_ends = starts.copy()  # of each sentence, the end of what was read of it
+    rows, row_sections = [], []
+    for places in np.split(encoded.places, encoded.sentence_lengths.cumsum()[:-1]):
+        # the sentence of each token; -1: the title, or a symbol
+        sentences = np.searchsorted(starts, places[:, 1] - 1, side="right") - 1
+        inside = sentences >= 0
+        np.maximum.at(read_ends, sentences[inside], places[inside, 1])
+        rows.append(_surfaces(text, places.tolist()))
+        section = document.section_names[section_of[sentences[0]]] if inside[0] else ""
         row_sections.append(section)
 
     words = 0
     sections = []
-    rests: list[tuple[int, str]] = []  # section and unread end of each sentence
-    for (section, _), (start, end) in zip(texts, pairwise(bounds)):
-        if section < 0:
-            continue
-        place = start + sum(is_read[start:end])
-        words += len("".join(surfaces[start:place]).split())
-        if place > start and names[section]:
-            sections.append(names[section])
-        rests.append((section, "".join(surfaces[place:end]).strip()))
-    unread = []
-    for (section, is_unread), sentences in groupby(rests, lambda rest: (rest[0], bool(rest[1]))):
-        if is_unread:
-            unread.append((names[section], " ".join(text for _, text in sentences)))
+    unread: list[tuple[str, str]] = []
+    goes_on = None  # the section of a stretch that was not read so far
+    for number, start, read_end, end in zip(section_of, starts, read_ends, ends):
+        section = document.section_names[number]
+        words += len(text[start:read_end].split())
+        if read_end > start and section:
+            sections.append(section)
+        rest = text[read_end:end].strip()
+        if rest and goes_on == number:
+            unread[-1] = (section, f"{unread[-1][1]} {rest}")
+        elif rest:
+            unread.append((section, rest))
+        goes_on = number if rest else None
     return Reading(
-        rows=surface_rows,
+        rows=rows,
         unread=unread,
         words=words,
-        all_words=sum(len(text.split()) for section, text in texts if section >= 0),
+        all_words=sum(len(sentence.split()) for sentence in document.sentences),
         sections=list(dict.fromkeys(sections)),
         row_sections=row_sections,
         unknown=unknown,
     )
+
+
+def _surfaces(text: str, places: Sequence[tuple[int, int]]) -> list[str]:
+    """Return the tokens of a row as a text writes them, each with the space before it but the
+    first; a symbol is empty."""
+    surfaces = []
+    before = -1  # the end of the token before
+    for start, end in places:
+        if (start, end) == NOWHERE:
+            surfaces.append("")
+            continue
+        apart = start != before and text[start - 1 : start].isspace()
+        surfaces.append(" " * (apart or start == 0) + re.sub(r"\s+", " ", text[start:end]))
+        before = end
+    return [surfaces[0].lstrip(), *surfaces[1:]]
 
 
 # ---------------------------------------------------------------------------------

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from itertools import chain, pairwise
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +13,16 @@ import torch
 
 from lib.data.batch import Batch, EncodedDocument, make_batch, rows_of
 from lib.data.documents import Document, to_document
-from lib.data.options import cased
 from lib.data.pieces import Pieces
 from lib.data.plain_text import parse_text
 from lib.data.prepared import TextEncoder
 from lib.data.texts import Text
 from lib.data.tokenize import is_word
 from lib.data.vocabulary import BOS, SPECIALS, UNK
+from lib.decoding.config import DecodeConfig
 from lib.decoding.field import Field, read_field
 from lib.decoding.readable import Forms, Readable, Reading, readable, reading_of
 from lib.decoding.search import (
-    DecodeConfig,
     Hypothesis,
     choose_sentences,
     search_split,
@@ -32,7 +31,7 @@ from lib.decoding.search import (
 from lib.models.summarizer import Extractor
 from lib.system.devices import ALONE, Process, default_device
 from lib.system.errors import InputError
-from lib.system.files import read_metrics
+from lib.system.metrics import hours_of, read_metrics
 
 LONGEST_PATH = 250  # characters of a string that may be the name of a file
 FAMILIAR = 2  # pieces of a word that the model knows, at most
@@ -68,16 +67,6 @@ class Summary:
 
     def __str__(self) -> str:
         return self.text
-
-
-def hours_of(metrics: list[dict]) -> float:
-    """Return the hours of training, by the median time of a step: pauses do not count."""
-    pairs = [
-        (a, b) for a, b in pairwise(m for m in metrics if "seconds" in m) if a["step"] != b["step"]
-    ]
-    paces = [(b["seconds"] - a["seconds"]) / (b["step"] - a["step"]) for a, b in pairs]
-    paces = [pace for pace in paces if pace > 0]  # where it was resumed the clock begins again
-    return max(m["step"] for m in metrics) * float(np.median(paces)) / 3600 if paces else 0.0
 
 
 @dataclass
@@ -259,26 +248,8 @@ class Run:
         return readable(tokens, self._forms(text), spaced).sentences
 
     def reading(self, text: Document, document: EncodedDocument) -> Reading:
-        """Find what is read of a text. document: the same, in ids."""
-        rows, tokens_of = self._source(document), partial(self._tokens_of, tokenised=text.tokenised)
-        return reading_of(
-            text, rows, tokens_of, self._unknown(rows), with_title=self.options.of_paragraphs
-        )
-
-    def _tokens_of(self, sentence: str, tokenised: bool) -> tuple[list[str], list[str]]:
-        """Return the tokens of a sentence as the model reads them, and as the sentence writes
-        them."""
-        if not self.in_pieces:
-            tokens = [f" {word}" for word in self.options.words(sentence, tokenised)]
-            return tokens, self.options.surfaces(sentence, tokenised)
-        (text,) = cased([sentence], self.options)
-        (ids,) = self.vocabulary.encode([text])
-        # rarely, small letters are more characters
-        original = sentence if len(sentence) == len(text) else text
-        spans = self.vocabulary.spans(text)
-        return self.vocabulary.tokens(ids.tolist()), [
-            re.sub(r"\s+", " ", original[a:b]) for a, b in spans
-        ]
+        """Tell what is read of a text. document: the same, in ids."""
+        return reading_of(text, document, self._unknown(self._source(document)))
 
     def _unknown(self, rows: list[list[str]]) -> float:
         """Return the share of words that are not in the vocabulary, or take more than `FAMILIAR`

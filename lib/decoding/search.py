@@ -5,83 +5,21 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import chain
 from operator import itemgetter
-from typing import Annotated, Any
+from typing import Any
 from zlib import crc32
 
 import torch
-from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
 from lib.data.batch import Batch, EncodedDocument, in_order, rows_of
-from lib.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
+from lib.data.vocabulary import BOS, EOS, Vocabulary
+from lib.decoding.config import DecodeConfig
 from lib.layers.pointer import bar_words
 from lib.models.summarizer import Extractor, Summarizer
 from lib.system.devices import ALONE, Process
 from lib.system.errors import InputError
-from lib.system.fields import Natural, Positive, checked
 from lib.system.threads import in_threads, threads_on
-
-DECODINGS = {"plain beam search": 0, "trigram blocking": 3}  # `DecodeConfig.block_ngrams`
-
-
-@checked
-class DecodeConfig:
-    """Beam search, or sampling. Lengths count words without [EOS], and symbols that steer the
-    model."""
-
-    beam: Annotated[int, Field(ge=1, le=1_000)] = 4  # the paper's (appendix A.2)
-    min_length: int = 0
-    max_length: Annotated[int, Field(ge=1, le=100_000)] = 200
-    # p: hypotheses are ranked by log P / ((length + offset) / (1 + offset))^p
-    length_penalty: Annotated[float, Field(ge=-9, le=9)] = 1.0
-    length_offset: Natural = 0  # 0 with p = 1: mean log P a symbol; 5: the rule of Wu et al. 2016
-    block_ngrams: Natural = 0  # no n-gram of this size twice; 0: anything goes
-    # words that are never written; ids that no word has do nothing
-    forbidden: tuple[Natural, ...] = (PAD, UNK, BOS)
-    # draw each word from so many of the most probable ones, without a beam; 0: no draws
-    sample: Natural = 0
-    temperature: Positive = 1.0  # of what is drawn: P^(1 / temperature)
-
-    def __post_init__(self):
-        if self.min_length > self.max_length:
-            raise InputError(
-                f"min_length {self.min_length} must be at most max_length, {self.max_length}"
-            )
-
-    def rank(self, log_prob: Any, length: int) -> Any:
-        """Compute the score by which hypotheses of `length` symbols ([EOS] counted in) are
-        compared."""
-        return (
-            log_prob
-            / ((length + self.length_offset) / (1 + self.length_offset)) ** self.length_penalty
-        )
-
-    def rule(self, batch: Batch, control: Tensor) -> "SearchRule | None":
-        """Make what decides in a search before words are chosen. A paper's own configuration may
-        override this.
-
-        control: [C] ids of the model's `control_symbols`.
-        """
-        return None
-
-    def notes(self) -> list[str]:
-        """Describe options that a table of scores must name beside the variant."""
-        return []
-
-
-class SearchRule:
-    """Decisions of one search that come before the choice of a word, with a state for each
-    hypothesis."""
-
-    def restrict(self, p: Tensor) -> None:
-        """Set probabilities [R, W] to 0, in place, where the rule decides against a word; once for
-        each step."""
-        raise NotImplementedError
-
-    def reorder(self, rows: Tensor, documents: Tensor | None = None) -> None:
-        """Choose hypotheses and documents, as `DecoderState.reorder` does."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

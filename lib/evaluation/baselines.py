@@ -8,7 +8,9 @@ import numpy as np
 from scipy.sparse import csr_array
 from tqdm import tqdm
 
+from lib.data.batch import EncodedDocument
 from lib.data.documents import Document
+from lib.data.prepared import PreparedCorpus
 from lib.data.tfidf import sparse_tfidf
 from lib.data.tokenize import counted_words, need_all_letters
 from lib.system.errors import InputError
@@ -246,3 +248,12 @@ class _Overlap:
     def add(self, row: int) -> None:
         self.have += self.counts[row]
         self.length += self.lengths[row]
+
+
+def text_baselines(
+    documents: Sequence[Document], encoded: Sequence[EncodedDocument], prepared: PreparedCorpus
+) -> dict[str, list[list[str]]]:
+    """Lead, LexRank and the oracle over the whole texts, Lead and LexRank as long as training
+    references; Lead-3 and Lead-10."""
+    systems = baselines(documents, [document.reference for document in prepared["train"]])
+    return {**systems, **{f"lead-{n}": [lead(d.sentences, n) for d in documents] for n in (3, 10)}}

@@ -1,9 +1,9 @@
 """Interventions: change a part of a model, or what it reads, and measure the log-probability of the
 references.
 
-    own = log_probs(run.model, documents) changed = log_probs(run.model, documents,
-    changes_of(run.model)["another memory"]) paired_bootstrap(own, changed)     # of
-    lib.evaluation.bootstrap: nats a word, with an interval over documents
+    own = log_probs(run.model, documents)
+    changed = log_probs(run.model, documents, changes_of(run.model)["another memory"])
+    paired_bootstrap(own, changed)     # of lib.evaluation.bootstrap: nats a word, with an interval over documents
 
 A picture of weights shows what a model attends to; a change shows what the part does to the text
 that it writes.
@@ -13,7 +13,7 @@ On which units of a text (sentences or paragraphs) a summary rests is measured i
 loses when [UNK] replaces the words of the unit. Gradient times input says how much the
 log-probability moves when a word's embedding does. Where the three rank units differently, a
 picture of attention does not explain the summary.
-"""
+"""  # noqa: E501
 
 from collections.abc import Sequence
 from dataclasses import replace

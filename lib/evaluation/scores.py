@@ -17,8 +17,9 @@ from lib.data.characters import lowered
 from lib.data.documents import Document
 from lib.data.options import Options, words_of
 from lib.data.tokenize import is_word, with_numbers
+from lib.decoding.config import DECODINGS
 from lib.decoding.run import Run
-from lib.decoding.search import DECODINGS, extract, summarize
+from lib.decoding.search import extract, summarize
 from lib.evaluation import rouge
 from lib.evaluation.baselines import counted_in
 from lib.evaluation.bootstrap import Interval, interval

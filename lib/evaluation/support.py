@@ -6,9 +6,11 @@ the text*; and of its sentences, those that one sentence of the text carries. On
 compared, never meanings:
 
 * a number is in the text even if the text has it for something else; a negation, or who was
-  compared with whom, is not detected;
+  compared with whom, is
+  not detected;
 * "twelve" and 12, 0.5 and 50%, a word and its plural are different; what only a table or a figure
-  of the paper has is not in its text;
+  of the paper has is
+  not in its text;
 * a word of the authors' own is not in the text and right all the same: references are scored too.
 """
 

@@ -27,9 +27,12 @@ def memory_scan(
     """Read with a concat score, and write between two reads.
 
     Args:
-        memory: [R, r, d] before the first read. queries: [R, T, A]. from_hidden: [R, T, 2d], the
-        hidden states' part of gate and update. v: [A]. key: [A, d], weights for the memory. write:
-        [2d, d], weights of gate and update for the memory. from_read: [2d, d], for what was read.
+        memory: [R, r, d] before the first read.
+        queries: [R, T, A].
+        from_hidden: [R, T, 2d], the hidden states' part of gate and update.
+        v: [A]. key: [A, d], weights for the memory.
+        write: [2d, d], weights of gate and update for the memory. from_read: [2d, d], for what was
+            read.
 
     Returns:
         the weights of the slots [R, T, r], reads [R, T, d], and the memory after the last read.

@@ -100,13 +100,14 @@ class GlobalLayer(nn.Module):
         """Compute the layer for the words of all paragraphs.
 
         Args:
-            x: [W, d]. rows: which word is in which of the A paragraphs. present: [B, P], true where
-            a document has a paragraph. graph: [B, P, P] non-negative weights between paragraphs;
-            replaces the first head's attention.
+            x: [W, d]. rows: which word is in which of the A paragraphs.
+            present: [B, P], true where a document has a paragraph.
+            graph: [B, P, P] non-negative weights between paragraphs; replaces the first head's
+                attention.
 
         Returns:
             [W, d], the pooling weights [W, heads] and the attention between paragraphs
-            [B, heads, P, P].
+                [B, heads, P, P].
         """
         # [A, heads, d / heads]
         heads, pooling = self._pool(self.norms[0](x) if self.pre_norm else x, rows)

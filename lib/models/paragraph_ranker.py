@@ -44,7 +44,9 @@ class ParagraphRanker(Model):
 
         Args:
             title: [B, M] ids, title_mask: [B, M]; words after a title's or a paragraph's end are
-            padding. words: [A, J] ids, mask: [A, J]. owner: [A], the title of each paragraph.
+                padding.
+            words: [A, J] ids, mask: [A, J].
+            owner: [A], the title of each paragraph.
         """
         # u_t = LSTM_t(w_t),  u^_t = max over the words of u_t   (1, 3)
         titles, _ = self.title(self.embedding(title))

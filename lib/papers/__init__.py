@@ -3,15 +3,18 @@
 from collections.abc import Iterator, MutableMapping
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lib.data.prepared import TextEncoder
-from lib.decoding.run import Run
 from lib.papers.paper import Paper, Setup
 from lib.system.devices import device_named
 from lib.system.errors import RunError, one_of
 from lib.system.fields import from_json
 from lib.system.threads import flush_denormals
 from lib.training.folder import load_weights, read_config
+
+if TYPE_CHECKING:
+    from lib.decoding.run import Run
 
 NAMES = ("mem2mem", "windowed", "read_again", "hierarchical_transformer")
 
@@ -61,8 +64,10 @@ def resolve(name: str, preset: str, variant: str | None = None, options=None, **
     return paper(name).setup(preset, variant, options, **train)
 
 
-def open_run(folder: str | Path, weights: str = "", device: str | None = None) -> Run:
+def open_run(folder: str | Path, weights: str = "", device: str | None = None) -> "Run":
     """Open a trained run, as `lib.load` does."""
+    from lib.decoding.run import Run  # not needed for training
+
     flush_denormals()
     place, folder = device_named(device), Path(folder)
     config = read_config(folder)
@@ -72,7 +77,7 @@ def open_run(folder: str | Path, weights: str = "", device: str | None = None) -
             one_of(config["variant"], owner.variants, f"variant of {owner.name}")
         ]
         sizes = from_json(variant.kind.Config, config["model"], "config.json: model")
-        preset = next(iter((variant.presets or owner.presets).values()))
+        preset = next(iter(variant.presets_of(owner).values()))
         options = from_json(type(preset.options), config["options"], "config.json: options")
         decode = from_json(type(preset.decode), config["decode"], "config.json: decode")
         encoder = TextEncoder.load(folder, options)

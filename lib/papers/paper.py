@@ -2,21 +2,19 @@
 `PAPER`."""
 
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import torch
 
-from lib.data.batch import EncodedDocument
 from lib.data.corpora import Corpus, load_corpus
-from lib.data.documents import Document
 from lib.data.options import Options
 from lib.data.prepared import DESCRIPTION, PreparedCorpus
-from lib.decoding.search import DecodeConfig
-from lib.evaluation.baselines import baselines, lead
+from lib.decoding.config import DecodeConfig
 from lib.system.errors import InputError, one_of
 from lib.system.fields import field_names
 from lib.system.files import say_once
@@ -28,16 +26,33 @@ from lib.training.folder import Recipe
 class Variant:
     """A model of a paper: a class, and what differs from the preset."""
 
-    kind: Any  # a class of models, with a dataclass `Config`
+    model: type | str  # a class of models, with a dataclass `Config`; or its name (`imported`)
     config: Mapping[str, Any] = field(default_factory=dict)
     # values, or functions of the preset's (`at_least`)
     options: Mapping[str, Any] = field(default_factory=dict)
     # preset -> what differs in its training
     train: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     # its own, where it reads with other options
-    presets: Mapping[str, "Preset"] = field(default_factory=dict)
+    presets: Mapping[str, "Preset"] | str = field(default_factory=dict)
     # makes a model that depends on more of a corpus
-    make: Callable[[Any, PreparedCorpus], Any] | None = None
+    make: Any = None
+
+    @property
+    def kind(self) -> Any:
+        """The class of the model."""
+        return imported(self.model)
+
+    def presets_of(self, paper: "Paper") -> Mapping[str, "Preset"]:
+        """Return the presets that the variant is trained with: its own, or the paper's."""
+        return imported(self.presets) or paper.presets
+
+
+def imported(value: Any) -> Any:
+    """Return the object that a string such as "lib.models.tlm:TLM" names; anything else is itself.
+
+    A paper names what only some of its variants need, so that the others do not import it.
+    """
+    return resolve_name(value) if isinstance(value, str) else value
 
 
 def at_least(value: int) -> Callable[[int], int]:
@@ -87,15 +102,6 @@ def _fields(record: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def text_baselines(
-    documents: Sequence[Document], encoded: Sequence[EncodedDocument], prepared: PreparedCorpus
-) -> dict[str, list[list[str]]]:
-    """Lead, LexRank and the oracle over the whole texts, Lead and LexRank as long as training
-    references; Lead-3 and Lead-10."""
-    systems = baselines(documents, [document.reference for document in prepared["train"]])
-    return {**systems, **{f"lead-{n}": [lead(d.sentences, n) for d in documents] for n in (3, 10)}}
-
-
 @dataclass(frozen=True)
 class Paper:
     """A paper. Its name is that of its folder, of its page in `notebooks`, and on the command
@@ -108,7 +114,9 @@ class Paper:
     presets: Mapping[str, Preset]
     dataset: str  # of the demo: no download
     # of texts, the same in ids, the corpus
-    baselines: Callable[..., dict[str, list[list[str]]]] = text_baselines
+    baselines: Callable[..., dict[str, list[list[str]]]] | str = (
+        "lib.evaluation.baselines:text_baselines"
+    )
 
     def setup(
         self, preset: str, variant: str | None = None, options: Mapping | None = None, **train
@@ -122,18 +130,20 @@ class Paper:
         name = one_of(variant or chosen.variant or self.usual, self.variants, "variant")
         model = self.variants[name]
         if model.presets:
-            chosen = model.presets[one_of(preset, model.presets, f"preset of {name}")]
+            own = model.presets_of(self)
+            chosen = own[one_of(preset, own, f"preset of {name}")]
         given, training = (
             {k: v for k, v in values.items() if v is not None} for values in (options or {}, train)
         )
-        own = {name: value for name, value in model.options.items() if name not in given}
-        own = {
-            name: v(getattr(chosen.options, name)) if callable(v) else v for name, v in own.items()
+        varied = {
+            name: value(getattr(chosen.options, name)) if callable(value) else value
+            for name, value in model.options.items()
+            if name not in given
         }
         return Setup(
             paper=self,
             preset=preset,
-            options=replace(chosen.options, **own, **given),
+            options=replace(chosen.options, **varied, **given),
             config={**chosen.config, **model.config},
             variant=name,
             train=replace(chosen.train, **{**model.train.get(preset, {}), **training}),
@@ -219,7 +229,7 @@ class Setup(Preset):
                     f"for the same (preset, variant, --options.{name.replace('_', '-')})"
                 )
         config = self.model_config(vocab_size=len(corpus.vocabulary))
-        make = self.paper.variants[self.variant].make
+        make = imported(self.paper.variants[self.variant].make)
         torch.manual_seed(self.train.seed)
         model = make(config, corpus) if make else self.kind(config)
         # `load_weights` refuses those of another vocabulary

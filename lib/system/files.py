@@ -201,13 +201,6 @@ def read_json(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def read_metrics(folder: str | Path) -> list[dict]:
-    """Read metrics.jsonl of a run, line by line; a last line that was cut off is left out."""
-    path = Path(folder) / "metrics.jsonl"
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [json.loads(line) for line in lines if line.endswith("}")]
-
-
 def read_numbers(path: Path, what: str, needed: Iterable[str]) -> dict:
     """Read a JSON object. Raises InputError where it is no `what`, an object with the keys that are
     `needed`."""

@@ -18,7 +18,8 @@ from torch import nn
 
 from lib.system.devices import Process
 from lib.system.errors import RunError
-from lib.system.files import errors_named, read_metrics, write_json, write_whole
+from lib.system.files import errors_named, write_json, write_whole
+from lib.system.metrics import read_metrics
 from lib.training import folder as run_folder
 from lib.training.folder import checkpoints, determining, read_config
 

@@ -19,7 +19,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from lib.decoding.search import DecodeConfig
+from lib.decoding.config import DecodeConfig
 from lib.system.errors import InputError, RunError
 from lib.system.files import read_numbers
 
@@ -100,8 +100,7 @@ def load_weights(model: nn.Module, folder: str | Path, which: str = "best") -> n
 
     Args:
         which: "best" (without validation documents: the last), "last", "best-STEP", or "average":
-        the mean of the
-            best checkpoints that were saved.
+            the mean of the best checkpoints that were saved.
 
     Raises RunError when there are none, or they are of another model, or `Setup.build` made the
     model for a corpus with another vocabulary than the run's: its words would be others.

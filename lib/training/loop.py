@@ -10,14 +10,13 @@ import warnings
 from collections.abc import Callable
 from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from filelock import FileLock
 from torch import nn
 
 from lib.data.prepared import PreparedCorpus, code_of
-from lib.decoding.run import Run
 from lib.layers.dropout import seed_of
 from lib.system import devices
 from lib.system.devices import ALONE, Process
@@ -32,6 +31,9 @@ from lib.training.console import Bar, received_signals
 from lib.training.folder import Recipe, checkpoints, determining, run_config
 from lib.training.losses import NonFiniteLossError, evaluate_loss, mean_terms
 from lib.training.parts import Part, Terms, Updates
+
+if TYPE_CHECKING:
+    from lib.decoding.run import Run
 
 __all__ = ["NonFiniteLossError", "check_output", "evaluate_loss", "train", "train_in_cache"]
 
@@ -48,7 +50,7 @@ def train(
     progress: bool = True,
     device: str | None = None,
     alone: bool = False,
-) -> Run:
+) -> "Run":
     """Train `model` on the training split, on one device or as one of torchrun's processes.
 
     Args:
@@ -87,6 +89,10 @@ def train(
             process.wait()
             loop.start()
             loop.run()
+    from lib.decoding.run import (
+        Run,  # what only a trained model needs: the search, texts for people
+    )
+
     return Run(output, loop.files.record, model, corpus.encoder, recipe.decode)
 
 

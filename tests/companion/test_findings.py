@@ -12,7 +12,7 @@ from companion.pages.measured import over_seeds, task_results
 from companion.results.kept import stored_numbers
 from companion.studies import slides
 from companion.tasks.memory import COMP_WEIGHTS, GRID, LOSSES, READ_WEIGHTS
-from lib.decoding.search import DECODINGS
+from lib.decoding.config import DECODINGS
 from lib.evaluation.bootstrap import interval as of_documents
 from lib.system.files import project_root
 

@@ -20,8 +20,8 @@ from companion.tasks.windows import LEFT_OUT
 from lib.data.batch import make_batch, with_units
 from lib.data.documents import Document
 from lib.data.vocabulary import SLIDE, SLIDE_SYMBOL, Vocabulary
+from lib.decoding.config import DecodeConfig
 from lib.decoding.field import Field
-from lib.decoding.search import DecodeConfig
 from lib.evaluation.interventions import changes_of
 from lib.models.changes import NOTHING, Change, configured
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig

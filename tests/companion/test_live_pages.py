@@ -16,7 +16,8 @@ from companion.tasks import towns
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.documents import Document
 from lib.data.vocabulary import BOS, EOS
-from lib.decoding.search import DecodeConfig, beam_search, greedy_search
+from lib.decoding.config import DecodeConfig
+from lib.decoding.search import beam_search, greedy_search
 from lib.evaluation.interventions import changes_of, log_probs
 from lib.models.changes import NOTHING
 from tests.companion.test_live import (

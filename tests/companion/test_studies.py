@@ -17,7 +17,7 @@ from companion.studies.word_dependence import embeddings_of, encoder_states, int
 from companion.tasks.towns import batch_of, open_towns, unseen_towns
 from lib.data.batch import EncodedDocument
 from lib.data.vocabulary import EOS
-from lib.decoding.search import DecodeConfig
+from lib.decoding.config import DecodeConfig
 from lib.models.changes import batch_alone
 from lib.models.read_again import ReadAgain, ReadAgainConfig
 from lib.papers import resolve

@@ -9,8 +9,8 @@ import torch
 
 from lib.data.batch import in_vocabulary
 from lib.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
+from lib.decoding.config import DecodeConfig
 from lib.decoding.search import (
-    DecodeConfig,
     beam_search,
     greedy_search,
     repeating,

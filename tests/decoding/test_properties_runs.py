@@ -11,7 +11,8 @@ from torch.nn import functional as F
 
 from lib.data.batch import in_vocabulary, make_batch
 from lib.data.vocabulary import BOS, EOS, PAD, UNK
-from lib.decoding.search import DecodeConfig, beam_search, greedy_search, sample_search
+from lib.decoding.config import DecodeConfig
+from lib.decoding.search import beam_search, greedy_search, sample_search
 from lib.layers.attention import masked_softmax
 from lib.layers.pointer import PointerOutput
 from lib.models.state import DecoderState, PerDocument, PerHypothesis, per_hypothesis

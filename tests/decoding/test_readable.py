@@ -2,11 +2,13 @@
 spaces."""
 
 import re
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import lib
-from lib.data.batch import rows_of
+from lib.data.batch import NOWHERE, EncodedDocument, rows_of
 from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.data.options import words_of
@@ -148,14 +150,29 @@ DOCUMENT = Document(
 )
 
 
-def read(*rows, document=DOCUMENT, **how):
-    """The reading of rows of words; | is an empty token."""
-    tokens = [[f" {word}" if word != "|" else "" for word in row.split()] for row in rows]
+def read(*rows, document=DOCUMENT):
+    """The reading of rows of words of a document, each found after the one before; | is a symbol,
+    and a row that begins with a number begins at that place."""
+    places, lengths = [], []
+    text, after = lower_text(document), len(document.title)
+    for row in rows:
+        words = row.split()
+        if words[0].isdigit():
+            after = int(words.pop(0))
+        for word in words:
+            if word == "|":
+                places.append(NOWHERE)
+                continue
+            start = text.index(word, after)
+            after = start + len(word)
+            places.append((start, after))
+        lengths.append(len(words))
+    encoded = EncodedDocument.of("d", [4] * len(places), lengths, [3])
+    return reading_of(document, replace(encoded, places=np.array(places)))
 
-    def tokens_of(sentence):
-        return [f" {word}" for word in lower(sentence)], surfaces(sentence, word_spans(sentence))
 
-    return reading_of(document, tokens, tokens_of, **how)
+def lower_text(document):
+    return document.text.lower()
 
 
 def test_all_is_read():
@@ -182,7 +199,9 @@ def test_sections_that_were_cut():
 
 
 def test_rows_of_several_sentences_in_any_order():
-    found = read("mice read ( well ) . so do we .", "it is long . we read on .")
+    at = lower_text(DOCUMENT).index
+    mice, long = at("mice"), at("it is long")
+    found = read(f"{mice} mice read ( well ) . so do we .", f"{long} it is long . we read on .")
     assert (
         (found.words, found.sections)
         == (12, ["Introduction", "Methods"])
@@ -192,13 +211,14 @@ def test_rows_of_several_sentences_in_any_order():
         "Mice read (well). So do we.",
         "It is long. We read on.",
     ]
-    flat = read("so do we . | it is lo | we read dna .")
-    assert flat.words == 6 and len(flat.rows[0]) == 13, "what is nowhere in the text stays"
-    titled = read("on reading |", "so do we .", with_title=True)
+    titled = read("0 on reading |", "so do we .")
     assert (
         titled.rows[0] == ["On", " Reading", ""] and str(titled) == "read 3 of 18 words (Methods)"
     )
     assert titled.row_sections == ["", "Methods"]
+    flat = read("so do we .", "0 on reading | we read dna . | it is lo")
+    assert flat.rows[1][-4:] == ["", " It", " is", " lo"] and flat.words == 9
+    assert flat.unread[0] == ("Introduction", "ng. We read on."), "a word may be cut"
     names = [f"S{i}" for i in range(9)]
     found = read(*["we read ."] * 8, document=Document("d", "", names, [["We read."]] * 9, []))
     assert str(found) == "read 16 of 18 words (S0, S1, S2, S3, S4, S5, ...)"
@@ -226,6 +246,14 @@ def test_what_the_trained_runs_read(name):
     left = sum(len(text.split()) for _, text in found.unread)
     assert found.words + left - found.all_words in range(len(found.unread) + 1), "a word may be cut"
     assert [len(row) for row in found.rows] == [len(row) for row in rows_of(encoded)]
+    tokens = [run.vocabulary.tokens(row.tolist(), encoded.unknown) for row in rows_of(encoded)]
+    pairs = [pair for rows in zip(tokens, found.rows) for pair in zip(*rows)]
+    same = [
+        re.sub(r"\d", "#", written.strip().lower()) == re.sub(r"\d", "#", token.strip().lower())
+        for token, written in pairs
+        if "[UNK]" not in token
+    ]
+    assert sum(same) > 0.98 * len(same), "each token is where its place says"
     letters = [re.sub(r"\W", "", "".join(row)) for row in found.rows]
     whole = re.sub(r"\W", "", paper.title + "".join(paper.sentences))
     assert all(row in whole for row in letters) and 0 < found.unknown < 0.25

@@ -1,8 +1,7 @@
 """What a person with a GPU needs: a plan without one, and checks with one.
 
-    python -m tests.gpu plan --keep            # what the papers' presets take, counted: hours and
-    memory on two GPUs python -m tests.gpu run                    # on a GPU: are the models the
-    CPU's, how fast, how much memory
+    python -m tests.gpu plan --keep            # what the papers' presets take, counted: hours and memory on two GPUs
+    python -m tests.gpu run                    # on a GPU: are the models the CPU's, how fast, how much memory
     python -m tests.gpu run --device pretend   # the same pieces, tried without a GPU
     python -m tests.gpu run 'step/*' --list    # what there is
     python -m tests.gpu keep FOLDER/results.json       # put what it has shown into the texts

@@ -25,7 +25,8 @@ from lib.data.corpora import load_corpus
 from lib.data.documents import Document
 from lib.papers import PAPERS
 from lib.system.devices import attention_of_many_lengths, float32_products
-from lib.system.files import project_root, read_metrics, trained_folder
+from lib.system.files import project_root, trained_folder
+from lib.system.metrics import read_metrics
 from lib.training import loop
 from lib.training.config import TrainConfig
 from lib.training.folder import Recipe, load_tensors

@@ -18,7 +18,8 @@ from torch.utils._pytree import tree_leaves
 
 from lib.data.batch import EncodedDocument
 from lib.data.vocabulary import EOS, SLIDE
-from lib.decoding.search import DecodeConfig, beam_search
+from lib.decoding.config import DecodeConfig
+from lib.decoding.search import beam_search
 from lib.models.hierarchical_transformer import CopyingTransformer, HierarchicalTransformer
 from lib.models.hred import HRED
 from lib.models.mem2mem import Mem2Mem

@@ -13,7 +13,8 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from lib.data.vocabulary import BOS, EOS, SLIDE, UNK
-from lib.decoding.search import DecodeConfig, beam_search, greedy_search
+from lib.decoding.config import DecodeConfig
+from lib.decoding.search import beam_search, greedy_search
 from lib.models.discourse_aware import DiscourseAware
 from lib.models.headline_baselines import RAS
 from lib.models.hierarchical_transformer import CopyingTransformer, HierarchicalTransformer

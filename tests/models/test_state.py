@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from lib.decoding.search import DecodeConfig, beam_search
+from lib.decoding.config import DecodeConfig
+from lib.decoding.search import beam_search
 from lib.models.headline_baselines import WordsLVT, WordsLVTConfig
 from lib.models.mem2mem import Mem2MemState
 from lib.models.state import DecoderState, PerDocument, PerHypothesis

@@ -14,7 +14,8 @@ from lib.data.documents import Document
 from lib.models.sentence_extractors import SentencePointer
 from lib.papers import resolve
 from lib.papers.mem2mem.extracts import ExtractOptions, SequenceOptions, train_pointer
-from lib.system.files import cache_dir, read_metrics
+from lib.system.files import cache_dir
+from lib.system.metrics import read_metrics
 from lib.training.folder import load_weights
 
 TEXT = [

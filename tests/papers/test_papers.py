@@ -16,11 +16,11 @@ from companion.results.tables import SHOWN, TABLES, TRAINED, Row, Table
 from lib import score
 from lib import train as train_command
 from lib.data.corpora import Corpus
-from lib.decoding.search import DecodeConfig
+from lib.decoding.config import DecodeConfig
 from lib.models.summarizer import Extractor
 from lib.papers import PAPERS, resolve
 from lib.papers.mem2mem.sections import CohanOptions
-from lib.papers.paper import Paper, Preset, Variant, read_presets
+from lib.papers.paper import Paper, Preset, Variant, imported, read_presets
 from lib.system.errors import InputError
 from lib.system.fields import field_names
 from lib.system.files import say_once
@@ -62,7 +62,7 @@ def test_a_paper_names_what_there_is(name):
     for variant in paper.variants.values():
         config = field_names(variant.kind.Config)
         assert {*variant.config} <= config and {*variant.train} <= {*paper.presets}
-        assert all({*preset.config} <= config for preset in variant.presets.values())
+        assert all({*preset.config} <= config for preset in imported(variant.presets).values())
         configs |= config
     for preset in paper.presets.values():
         assert {*preset.config} <= configs and preset.variant in {"", *paper.variants}

@@ -8,7 +8,7 @@ import torch
 
 from lib.data.corpora import load_corpus
 from lib.data.documents import CorpusError, Document
-from lib.data.options import beginning
+from lib.data.options import beginnings
 from lib.data.prepared import PreparedCorpus, TextEncoder
 from lib.data.split import Split
 from lib.data.vocabulary import EOS, SLIDE, SPECIALS, Vocabulary
@@ -205,10 +205,8 @@ def test_beginnings_of_sections():
     all."""
     sections = [["a b c.", "d e f.", "g h."], ["i j k l m.", "n."]]
     document = Document("d", "", ["one", "two"], sections, ["a b."])
-    assert [list(beginning(s, 4)) for s in sections] == [["a b c.", "d e f."], ["i j k l m."]]
-    assert beginning(sections[0], None) is sections[0] and list(beginning(sections[0], 3)) == [
-        "a b c."
-    ]
+    assert beginnings(document, 4) == [[0, 1], [3]] and beginnings(document, 3) == [[0], [3]]
+    assert beginnings(document, None) == [[0, 1, 2], [3, 4]]
     read = ArticleOptions(source_tokens=None, section_words=4).example(document).words
     assert read == ["a", "b", "c", ".", "d", "e", "f", ".", "i", "j", "k", "l", "m", "."]
     assert ArticleOptions(source_tokens=9, section_words=4).example(document).words == read[:9]

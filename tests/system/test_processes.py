@@ -25,7 +25,8 @@ from lib.evaluation.interventions import changes_of, log_probs
 from lib.papers import resolve
 from lib.system.command_line import plain_errors
 from lib.system.devices import Process, default_device, device_named, processes
-from lib.system.files import project_root, read_metrics
+from lib.system.files import project_root
+from lib.system.metrics import read_metrics
 from lib.system.threads import torch_threads
 from lib.training.folder import read_meta
 from lib.training.loop import evaluate_loss, train

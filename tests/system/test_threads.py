@@ -10,7 +10,7 @@ from torch import nn
 from lib.data.batch import make_batch
 from lib.layers.dropout import Dropout, random_numbers
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
-from lib.system.files import read_metrics
+from lib.system.metrics import read_metrics
 from lib.system.threads import batches_ahead, in_threads, made_ahead, torch_threads
 from lib.training import parts
 from lib.training.config import TrainConfig

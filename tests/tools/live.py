@@ -16,7 +16,8 @@ from companion.live.page import LAYERS, TOWNS_SCRIPTS, live_data, model_scripts,
 from lib.data.batch import EncodedDocument, make_batch, rows_of
 from lib.data.prepared import TextEncoder
 from lib.data.vocabulary import EOS, Vocabulary
-from lib.decoding.search import DecodeConfig, beam_search
+from lib.decoding.config import DecodeConfig
+from lib.decoding.search import beam_search
 from lib.evaluation.interventions import log_probs
 from lib.models.changes import Change
 

@@ -2,8 +2,7 @@
 and the highest Python that pyproject.toml promises, on Linux, macOS and Windows. And
 requirements.lock made again. Both ask the package index.
 
-    python -m tests.tools.locks            # exit status 1, and uv's reason, where a version cannot
-    be installed
+    python -m tests.tools.locks            # exit status 1, and uv's reason, where a version cannot be installed
     python -m tests.tools.locks make       # writes requirements.lock
 """
 

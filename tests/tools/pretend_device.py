@@ -5,8 +5,7 @@ is counted.
     with pretend_device() as device:
         model.to(DEVICE)(batch.to(DEVICE))["loss"].backward()
     device.synchronisations         # by place, as "lib/layers/pointer.py:141"
-    device.watch = print            # is told of every operation, with its arguments and results as
-    the CPU has them
+    device.watch = print            # is told of every operation, with its arguments and results as the CPU has them
 
 To import this registers the device with PyTorch for the rest of the process: let it be one of its
 own. What cuDNN, autocast, or kernels of a real GPU do cannot be seen here.

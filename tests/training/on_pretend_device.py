@@ -31,8 +31,9 @@ from lib.data.prepared import PreparedCorpus, TextEncoder
 from lib.data.split import Split
 from lib.data.vocabulary import SPECIALS, Vocabulary
 from lib.decoding import search
+from lib.decoding.config import DecodeConfig
 from lib.decoding.run import Run
-from lib.decoding.search import DecodeConfig, Hypothesis, beam_search, greedy_search, sample_search
+from lib.decoding.search import Hypothesis, beam_search, greedy_search, sample_search
 from lib.evaluation.interventions import changes_of, log_probs
 from lib.models.hred import HRED
 from lib.models.paragraph_ranker import ParagraphRanker

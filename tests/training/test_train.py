@@ -24,7 +24,8 @@ from lib.models.windowed import Windowed, WindowedConfig
 from lib.papers import PAPERS, resolve
 from lib.system.devices import Process
 from lib.system.errors import RunError
-from lib.system.files import project_root, read_metrics
+from lib.system.files import project_root
+from lib.system.metrics import read_metrics
 from lib.train import main, parse, report
 from lib.training import loop as training
 from lib.training import losses, parts

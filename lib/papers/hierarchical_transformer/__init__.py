@@ -1,14 +1,8 @@
 """The hierarchical transformer (Liu and Lapata 2019), flat transformers and T-DMCA beside it."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from lib.data.batch import EncodedDocument
-from lib.data.documents import Document
-from lib.data.prepared import PreparedCorpus
-from lib.decoding.search import source_sentences
-from lib.evaluation.baselines import counted_in, lexrank
 from lib.models.hierarchical_transformer import CopyingTransformer, HierarchicalTransformer
 from lib.models.t_dmca import TDMCA, TDMCAConfig
 from lib.papers.hierarchical_transformer.ranking import ClusterOptions
@@ -67,26 +61,9 @@ VARIANTS |= {
 _UNRANKED = "FT 300, no ranking"
 VARIANTS[_UNRANKED] = replace(VARIANTS["FT 300"], options={**_sequence(300), "ranking": "order"})
 VARIANTS |= {
-    f"{name} + copying": replace(VARIANTS[name], kind=CopyingTransformer)
+    f"{name} + copying": replace(VARIANTS[name], model=CopyingTransformer)
     for name in (*_COPYING, *_SHORT, _UNRANKED)
 }
-
-
-def cluster_baselines(
-    documents: Sequence[Document], encoded: Sequence[EncodedDocument], prepared: PreparedCorpus
-) -> dict[str, list[list[str]]]:
-    """Lead: the first words of what the model reads, as many as the reference has; LexRank,
-    weighted by cosine, picks paragraphs."""
-    lengths = [sum(len(s.split()) for s in d.summary) for d in documents]
-    texts = [" ".join(source_sentences(d, prepared.vocabulary)) for d in encoded]
-    paragraphs = [prepared.options.example(d).paragraphs for d in documents]
-    letters = counted_in(documents)
-    return {
-        "lead": [[" ".join(text.split()[:n])] for text, n in zip(texts, lengths)],
-        "lexrank": [
-            lexrank(p, n, threshold=None, all_letters=letters) for p, n in zip(paragraphs, lengths)
-        ],
-    }
 
 
 PAPER = Paper(
@@ -96,5 +73,5 @@ PAPER = Paper(
     usual="HT",
     presets=read_presets(Path(__file__).with_name("presets.toml"), ClusterOptions),
     dataset="aclsum:paragraphs",
-    baselines=cluster_baselines,
+    baselines="lib.papers.hierarchical_transformer.baselines:cluster_baselines",
 )

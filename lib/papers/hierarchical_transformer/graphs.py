@@ -78,9 +78,9 @@ def discourse_graph(
     share, plus 1 if a discourse marker joins them. The diagonal is 1, so that no row is empty.
 
     Args:
-        paragraphs: texts, in the order of their documents. sources: the document of each; only
-        neighbours of one document are joined by a marker, anywhere in the later
-            one: the paper does not say where the marker occurs.
+        paragraphs: texts, in the order of their documents.
+        sources: the document of each; only neighbours of one document are joined by a marker,
+            anywhere in the later one: the paper does not say where the marker occurs.
         entities: a text's entities; by default what `entity_finder` gives.
     """
     entities = entities or entity_finder()[0]

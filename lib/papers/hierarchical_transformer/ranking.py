@@ -16,9 +16,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 import torch
 
-from lib.data.batch import EncodedDocument, in_order, rows_of
+from lib.data.batch import NOWHERE, EncodedDocument, in_order, rows_of
 from lib.data.documents import CorpusError, Document
-from lib.data.options import PieceOptions, beginning, cased, summary_pieces, words_of
+from lib.data.options import PieceOptions, beginnings, cased, summary_pieces, words_of
 from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus, TextEncoder
 from lib.data.split import Split
@@ -45,6 +45,7 @@ class Cluster(NamedTuple):
     paragraphs: list[str]
     sources: list[str]  # the document or section that each is from
     recalls: list[float]  # ROUGE-2 recall of the summary by each
+    places: list[tuple[int, int]]  # start and end of each in `Document.text`
 
 
 # A corpus that comes ranked keeps its own paragraphs and pieces.
@@ -72,19 +73,27 @@ class ParagraphOptions(PieceOptions):
     def example(self, document: Document) -> Cluster:
         """Cut sections into paragraphs of at most `paragraph_words` words, and leave out copies of
         the summary, unless every paragraph is one."""
-        paragraphs, sources = [], []
-        for source, sentences in zip(document.section_names, document.sections):
-            for part in _gather(beginning(sentences, self.section_words), self.paragraph_words):
-                paragraphs.append(" ".join(part))
-                sources.append(source)
+        sentences, places = document.sentences, document.places
+        cluster = Cluster([], [], [], [])
+        for source, numbers in zip(
+            document.section_names, beginnings(document, self.section_words)
+        ):
+            for part in _gather(numbers, sentences, self.paragraph_words):
+                cluster.paragraphs.append(" ".join(sentences[i] for i in part))
+                cluster.sources.append(source)
+                cluster.places.append((places[part[0]][0], places[part[-1]][1]))
         words = partial(words_of, lower=True, tokenised=document.tokenised)
         summary_words = words(" ".join(document.summary))
-        recalls = [bigram_recall(words(p), summary_words) for p in paragraphs]
-        kept = [i for i, recall in enumerate(recalls) if recall <= self.clones] or range(
-            len(paragraphs)
-        )
+        for paragraph in cluster.paragraphs:
+            cluster.recalls.append(bigram_recall(words(paragraph), summary_words))
+        kept = [i for i, recall in enumerate(cluster.recalls) if recall <= self.clones]
+        if not kept:
+            return cluster
         return Cluster(
-            [paragraphs[i] for i in kept], [sources[i] for i in kept], [recalls[i] for i in kept]
+            paragraphs=[cluster.paragraphs[i] for i in kept],
+            sources=[cluster.sources[i] for i in kept],
+            recalls=[cluster.recalls[i] for i in kept],
+            places=[cluster.places[i] for i in kept],
         )
 
     def for_corpus(self, corpus) -> "ParagraphOptions":
@@ -92,6 +101,9 @@ class ParagraphOptions(PieceOptions):
 
     def texts(self, document: Document) -> Iterable[str]:
         return [document.title, *self.example(document).paragraphs, *document.summary]
+
+    def rows(self, document: Document) -> list[tuple[int, int]]:
+        return [(0, len(document.title)), *self.example(document).places]
 
     def encode_one(self, document: Document, pieces: Pieces) -> EncodedDocument:
         """Encode title and all paragraphs, to be ranked: the title's row ends in `<T>`."""
@@ -114,15 +126,16 @@ class ParagraphOptions(PieceOptions):
         return replace(encoded, labels=np.array(cluster.recalls, dtype=np.float32))
 
 
-def _gather(sentences: Sequence[str], words: int) -> list[list[str]]:
-    """Sentences in groups of at most `words` words; a longer sentence is a group of its own."""
+def _gather(numbers: Sequence[int], sentences: Sequence[str], words: int) -> list[list[int]]:
+    """Numbers of sentences in groups of at most `words` words; a longer sentence is a group of its
+    own."""
     groups, count = [], words
-    for sentence in sentences:
-        length = len(sentence.split())
+    for number in numbers:
+        length = len(sentences[number].split())
         if count + length > words:
             groups.append([])
             count = 0
-        groups[-1].append(sentence)
+        groups[-1].append(number)
         count += length
     return groups
 
@@ -299,16 +312,28 @@ def _choose(
     document: EncodedDocument, scores: np.ndarray, graph: np.ndarray | None, options: ClusterOptions
 ) -> EncodedDocument:
     chosen = np.append(0, 1 + best_first(scores)[: options.paragraphs])  # 0 is the title
-    rows = [rows_of(document)[i] for i in chosen]
-    if options.flat:  # a mark between paragraphs
-        rows[1:-1] = [np.append(row, PARAGRAPH_END) for row in rows[1:-1]]
-    source = np.concatenate(rows)[: options.source_tokens].astype(np.int32)
+    tokens = np.split(np.arange(len(document.source)), document.sentence_lengths.cumsum()[:-1])
+    rows = [tokens[i] for i in chosen]
+    if options.flat:  # a mark between paragraphs, the token after all of the document's
+        rows[1:-1] = [np.append(row, len(document.source)) for row in rows[1:-1]]
+    order = np.concatenate(rows)[: options.source_tokens]
+    source = np.append(document.source, PARAGRAPH_END)[order].astype(np.int32)
+    places = document.places
+    if places is not None:
+        places = np.vstack([places, NOWHERE])[order]
     ends = np.minimum(np.cumsum([len(row) for row in rows]), len(source))
     lengths = np.diff(ends, prepend=0)
     lengths = lengths[lengths > 0].astype(np.int32)
     if graph is not None:
-        places = chosen[: len(lengths)]
-        graph = graph[np.ix_(places, places)].ravel().astype(np.float32)
+        left = chosen[: len(lengths)]
+        graph = graph[np.ix_(left, left)].ravel().astype(np.float32)
     if options.flat:
         lengths = np.array([len(source)], dtype=np.int32)
-    return replace(document, source=source, sentence_lengths=lengths, graph=graph, labels=None)
+    return replace(
+        document,
+        source=source,
+        sentence_lengths=lengths,
+        graph=graph,
+        labels=None,
+        places=places,
+    )

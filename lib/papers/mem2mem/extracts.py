@@ -7,12 +7,13 @@ introduction, extracted sentences, summary, and in training the rest of the pape
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
-from lib.data.batch import EncodedDocument
+from lib.data.batch import NOWHERE, EncodedDocument
 from lib.data.documents import SPLITS, CorpusError, Document
-from lib.data.options import PieceOptions, cased, encode_split, summary_pieces
+from lib.data.options import PieceOptions, cased, encode_split, piece_places, summary_pieces
 from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus, TextEncoder, watched
 from lib.data.sections import choose_sections
@@ -24,6 +25,7 @@ from lib.models.sentence_extractors import (
     SentenceExtractorConfig,
     SentencePointer,
 )
+from lib.papers.paper import read_presets
 from lib.system.devices import device_named
 from lib.system.errors import InputError
 from lib.system.fields import Count, Layers, Natural, as_kind, checked
@@ -47,6 +49,9 @@ class ExtractOptions(PieceOptions):
 
     def texts(self, document: Document) -> Iterable[str]:
         return [*document.sentences, *document.summary]
+
+    def rows(self, document: Document) -> list[tuple[int, int]]:
+        return document.places[: self.sentences]
 
     def encode_one(self, document: Document, pieces: Pieces) -> EncodedDocument:
         """Encode the first sentences, and the summary with `<Q>` between its sentences; without
@@ -128,7 +133,8 @@ class SequenceOptions(ExtractOptions):
         if self.extracts:
             pointer = chooser_model(lambda: _pointer(pieces, self), encoder)
             chosen = _chosen(encoded, pieces, pointer.to(device_named()))
-        return [encode_sequence(pair, pieces, self) for pair in zip(documents, chosen, strict=True)]
+        pairs = zip(documents, chosen, strict=True)
+        return [encode_sequence(pair, pieces, self, with_places=True) for pair in pairs]
 
 
 def encode_sequence(
@@ -136,6 +142,7 @@ def encode_sequence(
     pieces: Pieces,
     options: SequenceOptions,
     rest: bool = False,
+    with_places: bool = False,
 ) -> EncodedDocument:
     """Encode a paper of which some sentences are chosen. The first row is what the summary is
     written from: the introduction, cut to what the window leaves it, `<P>`, and the chosen
@@ -147,23 +154,32 @@ def encode_sequence(
     (number,) = choose_sections(document.section_names, 1)
     start = sum(map(len, document.sections[:number]))
     end = start + len(document.sections[number])
-    rows, extracted = _rows(document.sentences, pieces, options), []
+    rows = _rows(document.sentences, pieces, options)
+    # what is read, as numbers of tokens; `<P>` is the one after all of the document's
+    ids = np.append(np.concatenate(rows), PARAGRAPH_END)
+    tokens = np.split(np.arange(len(ids) - 1), np.cumsum([len(row) for row in rows])[:-1])
+    extracted: list[int] = []
     if options.extracts:
-        extracted = [PARAGRAPH_END, *_joined(rows[i] for i in chosen)[: options.extract_tokens]]
-    introduction, others = _joined(rows[start:end]), _joined(rows[:start] + rows[end:])
+        extracts = _joined(tokens[i] for i in chosen)
+        extracted = [len(ids) - 1, *extracts[: options.extract_tokens]]
+    introduction, others = _joined(tokens[start:end]), _joined(tokens[:start] + tokens[end:])
     room = options.window - options.summary_tokens - len(extracted)
-    source = introduction[:room] + extracted
-    lengths = [len(source)]
+    order = introduction[:room] + extracted
+    lengths = [len(order)]
     if rest:
         left = (introduction[room:] + others)[: options.rest_tokens]
         lengths += [len(left[i : i + options.window]) for i in range(0, len(left), options.window)]
-        source += left
+        order += left
     target = summary_pieces(document.summary, pieces, options)
-    return EncodedDocument.of(document.id, source, lengths, target, (), document.summary)
+    encoded = EncodedDocument.of(document.id, ids[order], lengths, target, (), document.summary)
+    if not with_places:
+        return encoded
+    places = piece_places(document, zip(document.places, rows), pieces, options)
+    return replace(encoded, places=np.vstack([places, NOWHERE])[order])
 
 
-def _joined(rows: Iterable[np.ndarray]) -> list[int]:
-    return [piece for row in rows for piece in row.tolist()]
+def _joined(tokens: Iterable[np.ndarray]) -> list[int]:
+    return [token for row in tokens for token in row.tolist()]
 
 
 def _rows(sentences: Sequence[str], pieces: Pieces, options: PieceOptions) -> list[np.ndarray]:
@@ -216,3 +232,8 @@ def train_pointer(
 def _pointer(pieces: Vocabulary, options: SequenceOptions) -> SentencePointer:
     sizes = options.pointer_embedding, options.pointer_hidden, options.pointer_layers
     return SentencePointer(SentenceExtractorConfig(len(pieces), *sizes))
+
+
+_FOLDER = Path(__file__).parent
+EXTRACTOR_PRESETS = read_presets(_FOLDER / "extractor_presets.toml", ExtractOptions)
+TLM_PRESETS = read_presets(_FOLDER / "tlm_presets.toml", SequenceOptions)

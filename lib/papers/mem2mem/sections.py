@@ -4,10 +4,11 @@ Mem2Mem says of its data: "generally" their steps, with 4 sections of 500 tokens
 tokens (facts of the paper's appendix A.2), lower-cased.
 """
 
+from itertools import chain
 from typing import Annotated, Literal
 
-from lib.data.documents import CorpusError, Document, Example
-from lib.data.options import WordOptions
+from lib.data.documents import CorpusError, Document
+from lib.data.options import Part, WordOptions, beginnings
 from lib.data.sections import choose_sections
 from lib.data.vocabulary import HOLDS_A_WORD
 from lib.system.fields import Count, checked
@@ -39,26 +40,22 @@ class CohanOptions(WordOptions):
             )
         return self
 
-    def example(self, document: Document) -> Example:
-        """The `kept_sections`, and the summary. Nothing is discarded: Cohan et al.'s reader leaves
-        out documents with odd lengths, from the test set too.
-        """
-        sections = self.kept_sections(document)
-        if self.unit == "section":  # each is stored as one sentence
-            sections = [
-                [[w for words in section for w in words]] for section in sections if section
-            ]
-        return self.with_summary(document, [words for section in sections for words in section])
-
-    def kept_sections(self, document: Document) -> list[list[list[str]]]:
-        """Introduction, middle sections and conclusion, each cut to its first tokens: sentences in
-        words.
+    def parts(self, document: Document) -> list[Part]:
+        """Introduction, middle sections and conclusion, each with its first tokens. Nothing is
+        discarded: Cohan et al.'s reader leaves out documents with odd lengths, from the test set
+        too.
 
         A document without sections keeps its first `sections * section_tokens` tokens.
         """
         if len(document.sections) == 1:
-            sections, budget = document.sections, self.sections * self.section_tokens
-        else:
-            chosen = choose_sections(document.section_names, self.sections)
-            sections, budget = [document.sections[i] for i in chosen], self.section_tokens
-        return [self.cut(section, budget, document.tokenised) for section in sections]
+            whole = range(len(document.sentences))
+            return [Part(whole, self.sections * self.section_tokens)]
+        numbers = beginnings(document, None)
+        chosen = choose_sections(document.section_names, self.sections)
+        return [Part(numbers[i], self.section_tokens) for i in chosen]
+
+    def rows(self, parts: list[list[tuple[int, list[str]]]]) -> list[list[str]]:
+        if self.unit == "sentence":
+            return super().rows(parts)
+        # a section is stored as one sentence
+        return [list(chain.from_iterable(words for _, words in part)) for part in parts if part]

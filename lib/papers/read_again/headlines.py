@@ -9,11 +9,9 @@ import re
 from collections import Counter
 from typing import Annotated
 
-from lib.data.characters import clean
 from lib.data.documents import Document, Example
-from lib.data.options import WordOptions
+from lib.data.options import Part, WordOptions
 from lib.data.prepared import TextEncoder
-from lib.data.tokenize import surfaces, word_spans
 from lib.data.vocabulary import HOLDS_A_WORD, SPECIALS, UNK, Vocabulary
 from lib.system.fields import Count, checked
 
@@ -57,18 +55,13 @@ class HeadlineOptions(WordOptions):
         ]
         return [re.sub(r"\d", "#", word) for word in words] if self.digits else words
 
-    def surfaces(self, sentence: str, tokenised: bool = False) -> list[str]:
-        text = clean(sentence)
-        return surfaces(
-            text, word_spans(text.replace("#", "0") if self.digits else text, tokenised)
-        )
+    def spans(self, sentence: str, tokenised: bool = False) -> list[tuple[int, int]]:
+        return super().spans(sentence.replace("#", "0") if self.digits else sentence, tokenised)
 
-    def example(self, document: Document) -> Example:
-        """The first sentences and the headline."""
-        first = self.cut(
-            document.sentences[: self.sentences], self.source_tokens, document.tokenised
-        )
-        return self.with_summary(document, first)
+    def parts(self, document: Document) -> list[Part]:
+        """The first sentences."""
+        first = range(len(document.sentences))[: self.sentences]
+        return [Part(first, self.source_tokens)]
 
     def keeps(self, split_name: str, example: Example) -> bool:
         """The published filters leave pairs out for training and validation only."""

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from lib.data.batch import Batch
-from lib.decoding.search import DecodeConfig, SearchRule
+from lib.decoding.config import DecodeConfig, SearchRule
 from lib.models.state import per_hypothesis
 from lib.system.fields import checked
 

@@ -8,7 +8,7 @@ window.
 
 import sys
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike
 from pydantic import Field
 
 from lib.data.batch import EncodedDocument
-from lib.data.documents import Document, Example
-from lib.data.options import WordOptions, beginning
+from lib.data.documents import Document
+from lib.data.options import Part, WordOptions, beginnings
 from lib.data.prepared import PreparedCorpus
 from lib.data.split import Split
 from lib.data.vocabulary import SLIDE, SLIDE_SYMBOL
@@ -53,14 +53,10 @@ class ArticleOptions(WordOptions):
     def __post_init__(self):
         check_window(self.window, self.stride)
 
-    def example(self, document: Document) -> Example:
-        """The first words of the text, or of each section and then of these, and of the summary."""
-        sentences = [
-            s for section in document.sections for s in beginning(section, self.section_words)
-        ]
-        return self.with_summary(
-            document, self.cut(sentences, self.source_tokens or sys.maxsize, document.tokenised)
-        )
+    def parts(self, document: Document) -> list[Part]:
+        """The first words of the text, or of the beginnings of its sections."""
+        numbers = beginnings(document, self.section_words)
+        return [Part(list(chain.from_iterable(numbers)), self.source_tokens or sys.maxsize)]
 
     @property
     def marked(self) -> bool:
