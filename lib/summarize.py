@@ -6,12 +6,13 @@
     python -m lib.summarize runs/arxiv papers.jsonl more.csv --json > summaries.jsonl
     python -m lib.summarize runs/arxiv paper.md --html paper.html
 
-A text is plain, Markdown, an article in JATS's XML, or with the extra `files` PDF, DOCX or HTML,
-whatever its name. A heading begins a section. JSON lines (.jsonl, .json, or on standard input),
-.csv and .parquet hold records, with sections or paragraphs, as corpora do; a reference is not
-needed. --html writes one page that shows text and summary side by side. Pointing at a word of the
-summary shows what the model attended to, and which sentences of the text its sentence is taken
-from. Numbers, names and words that are not in the text are marked (`lib.evaluation.support`).
+A text is plain, Markdown (.md), an article in JATS's XML, or with the extra `files` PDF, and by
+pandoc DOCX, HTML, ODT, RTF, EPUB, LaTeX and more. A heading begins a section. JSON lines (.jsonl,
+.json, or on standard input), .csv and .parquet hold records, with sections or paragraphs, as
+corpora do; a reference is not needed. --html writes one page that shows text and summary side by
+side. Pointing at a word of the summary shows what the model attended to, and which sentences of the
+text its sentence is taken from. Numbers, names and words that are not in the text are marked
+(`lib.evaluation.support`).
 
 Summaries are made readable: words get the form that they have in the text, <dig> becomes [number],
 and an unfinished last sentence is left out. --json has these sentences ("readable") beside the
@@ -38,8 +39,8 @@ import io
 import json
 import re
 import sys
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -51,8 +52,8 @@ from tqdm import tqdm
 import lib
 from lib.data.documents import CorpusError, Document
 from lib.data.files import texts_of
-from lib.data.plain_text import left_out_words
 from lib.data.readers import json_lines, reading, records_reader
+from lib.data.texts import Text
 from lib.system.command_line import Files, Grouped, RunFolder, run_command
 from lib.system.errors import InputError, printable
 from lib.system.files import check_writable
@@ -130,8 +131,9 @@ def summarize(run: RunFolder, files: Files = (), /, *, writing: Grouped[SummaryO
         for number, ((name, text), document, summary) in enumerate(
             zip(named, documents, summaries)
         ):
-            left_out = left_out_words(text) if isinstance(text, str) else 0
+            left_out = text.left_out if isinstance(text, Text) else Counter()
             notes = remarks(opened, summary, left_out)
+            notes += text.notes if isinstance(text, Text) else []
             for note in notes:
                 print(printable(f"{name}: {note}"), file=sys.stderr)
             if writing.json:
@@ -190,7 +192,7 @@ def model_name(run: Run | Baseline) -> str:
 # texts
 
 
-def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, str | dict]]:
+def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, Text | dict]]:
     """Yield texts of files, or of standard input, with their names. Raises CorpusError with file
     and line.
 
@@ -211,7 +213,7 @@ def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, str | dict]]:
             )
 
 
-def _named(name: str, texts: Iterable[tuple[int, Any]] | list[str]) -> Iterator[tuple[str, Any]]:
+def _named(name: str, texts: Iterable[tuple[int, Any]] | list[Text]) -> Iterator[tuple[str, Any]]:
     """Yield records by their lines, or texts, of which several are numbered, with their names."""
     if isinstance(texts, list):
         yield from (
@@ -245,18 +247,18 @@ def with_length(run: Run, max_words: int | None, min_words: int | None) -> Run:
     return replace(run, decode=replace(run.decode, min_length=shortest, max_length=longest))
 
 
-def remarks(run: Run | Baseline, summary: Summary, left_out: int = 0) -> list[str]:
+def remarks(run: Run | Baseline, summary: Summary, left_out: Mapping[str, int]) -> list[str]:
     """Return a line on what was read of a text, and others if it is too short or too strange for
     the model.
 
-    left_out: words of the file that are no sentences: headings, code, alternative texts of
-    pictures.
+    left_out: numbers of the words of the file that are no sentences, by kind.
     """
     from lib.evaluation.baseline_run import Baseline
 
     lines = [str(summary.reading)]
     if left_out:
-        lines[0] += f"; {left_out:,} more are of headings, code and the like"
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in left_out.items())
+        lines[0] += f"; not read, in words: {kinds}"
     if isinstance(run, Baseline):
         return lines
     length = sum(map(len, summary.source))
@@ -277,7 +279,9 @@ def remarks(run: Run | Baseline, summary: Summary, left_out: int = 0) -> list[st
     return lines
 
 
-def record(name: str, summary: Summary, notes: Sequence[str] = (), left_out: int = 0) -> dict:
+def record(
+    name: str, summary: Summary, notes: Sequence[str] = (), left_out: Mapping[str, int] = {}
+) -> dict:
     """Return a summary as JSON has it; `copied` are the words that were rather copied than
     generated."""
     reading, tokens = summary.reading, chain.from_iterable(summary.tokens)
@@ -289,7 +293,12 @@ def record(name: str, summary: Summary, notes: Sequence[str] = (), left_out: int
         "copied": [
             token.strip() for token, was_copied in zip(tokens, summary.copied) if was_copied
         ],
-        "words": {"read": reading.words, "all": reading.all_words, "left_out": left_out},
+        "words": {
+            "read": reading.words,
+            "all": reading.all_words,
+            "left_out": sum(left_out.values()),
+            "by_kind": dict(left_out),
+        },
         "sections_read": reading.sections,
         "unknown": round(reading.unknown, 4),
         "notes": list(notes),

@@ -27,6 +27,7 @@ import lib
 from companion.command import this_command
 from lib.data.corpus import load_corpus, unseen
 from lib.data.documents import Document
+from lib.data.markdown import markdown_text
 from lib.data.plain_text import parse_text
 from lib.decoding.field import FILE, mean_weight, words_of_field
 from lib.decoding.run import Run
@@ -118,7 +119,7 @@ def _descriptions(paragraphs: bool) -> list[Document]:
     about: dict[str, Any] = {d.name: d.metadata for d in distributions()}
     texts = {name: m.get_payload() or m.get("Description") or "" for name, m in about.items()}
     return [
-        parse_text(text, name, paragraphs=paragraphs)
+        parse_text(markdown_text(text), name, paragraphs=paragraphs)
         for name, text in texts.items()
         if len(text) > 1000
     ]

@@ -24,13 +24,17 @@ _COMPATIBLE = regex.compile(
     rf"|[{_WIDE}](?:[\uff01-\uff5e]*[{_WIDE}])?(?:[\uff01-\uff5e]+(?=\s|\Z))?"
     r"|[\uff03-\uff07\uff0a\uff0b\uff0d\uff0f\uff1c-\uff1e\uff20\uff3c\uff3e-\uff40\uff5c\uff5e]"
 )
+# Colours and places of the cursor, which programs write to a terminal.
+_TERMINAL = regex.compile(r"\x1b\[[\d;?]*[A-Za-z]")
 
 
 def clean(text: str) -> str:
     """Normalise a text as every part of the library reads it. Idempotent.
 
-    Characters are `unified`, and words that hyphens cut at line ends are joined.
+    Characters are `unified`, codes of terminals go, and words that hyphens cut at line ends are
+    joined.
     """
+    text = _TERMINAL.sub("", text)
     if not text.isascii():
         text = unified(regex.sub(r"\xad[ \t]*\r?\n[ \t]*(?=\p{L})", "", text))
     return _join_cut_words(text) if _LINE_END.search(text) else text

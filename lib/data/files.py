@@ -1,79 +1,128 @@
-"""Texts in files, as Markdown: what `lib.data.plain_text` makes a document of.
+"""Texts in files: which format a file has, by its content, and who reads it.
 
-The content of a file determines its format: plain text and Markdown, JATS's XML, and with the extra
-`files` PDF, DOCX and HTML. What is no running text becomes code, which is counted and not read:
-menus, page numbers, the abstract of an article, its figures, tables, boxes and statements.
+Plain text, Markdown and JATS's XML need no more than the library; PDF, and by pandoc Word files and
+many others, need the extra `files`.
 """
 
-import codecs
+import io
 import re
 import shlex
 import tomllib
+import zipfile
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from lib.data.from_docx import docx_text
+from lib.data.encodings import decoded
 from lib.data.from_html import html_text
+from lib.data.from_pandoc import pandoc_text
 from lib.data.from_pdf import pdf_text
 from lib.data.jats import jats_articles
-from lib.data.markdown import aside, heading_line, joined_parts, plain_lines
+from lib.data.markdown import markdown_text, notebook_text
+from lib.data.office import mended
+from lib.data.plain_text import plain_text
+from lib.data.texts import Text
 from lib.system.errors import InputError
 
 # of texts beside a summary
-ENDINGS = (".txt", ".md", ".markdown", ".pdf", ".docx", ".html", ".htm")
-
-_PROLOGUE = r"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*"
-_HTML = re.compile(rf"{_PROLOGUE}<(?:!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
-_XML = re.compile(
-    r"(?:\xef\xbb\xbf)?\s*<(?:\?xml\b|!DOCTYPE article\b|pmc-articleset\b|article\b[^>]*\w=)"
+ENDINGS = (
+    *(".txt", ".md", ".markdown", ".pdf", ".docx", ".html", ".htm"),
+    *(".odt", ".rtf", ".epub", ".pptx", ".tex", ".rst", ".org", ".ipynb"),
 )
-_KNOWN = "plain text, Markdown, PDF, DOCX, HTML and JATS's XML are read"
+
+_PROLOGUE = r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*"
+_HTML = re.compile(rf"{_PROLOGUE}<(?:!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
+_XML = re.compile(r"\s*<(?:\?xml\b|!DOCTYPE article\b|pmc-articleset\b|article\b[^>]*\w=)")
+# Zip files: a part that each has, pandoc's name of the format, and ours.
+_ZIPS = [
+    ("word/", "docx", "Word document"),
+    ("ppt/", "pptx", "PowerPoint"),
+    ("content.xml", "odt", "ODT"),
+    ("META-INF/container.xml", "epub", "EPUB"),
+]
+_FORMATS = tomllib.loads(Path(__file__).with_name("formats.toml").read_text(encoding="utf-8"))
 
 
-def texts_of(data: bytes, name: str = "FILE") -> list[str]:
-    """Return the texts that the bytes of a file hold as Markdown: one, or one for each article of
-    JATS's XML.
+def texts_of(data: bytes, name: str = "FILE") -> list[Text]:
+    """Return the texts that the bytes of a file hold: one, or one for each article of JATS's XML.
 
-    name: for commands in errors. Raises InputError, with what to do, for a file that is not read.
+    name: for its ending, and for commands in errors. Raises InputError, with what to do, for a file
+    that is not read.
     """
-    ending, head = Path(name).suffix.lower(), data[:4096].decode("latin-1")
+    ending = "".join(Path(name.lower()).suffixes[-2:])
     if b"%PDF-" in data[:1024]:
         _check_installed("PDF", "pdfminer")
         return [pdf_text(data, name)]
     if data.startswith(b"PK\x03\x04"):
-        _check_installed("DOCX", "docx")
-        return [docx_text(data)]
-    if _HTML.match(head) or ending in (".html", ".htm", ".xhtml"):
-        _check_installed("HTML", "bs4", "lxml")
-        return [html_text(data)]
-    if (
-        _XML.match(head)
-        or ending in (".xml", ".nxml")
-        or name.lower().endswith((".xml.gz", ".nxml.gz"))
-    ):
-        return [_article_text(article) for article in jats_articles(data)]
-    text = _decode(data, name)
-    _check_format(text, name)
-    return [text]
+        return [_zipped_text(data, name)]
+    if ending.endswith((".xml", ".nxml", ".xml.gz", ".nxml.gz")):
+        return _articles(data)
+    for kind, form in _FORMATS.items():
+        if "bytes" in form and data.startswith(form["bytes"].encode("latin-1")):
+            raise _refusal(kind, form, name)
+    text, note = decoded(data, is_marked_up=ending.endswith((".html", ".htm", ".xhtml")))
+    head = text[:20_000]
+    if _HTML.match(head) or ending.endswith((".html", ".htm", ".xhtml")):
+        _check_installed("HTML", "bs4", "pypandoc")
+        text, note = decoded(data, is_marked_up=True)
+        found = html_text(text)
+    elif _XML.match(head):
+        return _articles(data)
+    else:
+        found = _reader(head, name)(text)
+    found.notes += [note] * bool(note)
+    return [found]
 
 
-_OTHER_FORMATS = tomllib.loads(
-    Path(__file__).with_name("refused_formats.toml").read_text(encoding="utf-8")
-)
-
-
-def _check_format(text: str, name: str) -> None:
-    """Raise InputError, with what to do, for a text in a format that would be read as words.
+def _reader(head: str, name: str) -> Callable[[str], Text]:
+    """Return the reader of a text that begins so. Raises InputError, with what to do, for a format
+    whose words would not be running text.
 
     name: of the file, for its ending and for commands.
     """
-    head, ending = text.lstrip("\ufeff")[:20_000], Path(name).suffix.lower()[1:]
-    for kind, form in _OTHER_FORMATS.items():
-        begins = form.get("begins", "(?!)")
-        if ending in form.get("endings", ()) or re.match(begins, head, re.MULTILINE | re.DOTALL):
-            words = {"file": shlex.quote(name), "stem": shlex.quote(Path(name).stem)}
-            raise InputError(f"{kind}: {form['advice'].format(**words)}")
+    ending = Path(name).suffix.lower()[1:]
+    is_markdown = ending in ("md", "markdown")  # whose code may be of another format
+    by_ending = [kind for kind, form in _FORMATS.items() if ending in form.get("endings", ())]
+    by_content = [
+        kind
+        for kind, form in _FORMATS.items()
+        if re.match(form.get("begins", "(?!)"), head, re.MULTILINE | re.DOTALL)
+        and not (is_markdown and "pandoc" in form)
+    ]
+    for kind in [*by_ending, *by_content]:
+        form = _FORMATS[kind]
+        if kind == "a notebook":
+            return notebook_text
+        if "pandoc" not in form:
+            raise _refusal(kind, form, name)
+        _check_installed(kind, "pypandoc")
+        return lambda text: pandoc_text(text.encode(), form["pandoc"], kind)
+    return markdown_text if is_markdown else plain_text
+
+
+def _refusal(kind: str, form: dict[str, Any], name: str) -> InputError:
+    words = {"file": shlex.quote(name), "stem": shlex.quote(Path(name).stem)}
+    return InputError(f"{kind}: {form['advice'].format(**words)}")
+
+
+def _zipped_text(data: bytes, name: str) -> Text:
+    """Read a document that is a zip file. Raises InputError for another one."""
+    try:
+        parts = zipfile.ZipFile(io.BytesIO(data)).namelist()
+    except zipfile.BadZipFile as error:
+        raise InputError(f"Word document or zip file that is damaged ({error})") from None
+    for begin, form, kind in _ZIPS:
+        if any(part.startswith(begin) for part in parts):
+            _check_installed(kind, "pypandoc")
+            data, beside = mended(data)
+            found = pandoc_text(data, form, kind)
+            found.set_aside += beside.set_aside
+            found.notes += dict.fromkeys(beside.notes)
+            return found
+    is_table = any(part.startswith("xl/") for part in parts)
+    kind = "an XLSX or another table" if is_table else "a zip file"
+    raise _refusal(kind, _FORMATS[kind], name)
 
 
 def _check_installed(kind: str, *modules: str) -> None:
@@ -81,37 +130,22 @@ def _check_installed(kind: str, *modules: str) -> None:
         raise InputError(f'{kind}: to read it, install the extra `files`: pip install ".[files]"')
 
 
-def _decode(data: bytes, name: str) -> str:
-    """Return the text of bytes in UTF-8, or in UTF-16 with a byte-order mark."""
-    encoding = (
-        "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
-    )
-    try:
-        text = data.decode(encoding)
-    except UnicodeDecodeError as error:
-        # Few letters with accents among others are Windows-1252, which holds Latin-1.
-        if re.search(rb"[\x00-\x08\x81\x8d\x8f\x90\x9d]|[\x80-\xff]{3}", data):
-            convert = (
-                f"iconv -f WINDOWS-1252 -t UTF-8 {shlex.quote(name)} > "
-                f"{shlex.quote(Path(name).stem)}.utf8.txt"
-            )
-            raise InputError(
-                f"not UTF-8 ({error.reason} at byte {error.start}); {_KNOWN}. "
-                f"If it is a text in another encoding, such as WINDOWS-1252, convert it: {convert}"
-            ) from None
-        text = data.decode("cp1252")
-    if "\0" in text:
-        raise InputError(f"no text; {_KNOWN}. Convert it, or recognise its text")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+def _articles(data: bytes) -> list[Text]:
+    return [_article_text(article) for article in jats_articles(data)]
 
 
-def _article_text(article: dict[str, Any]) -> str:
+def _article_text(article: dict[str, Any]) -> Text:
     if not article["sections"]:
         raise InputError("an article without a text: it has the abstract at most")
-    parts = [
-        heading_line(article["title"], 1),
-        aside(" ".join([*article["abstract_text"], *article["beside"]])),
-    ]
+    found = Text()
+    if article["title"]:
+        found.add_heading(article["title"], 1)
+    found.leave_out("the abstract", " ".join(article["abstract_text"]))
+    found.leave_out("tables, figures and notes", " ".join(article["beside"]))
     for name, paragraphs in zip(article["section_names"], article["sections"]):
-        parts += [heading_line(name, 2), *map(plain_lines, paragraphs)]
-    return joined_parts(parts)
+        if name:
+            found.parts.append((2, name))
+            found.leave_out("headings", name)
+        for paragraph in paragraphs:
+            found.add_paragraph(paragraph)
+    return found

@@ -1,62 +1,62 @@
-"""The running text of an HTML page as Markdown, by Beautiful Soup and lxml (the extra `files`)."""
+"""The running text of an HTML page, by Beautiful Soup and pandoc (the extra `files`)."""
 
-import re
-
-from lib.data.jats import CITED, script
-from lib.data.markdown import aside, heading_line, joined_parts, plain_lines
+from lib.data.from_pandoc import pandoc_text
+from lib.data.texts import Text
 
 _INVISIBLE = (
-    "script, style, template, noscript, svg, head, iframe, object, canvas, [hidden], "
-    "[aria-hidden=true]"
+    "title, script, style, template, noscript, svg, head, iframe, object, canvas, "
+    "[hidden], [aria-hidden=true], [style*='display:none'], [style*='display: none']"
 )
-_BESIDE = "nav, aside, form, button, select, dialog, pre:has(code)"
-_BLOCKS = re.compile(
-    "p|div|section|header|footer|[uod]l|li|d[td]|table|tr|blockquote|pre|figure|h[1-6]"
+_BESIDE = (
+    "nav, aside, form, button, select, dialog, [role=navigation], [role=dialog], "
+    # of Wikipedia and of arXiv's pages
+    ".mw-editsection, .navbox, .infobox, .reflist, #toc, .ltx_authors, .ltx_bibliography"
 )
-_BREAK = "\x1e"  # before and after a block
-_HEADING = "\x1d"  # before a heading, as often as its level
+_BANNER = "[id*=cookie i], [class*=cookie i], [id*=consent i], [class*=consent i]"
+_BANNER_WORDS = 150  # at most; a longer part holds the page
 
 
-def html_text(data: bytes) -> str:
-    """Return headings and paragraphs of a page, or of its only `main` or `article`; set the rest
+def html_text(page: str) -> Text:
+    """Read headings and paragraphs of a page, or of its only `main` or `article`; set the rest
     aside."""
     from bs4 import BeautifulSoup
 
-    page = BeautifulSoup(data, "lxml")
-    title = (page.find("h1") or page.title or page.new_tag("p")).get_text()
-    articles = page.find_all("article")
-    root = page.find("main") or (articles[0] if len(articles) == 1 else page.body or page)
-    for element in page.select(_INVISIBLE):
-        element.decompose()
+    soup = BeautifulSoup(page, "html.parser")
+    articles = soup.find_all("article")
+    root = soup.find("main") or (articles[0] if len(articles) == 1 else soup.body or soup)
+    heading = root.find("h1") or soup.find("h1") or soup.title or soup.new_tag("p")
+    title = " ".join(heading.get_text(" ").split())
+    heading.decompose()
     beside = []
-    for element in root.select(
-        _BESIDE if root.name in ("main", "article") else f"{_BESIDE}, header, footer"
-    ):
-        if not element.decomposed:  # together with an element around it
-            beside.append(element.get_text(" "))
+    for element in soup.select(_INVISIBLE):
+        if element is not root:
             element.decompose()
-    for element in root(["sup", "sub"]):
-        before, after = (
-            s if isinstance(s, str) else ""
-            for s in (element.previous_sibling, element.next_sibling)
-        )
-        text = "" if element.find("a") else script(element.name, element.get_text(), before, after)
-        element.replace_with(text.replace(CITED, ""))
-    for element in root(["br", "td", "th"]):
-        element.append(" ")
+    is_whole = root.name not in ("main", "article")
+    parts = root.select(f"{_BESIDE}, header, footer" if is_whole else _BESIDE)
+    for element in root.select(_BANNER):
+        if len(element.get_text().split()) <= _BANNER_WORDS:
+            parts.append(element)
+    for element in parts:
+        if element.decomposed:  # together with an element around it
+            continue
+        beside.append(element.get_text(" "))
+        element.decompose()
     for element in root("pre"):
-        element.string = element.get_text().replace("\n\n", _BREAK)
-    for element in root(lambda element: bool(_BLOCKS.fullmatch(element.name))):
-        element.insert(
-            0, _BREAK + _HEADING * int(element.name[1]) if element.name[1:].isdigit() else _BREAK
-        )
-        element.append(_BREAK)
-    blocks = [block.strip(" \n\t") for block in root.get_text().split(_BREAK)]
-    parts = [
-        heading_line(b.strip(_HEADING), b.count(_HEADING)) if _HEADING in b else plain_lines(b)
-        for b in blocks
-    ]
-    if not any(part.startswith("# ") for part in parts):
-        parts.insert(0, heading_line(title, 1))
-    root.extract()
-    return joined_parts([*parts, aside(" ".join([*beside, page.get_text(" ")]))])
+        if not element.find("code"):
+            _break_lines(soup, element)
+    text = root.extract()
+    beside.append(soup.get_text(" "))
+    found = pandoc_text(str(text).encode(), "html", "HTML", title)
+    found.leave_out("headings", title)
+    found.leave_out("menus and other parts beside the text", " ".join(beside))
+    return found
+
+
+def _break_lines(soup, element) -> None:
+    """Make the lines of preformatted text the lines of a paragraph."""
+    lines = element.get_text().split("\n")
+    element.name = "p"
+    element.clear()
+    for line in lines:
+        element.append(line)
+        element.append(soup.new_tag("br"))

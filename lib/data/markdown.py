@@ -1,31 +1,146 @@
-"""Markdown of texts in other formats, as `lib.data.plain_text` reads it."""
+"""Markdown as a `Text`, by markdown-it-py. Words that are not read are kept aside by kind."""
 
+import html
+import json
 import re
 
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from mdit_py_plugins.footnote import footnote_plugin
+from mdit_py_plugins.front_matter import front_matter_plugin
 
-def _escape(text: str) -> str:
-    """Escape the signs of Markdown in a text."""
-    text = re.sub(r"[\\`*_\[\]<&]", r"\\\g<0>", text)
-    text = re.sub(r"^\s*(?=[#>+~=•‣▪●◦-])", r"\\", text, flags=re.MULTILINE)
-    return re.sub(r"^(\s*\d+)(?=[.)])", r"\1\\", text, flags=re.MULTILINE)
+from lib.data.documents import checked_text
+from lib.data.texts import Text, is_section_name
+from lib.system.errors import InputError
+
+_MARKDOWN = MarkdownIt("commonmark").enable("table").use(front_matter_plugin).use(footnote_plugin)
+_TAG = re.compile(  # "a<b and c>d" is none
+    r"</?(?:a|abbr|b|center|cite|code|del|details|div|em|figure|font|i|img|ins|kbd|mark|p|picture"
+    r"|q|s|samp|section|small|span|strong|su[bp]|summary|table|t[dhr]|tt|u|var)"
+    r"(?:\s+(?:[\w:-]+\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s>]+)|open|hidden))*\s*/?>"
+)
+_LINE_BREAK = re.compile(r"<br\b[^>]*>")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+# "> 0.05 was the value", "- 2.4 degrees": the sign belongs to the text
+_AMOUNT = re.compile(r"[.,~≈±$€£]?\d")
+_PREPARE = [  # what people write and CommonMark does not know
+    # front matter in TOML
+    (re.compile(r"\A\+\+\+\n(.*?)\n\+\+\+\n", re.DOTALL), r"---\n\1\n---\n"),
+    # pandoc ends it by dots
+    (re.compile(r"\A---\n((?:[\w#-].*\n|[ \t].*\n)+?)\.\.\.\n"), r"---\n\1---\n"),
+    # a line across the page
+    (re.compile(r"\A---\n(?!(?:[\w-]+ ?[:=].*\n|[ \t#\[\]-].*\n|\n)+?---\n)"), ""),
+    (re.compile(r"^(\s*[-*+]\s+)\[[ xX]\] ", re.MULTILINE), r"\1"),  # tasks
+    # pandoc's attributes of a heading
+    (re.compile(r"(?<=\S) \{[#.][\w:. -]*\}$", re.MULTILINE), ""),
+    # a notice on GitHub or in Obsidian, a part between colons, shortcodes, imports of MDX
+    (re.compile(r"^> \[!\w+\][ ]*(?:\n|(?=\S))", re.MULTILINE), "> "),
+    (re.compile(r"^:{3,}.*$|^\{[{%<].*[}%>]\}$|^import .* from .*$", re.MULTILINE), ""),
+    # a link of a wiki, and a citation by its key
+    (re.compile(r"!\[\[[^\]\n]*\]\]"), ""),
+    (re.compile(r"\[\[(?:[^\]|\n]*\|)?([^\]|\n]+)\]\]"), r"\1"),
+    (re.compile(r"[ ]?\[-?@[\w:.-]+(?:[,;] [^\]\n]*)?\]"), ""),
+    (re.compile(r"(?<=[\d)])\*(?=[\d(])"), r"\\*"),  # a product
+    (re.compile(r"^(\s*)[•‣▪●◦](?=\s)", re.MULTILINE), r"\1-"),
+    # a mail's signature, which would make its last line a heading
+    (re.compile(r"^--[ ]?$", re.MULTILINE), ""),
+]
 
 
-def heading_line(text: str, level: int) -> str:
-    words = " ".join(text.split())
-    return f"{'#' * min(level, 6)} {_escape(words)}" if words else ""
+def markdown_text(text: str) -> Text:
+    """Find the headings and the paragraphs of Markdown.
+
+    The title is `title:` in front matter, or a heading before all else.
+    """
+    text = checked_text(text, "text")
+    for pattern, replacement in _PREPARE:
+        text = pattern.sub(replacement, text)
+    found, environment = Text(), {}
+    tokens, lines = _MARKDOWN.parse(text, environment), text.split("\n")
+    for label, link in environment.get("references", {}).items():
+        found.leave_out("links", f"{label} {link['title']}")
+    if tokens and tokens[0].type == "front_matter":
+        front = tokens[0].content
+        found.leave_out("front matter", front)
+        title = re.search(r"^title\s*[:=]\s*(?:[|>]-?\s*\n\s+)?(.+)$", front, re.MULTILINE)
+        found.title = title[1].strip("\"' ") if title else ""
+    has_headings = any(token.type == "heading_open" for token in tokens)
+    cells: list[str] = []
+    in_notes, start = False, Token("", "", 0)
+    for token, opening, item in zip(tokens, [start, *tokens], [start, start, *tokens]):
+        plain = _plain(token, found) if token.type in ("inline", "html_block") else token.content
+        if item.type == "list_item_open" or opening.type == "heading_open":
+            plain = " ".join(plain.split())  # elsewhere the splitter decides what a line end is
+        if token.type.startswith("footnote_block"):
+            in_notes = token.type == "footnote_block_open"
+        is_known = opening.type == "paragraph_open" and not has_headings and token is not tokens[-2]
+        if in_notes:
+            found.leave_out("footnotes", plain)
+        elif _is_code(token, lines):
+            found.leave_out("code", plain)
+        elif opening.type in ("td_open", "th_open"):
+            cells.append(plain)
+        elif token.type == "tr_close":
+            found.add_paragraph(", ".join(cells))
+            cells.clear()
+        elif opening.type == "heading_open":
+            found.add_heading(plain, int(opening.tag[1]))
+        elif is_known and is_section_name(plain):
+            found.add_heading(plain, 2)
+        elif token.type in ("inline", "html_block", "code_block", "fence"):
+            found.add_paragraph(_with_sign(plain, item))
+    return found
 
 
-def plain_lines(text: str) -> str:
-    """Return a paragraph; lines stay lines, so that words which hyphens cut at their ends are
-    joined."""
-    return _escape("\n".join(filter(None, (" ".join(line.split()) for line in text.splitlines()))))
+def notebook_text(text: str) -> Text:
+    """Read the Markdown cells of a Jupyter notebook, of format 4 or 3."""
+    try:
+        notebook = json.loads(text)
+        cells = [*notebook.get("cells", [])]
+        for sheet in notebook.get("worksheets", []):
+            cells += sheet["cells"]
+        sources = [(cell["cell_type"], "".join(cell.get("source", ""))) for cell in cells]
+    except (ValueError, AttributeError, KeyError, TypeError) as error:
+        raise InputError(f"a notebook that cannot be read ({error})") from None
+    found = markdown_text("\n\n".join(source for kind, source in sources if kind == "markdown"))
+    for kind, source in sources:
+        if kind != "markdown":
+            found.leave_out("code", source)
+    return found
 
 
-def aside(text: str) -> str:
-    """Return a text as code, which is counted and not read."""
-    words = " ".join(text.split())
-    return f"```\n{words.replace('```', '')}\n```" if words else ""
+def _with_sign(plain: str, item: Token) -> str:
+    """Return a paragraph with the number of its item, or the sign before its number."""
+    if item.type == "list_item_open" and (item.info or _AMOUNT.match(plain)):
+        return f"{item.info}{item.markup} {plain}"
+    return f"> {plain}" if item.type == "blockquote_open" and _AMOUNT.match(plain) else plain
 
 
-def joined_parts(parts: list[str]) -> str:
-    return "\n\n".join(filter(None, parts)) + "\n"
+def _is_code(token: Token, lines: list[str]) -> bool:
+    """Return whether a block is code and no prose: fences also set stanzas apart, and paragraphs
+    are indented."""
+    if token.type == "code_block":
+        return not re.match(r"[A-Z].*[.?!]$", token.content.strip(), re.DOTALL)
+    if token.type != "fence" or not token.map:
+        return False
+    is_closed = lines[token.map[1] - 1].strip().startswith(token.markup)
+    is_directive = re.match(r"\{(?:note|warning|tip|important|admonition)", token.info)
+    return is_closed and not token.content.startswith("\n") and not is_directive
+
+
+def _plain(token: Token, found: Text) -> str:
+    """Return a paragraph as text, apart at hard breaks; set comments and alternative texts
+    aside."""
+    special = {"softbreak": "\n", "hardbreak": "\n\n", "image": ""}
+    text = ""
+    for child in token.children or [token]:
+        content = special.get(child.type, child.content)
+        if child.type in ("html_inline", "html_block"):
+            for comment in _COMMENT.findall(content):
+                found.leave_out("comments", comment)
+            content = _COMMENT.sub("", content).replace("<sup>", "^").replace("<sub>", "_")
+            content = html.unescape(_TAG.sub("", _LINE_BREAK.sub("\n", content)))
+        elif child.type == "image":
+            found.leave_out("pictures", child.content)
+        text += content
+    return "\n".join(" ".join(line.split()) for line in text.splitlines())

@@ -1,177 +1,140 @@
-"""Plain text and Markdown as documents, by markdown-it-py."""
+"""Plain text as documents. Every sign is text; the layout gives paragraphs and headings.
 
-import html
+* A blank line, or a line of dashes, stars and the like, ends a paragraph. Indentation has no
+  meaning.
+* A heading is a line `# Heading` without a full stop at its end, or a line that is underlined. In a
+  text without any, known names of sections are headings, and a short first line is the title.
+* `> ` and bullets before a letter are layout: they begin a new line and are no words.
+* A form feed begins a page. Page numbers and running heads beside it are not read, and a sentence
+  may go on on the next page.
+"""
+
 import re
-
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
-from mdit_py_plugins.footnote import footnote_plugin
-from mdit_py_plugins.front_matter import front_matter_plugin
+from collections import Counter
 
 from lib.data.documents import Document, checked_text
-from lib.data.sentences import split_sentences
-from lib.data.tokenize import is_word
-from lib.system.errors import InputError
+from lib.data.pages import join_pages, split_heads
+from lib.data.texts import Text, is_section_name
 
-_MARKDOWN = MarkdownIt("commonmark").enable("table").use(front_matter_plugin).use(footnote_plugin)
-_TAG = re.compile(
-    r"</?(?:a|abbr|b|center|cite|code|del|details|div|em|figure|font|i|img|ins|kbd|mark|p|picture|q|s|samp"
-    r"|section|small|span|strong|su[bp]|summary|table|t[dhr]|tt|u|var)\b[^>]*>"
-)
-_LINE_BREAK = re.compile(r"<br\b[^>]*>")
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-# "> 0.05 was the value", "- 2.4 degrees": the sign belongs to the text
-_AMOUNT = re.compile(r"[.,~≈±$€£]?\d")
-_PREPARE = [  # what people write and CommonMark does not know
-    # front matter in TOML
-    (re.compile(r"\A\+\+\+\n(.*?)\n\+\+\+\n", re.DOTALL), r"---\n\1\n---\n"),
-    # pandoc ends it by dots
-    (re.compile(r"\A---\n((?:[\w#-].*\n|[ \t].*\n)+?)\.\.\.\n"), r"---\n\1---\n"),
-    # a line across the page
-    (re.compile(r"\A---\n(?!(?:[\w-]+ ?[:=].*\n|[ \t#\[\]-].*\n|\n)+?---\n)"), ""),
-    (re.compile(r"^(\s*[-*+]\s+)\[[ xX]\] ", re.MULTILINE), r"\1"),  # tasks
-    # pandoc's attributes of a heading
-    (re.compile(r"(?<=\S) \{[#.][\w:. -]*\}$", re.MULTILINE), ""),
-    (re.compile(r"^> \[!\w+\][ ]*\n", re.MULTILINE), ""),  # a notice on GitHub
-    (re.compile(r"^(\s*)[•‣▪●◦](?=\s)", re.MULTILINE), r"\1-"),
-    # a mail's signature, which would make its last line a heading
-    (re.compile(r"^--[ ]?$", re.MULTILINE), ""),
-]
-# The names by which sections of papers and reports are known, in a text without marks of headings.
-is_section_name = re.compile(
-    r"(?:(?:\d{1,3}\.)*\d{1,3}\.?\s+|[IVX]+\.?\s+)?(?=[A-Z])(?i:abstract|introduction|background|motivation"
-    r"|overview|objectives?|aims?|(?:related|prior|future) work"
-    r"|(?:\w+ and )?method(?:s|ology)?(?: and \w+)?|study design"
-    r"|data ?sets?|experiments?|experimental (?:setup|design|results)|statistical "
-    r"analys[ei]s|evaluation|findings"
-    r"|(?:main )?results(?: and discussion)?|(?:general )?discussion(?: and "
-    r"conclusions?)?|limitations|summary"
-    r"|conclusions?(?: and \w+(?: \w+)?)?|concluding remarks|acknowledge?ments?|case "
-    r"(?:report|presentation)"
-    r"|data availability|references|bibliography|appendi(?:x|ces)(?: [a-z])?|(?:chapter|part) "
-    r"\w+(?:[:.] .*)?):?"
-).fullmatch
+_ORNAMENT = re.compile(r"[\s*=_~#+|·•—–-]+")
+_MARKED = re.compile(r"(#{1,6})\s+(.*[^\s.#])[\s#]*")
+_UNDERLINE = re.compile(r"={3,}|-{3,}|~{3,}")
+_BULLET = re.compile(r"^([-*+•‣▪●◦])\s+(?:\[[ xX]\]\s+)?(?=\S)")
+_AMOUNT = re.compile(r"[-*+]\s+\d")
+_QUOTATION = re.compile(r"^(?:>\s?)+(?=[^\W\d]|[\"'“‘(\[]|$)")
+_NUMBERED = re.compile(r"\(?(?:\d{1,2}|[a-z])[.)]\s+\S")
 
 
-def parse_text(text: str, name: str = "", paragraphs: bool = False) -> Document:
-    """Make a document without a summary; its title is `title:` in front matter, or a first heading
-    of level 1.
+def parse_text(text: str | Text, name: str = "", paragraphs: bool = False) -> Document:
+    """Make a document without a summary, of plain text or of what a reader found in a file.
 
     paragraphs: make each paragraph a section. Raises InputError for a text without a sentence.
     """
-    title, sections, _ = _read(text, paragraphs)
-    sections = [(heading, sentences) for heading, sentences in sections if sentences]
-    if not sections:
-        raise InputError("the text has no sentence: there is nothing to summarize")
-    return Document(
-        name,
-        title,
-        [heading for heading, _ in sections],
-        [sentences for _, sentences in sections],
-        [],
-    )
+    found = text if isinstance(text, Text) else plain_text(text)
+    return found.document(name, paragraphs)
 
 
-def left_out_words(text: str) -> int:
-    """Count the words that `parse_text` does not read: headings, code, comments, link definitions,
-    alt texts."""
-    return sum(is_word(word) for part in _read(text)[2] for word in part.split())
-
-
-def _read(
-    text: str, paragraphs: bool = False
-) -> tuple[str, list[tuple[str, list[str]]], list[str]]:
-    """Return the title, the headings with their sentences, and the texts that are left out."""
-    text = checked_text(text, "text").replace("\r\n", "\n")
-    for pattern, replacement in _PREPARE:
-        text = pattern.sub(replacement, text)
-    sections, environment, cells = [], {}, []
-    tokens, lines = _MARKDOWN.parse(text, environment), text.split("\n")
-    left_out = [
-        f"{label} {link['title']}" for label, link in environment.get("references", {}).items()
-    ]
-    front = tokens[0].content if tokens and tokens[0].type == "front_matter" else ""
-    found = re.search(r"^title\s*[:=]\s*(?:[|>]-?\s*\n\s+)?(.+)$", front, re.MULTILINE)
-    title = found[1].strip("\"' ") if found else ""
-    marked = any(token.type == "heading_open" for token in tokens)
-    first = next((token for token in tokens if token.type == "inline"), None)
-
-    def add(text: str) -> None:
-        if sentences := split_sentences(text):
-            if paragraphs or not sections:
-                sections.append((sections[-1][0] if sections else "", []))
-            sections[-1][1].extend(sentences)
-
-    in_notes, start = False, Token("", "", 0)
-    for token, opening, item in zip(tokens, [start, *tokens], [start, start, *tokens]):
-        plain = _plain(token, left_out) if token.type in ("inline", "html_block") else token.content
-        if item.type == "list_item_open" or opening.type == "heading_open":
-            plain = " ".join(plain.split())  # elsewhere the splitter decides what a line end is
-        level = int(opening.tag[1]) if opening.type == "heading_open" else 0
-        if opening.type == "paragraph_open" and not marked and token is not tokens[-2]:
-            level = (
-                2 if is_section_name(plain) else int(token is first and _is_title(plain, tokens))
-            )
-        if token.type.startswith("footnote_block"):
-            in_notes = token.type == "footnote_block_open"
-        if token.type == "front_matter" or in_notes or _is_code(token, lines):
-            left_out.append(plain)
-        elif opening.type in ("td_open", "th_open"):
-            cells.append(plain)
-        elif token.type == "tr_close":
-            add(", ".join(cells))
-            cells.clear()
-        elif level:
-            left_out.append(plain)
-            is_first = token is first and not is_section_name(plain)
-            if not title and not sections and (level == 1 or is_first):
-                title = plain
-            else:
-                sections.append((plain, []))
-        elif item.type == "list_item_open" and (item.info or _AMOUNT.match(plain)):
-            add(f"{item.info}{item.markup} {plain}")  # the number of an item stays
+def plain_text(text: str) -> Text:
+    """Find the headings and the paragraphs of plain text."""
+    found = Text()
+    pages = [page.split("\n") for page in checked_text(text, "text").split("\f")]
+    heads: list[str] = []
+    if len(pages) > 1:
+        pages, heads = split_heads(pages, str)
+    for head in heads:
+        found.leave_out("page numbers and running heads", head)
+    blocks = _blocks(join_pages(pages))
+    is_marked = any(level for level, _ in blocks)
+    for number, (level, block) in enumerate(blocks):
+        following = blocks[number + 1][1] if number + 1 < len(blocks) else []
+        words = " ".join(block)
+        if not is_marked and following:
+            if is_section_name(words):
+                level = 2
+            elif number == 0 and len(block) == 1 and _is_title(words, " ".join(following)):
+                level = 1
+        if level:
+            found.add_heading(words, level)
         else:
-            add(f"> {plain}" if item.type == "blockquote_open" and _AMOUNT.match(plain) else plain)
-    return title, sections, left_out
+            for lines in _without_marks(block):
+                found.add_paragraph(lines)
+    return found
 
 
-def _is_title(line: str, tokens: list[Token]) -> bool:
-    """Return whether the first paragraph is a short line without an end (or a question) before one
-    of prose."""
-    following = next((token.content for token in tokens[3:] if token.type == "inline"), "")
-    is_prose = len(following.split()) > 7 and following.rstrip()[-1] in '.?!”"'
-    return (
-        is_prose
-        and len(line.split()) <= 15
-        and bool(re.fullmatch(r"[A-Z“\"][^:|\n]*[\w?!)”]", line))
-    )
+def _blocks(lines: list[str]) -> list[tuple[int, list[str]]]:
+    """Return headings with their levels, and paragraphs in lines with level 0."""
+    blocks: list[tuple[int, list[str]]] = []
+    block: list[str] = []
+    for line in [*map(str.strip, lines), ""]:
+        if marked := _MARKED.fullmatch(line):
+            blocks += [(0, block), (len(marked[1]), [marked[2]])]
+            block = []
+        elif not line or _ORNAMENT.fullmatch(line):
+            is_underlined = len(block) == 1 and bool(_UNDERLINE.fullmatch(line))
+            level = (1 if line[0] == "=" else 2) if is_underlined else 0
+            blocks.append((level if level and _can_be_heading(block[0]) else 0, block))
+            block = []
+        else:
+            block.append(" ".join(line.split()))
+    return [(level, lines) for level, lines in blocks if lines]
 
 
-def _is_code(token: Token, lines: list[str]) -> bool:
-    """Return whether a block is code and no prose: fences also set stanzas apart, and paragraphs
-    are indented."""
-    if token.type == "code_block":
-        return not re.match(r"[A-Z].*[.?!]$", token.content.strip(), re.DOTALL)
-    is_closed = (
-        token.type == "fence"
-        and token.map
-        and lines[token.map[1] - 1].strip().startswith(token.markup)
-    )
-    return bool(is_closed) and not token.content.startswith("\n")
+def _can_be_heading(line: str) -> bool:
+    """Return whether a line has no end and begins with a capital or a number."""
+    return line[-1] not in ".,;:" and not line[0].islower()
 
 
-def _plain(token: Token, left_out: list[str]) -> str:
-    """Return a paragraph as text, apart at hard breaks; add comments and alternative texts to
-    `left_out`."""
-    special = {"softbreak": "\n", "hardbreak": "\n\n", "image": ""}
-    text = ""
-    for child in token.children or [token]:
-        content = special.get(child.type, child.content)
-        if child.type in ("html_inline", "html_block"):
-            left_out += _COMMENT.findall(content)
-            content = _COMMENT.sub("", content).replace("<sup>", "^").replace("<sub>", "_")
-            content = html.unescape(_TAG.sub("", _LINE_BREAK.sub("\n", content)))
-        elif child.type == "image":
-            left_out.append(child.content)
-        text += content
-    return "\n".join(" ".join(line.split()) for line in text.splitlines())
+def _is_title(line: str, following: str) -> bool:
+    """Return whether a first line is short, without an end (or a question), and before prose."""
+    is_prose = len(following.split()) > 7 and following[-1] in '.?!”"'
+    is_short = len(line.split()) <= 15
+    return is_prose and is_short and bool(re.fullmatch(r"[A-Z“\"][^:|\n]*[\w?!)”]", line))
+
+
+def _without_marks(lines: list[str]) -> list[str]:
+    """Return the items and the other parts of a paragraph, without the marks of items and
+    quotations. A sign before a number stays: it may belong to the number."""
+    parts: list[list[str]] = [[]]
+    begins = _item_begins(lines)
+    was_quoted = is_item = False
+    for line, begins_item in zip(lines, begins):
+        quotation = _QUOTATION.match(line)
+        is_quoted = bool(quotation)
+        words = line[quotation.end() :] if quotation else line
+        if begins_item or is_quoted != was_quoted:
+            parts.append([])
+            is_item = begins_item
+        if begins_item and not _AMOUNT.match(words):
+            words = _BULLET.sub("", words, count=1)
+        if words and is_item and parts[-1] and parts[-1][-1][-1] not in "-\u2010":
+            parts[-1][-1] += f" {words}"  # an item is one text, whatever its last sign
+        elif words:
+            parts[-1].append(words)
+        was_quoted = is_quoted
+    return ["\n".join(part) for part in parts if part]
+
+
+def _item_begins(lines: list[str]) -> list[bool]:
+    """Return for each line of a paragraph whether it begins an item.
+
+    Items are several, or follow a colon, or have a round mark: in prose a line may begin with a
+    dash, and with "2. " or "- 5" that belongs to the sentence.
+    """
+    signs = [_sign(line) for line in lines]
+    counts = Counter(signs)
+    before = [":", *lines]
+    return [
+        bool(sign) and (counts[sign] > 1 or sign == "•" or (sign == "-" and last.endswith(":")))
+        for sign, last in zip(signs, before)
+    ]
+
+
+def _sign(line: str) -> str:
+    """Return the kind of sign at the head of a line: of an item, an amount, or a number."""
+    words = _QUOTATION.sub("", line, count=1) if _QUOTATION.match(line) else line
+    bullet = _BULLET.match(words)
+    if not bullet:
+        return "1" if _NUMBERED.match(words) else ""
+    if _AMOUNT.match(words):
+        return f"{bullet[1]}5"
+    return "-" if bullet[1] in "-*+" else "•"

@@ -278,8 +278,8 @@ def pairs_of_split(folder: Path, split_name: str) -> list[tuple[Path, Path]]:
 
 def read_text_pair(text: Path, summary: Path) -> Lines:
     try:
-        document, short = (
-            parse_text("\n\n".join(texts_of(p.read_bytes(), str(p))), p.stem)
+        (document,), (short,) = (
+            [parse_text(found, p.stem) for found in texts_of(p.read_bytes(), str(p))]
             for p in (text, summary)
         )
     except (ValueError, OSError) as error:

@@ -21,21 +21,21 @@ def _words(text: str) -> frozenset[str]:
 _ABBREVIATIONS = _words(
     """a.k.a adm app approx appx art bzw ca capt cf ch chap cmdr cor def diff dott dr dra e.g ed eds
     eg eq eqn eqns eqs esp evtl ex exmo fig figs gen ggf gov hon i.e ie incl lemma lit lt m maj
-    messrs mlle mme mr mrs ms mt mts n° nos nr núm op p p.ej par para pat pop pp prof prop ref
+    messrs mlle mme mr mrs ms mt mts n° nos nr núm op p p.ej par para pat pkt pop pp prof prop ref
     refs rep rev s.d s.e sec sect sen sig sog sra ssp subsp supp suppl tab tabs tel thm v var
     vgl viz vol vols vs w.r.t wrt z.b ae др см рис табл стр ee ул т.е"""
 )
 # Abbreviations that end a sentence if the next word looks like the start of one.
 _MAY_END = _words(
     """abs al apr assoc aug av ave avg blvd bros cit co col corp cv dec dept est ext feb ft inc jan
-    jr jul jun labs llc ltd max med min misc no nov nt oct resp sep sept sp spp sr st temp univ
-    usw wt г"""
+    jr jul jun labs llc ltd max med min mio misc mrd no nov nt oct resp sep sept sp spp sr st temp
+    univ usw wt г"""
 )
 # Words that begin sentences and are no names.
 _STARTERS = _words(
     """a after all also although an and any are as at because before both but by can despite during
-    each few finally first for from further furthermore had has have he hence her here his how
-    however i if in instead is it its later many meanwhile moreover most my nevertheless no
+    did do does each few finally first for from further furthermore had has have he hence her here
+    his how however i if in instead is it its later many meanwhile moreover most my nevertheless no
     nobody none not nothing of on one only or other others our recently second several she
     should since so some such that the their then there therefore these they this those thus to
     today two under until was we were what when where which while who why with without would
@@ -59,7 +59,13 @@ _SUBJECT = re.compile(
 )
 _DOTTED = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")  # Ph.D, a.m, i.v
 _GERMAN_MONTH = re.compile("Januar|Februar|März|Mai |Juni|Juli|Oktober|Dezember")  # "am 2. Januar"
-_UNIT = re.compile(r"[a-z]|ft|lbs?|oz|hrs?|yrs?|[kmn]g|[mck]m|ml|min")
+# "der 17. Versuch", "vom 1. FC"
+_BEFORE_ORDINALS = _words("am beim das dem den der des im vom zum zur")
+_UNIT = re.compile(r"[a-z]|ft|in|pct|lbs?|oz|hrs?|yrs?|[kmn]g|[mck]m|ml|min")
+_SMALLER = re.compile(r"\d+ (?:in|oz|lbs?|min)\b")  # of "5 ft. 2 in."
+_TITLE = re.compile(r"(?:Mr|Mrs|Ms|Dr|Prof)\. ")
+_AT_A_TIME = re.compile(r"(?:At|By|Around|About|After|Before|Until|Since|From) \d\S*$")
+_MODULES = _words("collections dataclasses matplotlib multiprocessing subprocess tensorflow")
 
 _MARK = re.compile(
     r"""(?P<mark>[.?!؟۔।॥…。！？｡]+)
@@ -78,7 +84,15 @@ _OPENING = re.compile(r"[\"'“‘„«»‹¿¡「『(\[$£€¥#@~§+−–—
 _SMALL_NAME = re.compile(
     r"[a-z]{1,5}[A-Z\d]|[α-ω]-?\w|[a-z][-/]\w|[a-z] ?[=<>≤≥]|\(?[a-z]{1,3}[.)] [A-Z]"
 )
-_ITEM = re.compile(r"[•⁃▪◦‣●*–-]?\s*[(\[]?(?:\d{1,3}(?:\.\d{1,3})*|[a-z]|[ivx]{1,4}|[IVX]{1,4})\s?")
+_ITEM = re.compile(
+    r"[•⁃▪◦‣●*§–-]?\s*[(\[]?(?:\d{1,3}(?:\.\d{1,3})*|[a-z]|[ivx]{1,4}|[IVX]{1,4})\s?"
+)
+# The items of a list in one line: "1. Open the lid 2. Add the salt".
+_ITEMS = re.compile(
+    r"(?<!\S)(?P<bullet>[•⁃▪◦‣●]\s?)?"
+    r"(?:(?P<number>\d{1,3})(?P<close>\.\)|[.)])\s+(?=\S)|(?P<letter>[a-z])(?P<end>[.)])\s+(?=[A-Z]))"
+)
+_WITHIN = re.compile(r"[.?!…][\"'”’)\]]*(?:\[[\d, –-]+\])?\s+\S")  # a stop within a line
 _BEGIN = re.compile(r"(?:^\W*|[.?!…][\"'”’)]?\s+)([^\W\d_])")
 # In tokenised text: what goes on with a sentence, and "https : / / web . eecs".
 _GOES_ON = re.compile(r"[.,;:?!…)\]}\"'”’]|(?:com|org|net|edu)\b|(?:19|20)\d\d[a-z]?\s?\. ")
@@ -111,11 +125,29 @@ def group_words(words: Sequence[str]) -> list[list[int]]:
 
 
 def _units(text: str) -> Iterator[str]:
-    """Yield each paragraph in one line, or its lines if none ends in a mark: items and headings."""
+    """Yield each paragraph in one line, or its lines if it is no prose: items and addresses.
+
+    In prose a line ends in a mark, a mark is within a line, or half of the lines begin small. Of
+    other lines, those that begin small, or follow a comma, go on with the previous one.
+    """
     for paragraph in re.split(r"\n\s*\n", text):
         lines = [line for line in map(str.strip, paragraph.splitlines()) if line]
-        is_prose = any(line[-1] in '.?!…:;。！？।"”)' for line in lines)
-        yield from [" ".join(lines)] if is_prose else lines
+        is_small = [line[0].islower() for line in lines[1:]]
+        has_case = any(line[0].isupper() for line in lines[:1])
+        if any(line[-1] in '.?!…:;。！？।"”)' or _WITHIN.search(line) for line in lines) or (
+            has_case and 2 * sum(is_small) >= len(is_small) > 0
+        ):
+            yield " ".join(lines)
+            continue
+        unit = ""
+        for line in lines:
+            goes_on = unit.endswith(",") or (has_case and line[0].islower())
+            if unit and not goes_on:
+                yield unit
+                unit = ""
+            unit = f"{unit} {line}".strip()
+        if unit:
+            yield unit
 
 
 def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
@@ -123,11 +155,44 @@ def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
     included."""
     start = 0
     has_case = any(match[1].isupper() for match in _BEGIN.finditer(text))
+    items = _items(text)
     for match in _MARK.finditer(text):
+        while items and items[0] <= match.start():
+            if (item := items.pop(0)) > start:
+                yield start, item
+                start = item
         if _ends_sentence(match, text, start, has_case):
             yield start, match.end()
             start = match.end()
+    for item in items:
+        if item > start:
+            yield start, item
+            start = item
     yield start, len(text)
+
+
+def _items(text: str) -> list[int]:
+    """Return where the items of a list begin, in a text that begins with the first one.
+
+    Their numbers or letters rise by one, and the signs around them are the same.
+    """
+    first = _ITEMS.match(text)
+    if not first:
+        return []
+    begins, last = [], first
+    for item in _ITEMS.finditer(text, first.end()):
+        if _rank(item) == _rank(last) + 1 and _style(item) == _style(last):
+            begins.append(item.start())
+            last = item
+    return begins
+
+
+def _rank(item: re.Match) -> int:
+    return int(item["number"]) if item["number"] else ord(item["letter"])
+
+
+def _style(item: re.Match) -> tuple[bool, str, str]:
+    return bool(item["bullet"]), item["close"], item["end"]
 
 
 def _ends_sentence(match: re.Match, text: str, start: int, has_case: bool) -> bool:
@@ -145,12 +210,12 @@ def _ends_sentence(match: re.Match, text: str, start: int, has_case: bool) -> bo
             len(word) > 2
             and word.islower()
             and word.isalpha()
-            and _begins_sentence(behind, has_case=True)
+            and (_begins_sentence(behind, has_case=True) or _is_no_module(word, behind))
         )
     if before[-1:].isspace():  # tokenised text, "et al . ( 2003 )": the word and the mark are apart
         if (
             not token
-            or token[-1] in ".?!;"
+            or (token[-1] in ".?!;" and not _is_last_dot(before, behind))
             or _GOES_ON.match(behind)
             or (has_case and behind[0].islower())
         ):
@@ -169,8 +234,12 @@ def _ends_sentence(match: re.Match, text: str, start: int, has_case: bool) -> bo
             has_case and opening["first"].islower() and not _SMALL_NAME.match(behind)
         ):
             return False
+    if match["close"] and re.match(r"\([^()]{1,40}\)[.,;]", behind):
+        return False  # '..." (Hale 12).'
     if match["mark"] != "." or not word:
         return True
+    if word.lower() in ("a.m", "p.m") and _TITLE.match(behind):
+        return not _AT_A_TIME.search(" ".join(earlier))
     if len(before) < 12 and _ITEM.fullmatch(before):
         return False  # the number of a section or of an item in a list
     return _ends_after(
@@ -187,14 +256,16 @@ def _ends_after(word: str, previous: str, behind: str, has_case: bool, is_apart:
         return False
     is_amount = bool(previous[-1:].isdigit() and (_UNIT.fullmatch(low) or _DOTTED.fullmatch(low)))
     may_end = low in _MAY_END or bool(_DOTTED.fullmatch(word))
-    if (is_amount or may_end or low == "etc") and not has_case and not is_apart:
+    if (low == "etc" or ((is_amount or may_end) and not is_apart)) and not has_case:
         return _first_word(behind) in _LOWER_STARTERS
     if word.isdigit() and _GERMAN_MONTH.match(behind):
         return False
+    if word.isdigit() and len(word) < 4 and previous in _BEFORE_ORDINALS:
+        return _begins_sentence(behind, has_case)
     if low == "etc":
         return behind[0].isalpha()
     if previous[-1:].isdigit() and _UNIT.fullmatch(low):
-        return behind[0] != "("
+        return behind[0] != "(" and not _SMALLER.match(behind)
     if is_letter and re.match(r"\w \. ", behind):
         return False  # "i . i . d ."
     if is_letter or re.fullmatch(r"[^\W\d_]-[^\W\d_]|u\.[ks](?:\.a)?|st|cv", low):
@@ -202,6 +273,18 @@ def _ends_after(word: str, previous: str, behind: str, has_case: bool, is_apart:
     if may_end:
         return _begins_sentence(behind, has_case) or bool(_SUBJECT.match(behind))
     return True
+
+
+def _is_last_dot(before: str, behind: str) -> bool:
+    """Return whether a full stop follows three dots that are set apart: ". . . . The next"."""
+    return bool(re.search(r"\.\s\.\s\.\s$", before)) and behind[0].isupper()
+
+
+def _is_no_module(word: str, behind: str) -> bool:
+    """Return whether a long word and the next one, which no space separates, are not of a program:
+    "summarization.Technologies", and not "threading.Lock"."""
+    is_word = len(word) > 9 and word not in _MODULES
+    return is_word and bool(re.match(r"[A-Z][a-z]*[\s,]", behind))
 
 
 def _first_word(text: str) -> str:

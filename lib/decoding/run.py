@@ -16,6 +16,7 @@ from lib.data.documents import Document, to_document
 from lib.data.pieces import Pieces
 from lib.data.plain_text import parse_text
 from lib.data.prepared import TextEncoder
+from lib.data.texts import Text
 from lib.data.tokenize import is_word
 from lib.data.vocabulary import BOS, SPECIALS, UNK
 from lib.decoding.config import DecodeConfig
@@ -72,9 +73,11 @@ _FILE_NAME = re.compile(r"\S+\.(?:txt|md|markdown|pdf|docx?|html?|n?xml|jsonl?|c
 
 
 def to_documents(
-    texts: Iterable[str | dict | Document], names: Sequence[str] = (), paragraphs: bool = False
+    texts: Iterable[str | Text | dict | Document],
+    names: Sequence[str] = (),
+    paragraphs: bool = False,
 ) -> list[Document]:
-    """Turn texts into documents. A string may be plain text or Markdown.
+    """Turn texts into documents. A string is plain text.
 
     paragraphs: whether the sections of a string are its paragraphs.
     Raises InputError for a text without a sentence, naming it.
@@ -90,7 +93,7 @@ def to_documents(
                     f"{str(text)!r} is the name of a file: give its text, "
                     "Path(...).read_text('utf-8'), or python -m lib.summarize RUN FILE"
                 )
-            if isinstance(text, str):
+            if isinstance(text, str | Text):
                 text = parse_text(text, name, paragraphs=paragraphs)
             elif isinstance(text, dict):
                 text = to_document({"id": name, **text}, reference=False)
@@ -164,18 +167,17 @@ class Run:
             return self.encoder.encode(documents)
 
     def documents(
-        self, texts: Iterable[str | dict | Document], names: Sequence[str] = ()
+        self, texts: Iterable[str | Text | dict | Document], names: Sequence[str] = ()
     ) -> list[Document]:
-        """Turn texts, with or without references, into documents. A string may be plain text or
-        Markdown.
+        """Turn texts, with or without references, into documents. A string is plain text.
 
-        Raises InputError for a text without a sentence, naming it.
+        Raises InputError for a text without a sentence, and for the name of a file, naming it.
         """
         return to_documents(texts, names, self.options.of_paragraphs)
 
     def summarize(
         self,
-        texts: Iterable[str | dict | Document],
+        texts: Iterable[str | Text | dict | Document],
         attention: bool = False,
         batch_size: int = 16,
         names=(),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from lib.data.documents import Document
+from lib.data.texts import Text
 from lib.decoding.readable import Readable, Reading
 from lib.decoding.run import Summary, to_documents
 from lib.evaluation.baselines import lexrank
@@ -40,7 +41,7 @@ class Baseline:
         return f"{self.title} chooses {chosen[self.name]} of a text; it has learned nothing."
 
     def documents(
-        self, texts: Iterable[str | dict | Document], names: Sequence[str] = ()
+        self, texts: Iterable[str | Text | dict | Document], names: Sequence[str] = ()
     ) -> list[Document]:
         """Turn texts into documents, as `Run.documents` does."""
         return to_documents(texts, names)

@@ -130,9 +130,7 @@ def test_the_page_shows_what_the_model_saw(run, tmp_path, capsys):
     expected = lib.load(run).summarize([TEXT], attention=True)[0]
     assert data["model"] == "Mem2Mem, +read" and shown["name"] == "Reading long papers"
     assert shown["summary"] == expected.readable.tokens and shown["source"] == expected.reading.rows
-    line = (
-        "read all of 17 words (Introduction, Conclusion); 5 more are of headings, code and the like"
-    )
+    line = "read all of 17 words (Introduction, Conclusion); not read, in words: headings 5"
     assert shown["notes"][0] == line and shown["unread"] == []
     assert "".join(shown["source"][0]).strip() == "We study how to read long texts."
     for row, weights in zip(shown["attention"]["words"], expected.attention["words"]):
@@ -196,8 +194,8 @@ def test_what_was_read_is_said(run, tmp_path, capsys):
     text = TEXT.replace("A memory helps.", long) + "\n## Notes\n\nIt is long.\n"
     lines, found = said(run, capsys, tmp_path, text)
     read = "a.md: read 78 of 140 words (Introduction, Conclusion)"
-    assert lines[0] == f"{read}; 6 more are of headings, code and the like"
-    assert found["words"] == {"read": 78, "all": 140, "left_out": 6}
+    assert lines[0] == f"{read}; not read, in words: headings 6"
+    assert found["words"] == {"read": 78, "all": 140, "left_out": 6, "by_kind": {"headings": 6}}
     assert found["sections_read"] == ["Introduction", "Conclusion"]
     assert [f"a.md: {note}" for note in found["notes"]] == lines
 

@@ -151,7 +151,7 @@ def named_by_styles(text):
 
 def loaded_by(text):
     """What a browser fetches by itself to show a page: scripts, style sheets, pictures, frames."""
-    tree = BeautifulSoup(text, "lxml")
+    tree = BeautifulSoup(text, "html.parser")
     styles = " ".join(
         [*(e.get_text() for e in tree("style")), *(e["style"] for e in tree(style=True))]
     )

@@ -57,7 +57,8 @@ def test_every_article_of_a_file_is_read(envelope, attributes):
 
 @pytest.mark.parametrize(("abstract", "paragraphs"), CASES["abstract"])
 def test_the_abstract_is_the_articles_own(abstract, paragraphs):
-    assert read(abstract=abstract)["abstract_text"] == paragraphs
+    """Its usual types, and its language, come first."""
+    assert read(abstract=abstract, attributes=" xml:lang='en-GB'")["abstract_text"] == paragraphs
 
 
 def test_sections_and_what_is_beside_them():

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from lib.data.documents import Document
-from lib.data.plain_text import left_out_words, parse_text
+from lib.data.markdown import markdown_text
+from lib.data.plain_text import parse_text, plain_text
 from lib.data.tokenize import is_word
 
 CASES = Path(__file__).parents[1] / "cases"
@@ -16,7 +17,8 @@ MARKDOWN = (CASES / "paper.md").read_text(encoding="utf-8")
 
 
 def test_markdown():
-    document = parse_text(MARKDOWN, "m")
+    text = markdown_text(MARKDOWN)
+    document = parse_text(text, "m")
     assert (document.id, document.title, document.summary) == ("m", "In front", [])
     assert document.section_names == ["A good heading", "1 Methods", "Results"]
     assert document.sections == [
@@ -25,7 +27,13 @@ def test_markdown():
         ["It works."],
     ]
     front, headings, image, comment, code = 3, 7, 2, 2, 4
-    assert left_out_words(MARKDOWN) == front + headings + image + comment + code
+    assert text.left_out == {
+        "front matter": front,
+        "headings": headings,
+        "pictures": image,
+        "comments": comment,
+        "code": code,
+    }
 
 
 def test_a_first_heading_of_level_1_is_the_title():
@@ -64,7 +72,7 @@ def test_paragraphs_as_sections():
     assert document.section_names == ["", "", "End"]
 
 
-@pytest.mark.parametrize("text", ["# Title\n\n## Heading", "```\nx\n```", b"x"])
+@pytest.mark.parametrize("text", ["# Title\n\n## Heading", "---\n* * *\n", b"x"])
 def test_a_text_without_a_sentence_is_refused(text):
     bad = "must hold text, found bytes" if isinstance(text, bytes) else "the text has no sentence"
     with pytest.raises(ValueError, match=bad):
@@ -74,7 +82,9 @@ def test_a_text_without_a_sentence_is_refused(text):
 @pytest.mark.parametrize("case", TEXTS, ids=lambda case: case["kind"])
 def test_a_text_as_people_have_it(case):
     """What is no heading is read, word for word; what is not read is counted."""
-    document = parse_text(case["text"])
+    read = markdown_text if case.get("markdown") else plain_text
+    found = read(case["text"])
+    document = parse_text(found)
     text = " ".join(document.sentences)
     words = sum(map(is_word, text.split()))
     assert words == case.get("kept_words", words)
@@ -82,4 +92,5 @@ def test_a_text_as_people_have_it(case):
     assert [part for part in case.get("absent", []) if part in text] == []
     assert document.section_names == case.get("section_names", document.section_names)
     assert document.sentences == case.get("sentences", document.sentences)
-    assert left_out_words(case["text"]) == case.get("left_out", left_out_words(case["text"]))
+    left_out = sum(found.left_out.values())
+    assert left_out == case.get("left_out", left_out)

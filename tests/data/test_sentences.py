@@ -72,8 +72,15 @@ def test_ends_in_the_words_of_models_are_those_of_people(human_texts):
 
 @pytest.mark.parametrize("kind", sorted({case["kind"] for case in CASES}))
 def test_every_kind_of_end(kind):
+    """A case has the sentences, or only their number where no other split has as many."""
+    wrong = []
     for case in CASES:
-        if case["kind"] == kind:
-            assert squeezed(split_sentences(case["text"])) == squeezed(case["sentences"]), case[
-                "text"
-            ]
+        found = squeezed(split_sentences(case["text"]))
+        if case["kind"] != kind:
+            continue
+        is_right = len(found) == case.get("count", len(found)) and found == squeezed(
+            case.get("sentences", found)
+        )
+        if not is_right:
+            wrong.append((case["text"], split_sentences(case["text"])))
+    assert wrong == []

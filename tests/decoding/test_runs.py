@@ -180,6 +180,13 @@ def test_texts_of_every_kind(made):
     )
 
 
+def test_the_name_of_a_file_is_no_text(made, tmp_path):
+    path = tmp_path / "paper.md"
+    path.write_text("It rains.", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"^text 1: .*paper\.md is a file: give its text"):
+        lib.load(made.folder).summarize([str(path)])
+
+
 @pytest.mark.parametrize("text", ["", "  \n\n", {"sections": [[]]}])
 def test_an_empty_text_is_named(made, text):
     run = lib.load(made.folder)

@@ -1,0 +1,70 @@
+"""Pages of a text: their numbers and running heads, and sentences that go on on the next page."""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import TypeVar
+
+_PAGE_NUMBER = re.compile(
+    r"(?i:page\s*)?[-–—\[(]?\s*(?:\d{1,4}|[ivxlc]+)\s*(?:[-–—\])]|(?:of|/)\s*\d+)?"
+)
+_NUMBERED_HEAD = re.compile(r"\d{1,4}\s{3,}\S.*|\S.*\s{3,}\d{1,4}")
+ENDED = re.compile(r"[.!?:][\"”’)\]]*(?:\[\d+\])?$")
+Part = TypeVar("Part")  # a line of plain text, a block of a PDF
+REPEATED = 3  # the pages on which a running head stands at least
+
+
+def split_heads(
+    pages: list[list[Part]], text_of: Callable[[Part], str]
+) -> tuple[list[list[Part]], list[str]]:
+    """Return the pages, each in parts, without numbers and running heads; and the texts of
+    these."""
+    counts: Counter[str] = Counter()
+    for page in pages:
+        filled = [text for text in map(text_of, page) if text.strip()]
+        counts.update({_pattern(text) for text in [*filled[:2], *filled[-2:]]})
+    kept, heads = [], []
+    for page in pages:
+        texts = list(map(text_of, page))
+        places = [place for place, text in enumerate(texts) if text.strip()]
+        gone: set[int] = set()
+        for ends in (places[:2], places[:-3:-1]):
+            for place in ends:
+                if not _is_head(texts[place].strip(), counts[_pattern(texts[place])]):
+                    break
+                gone.add(place)
+        heads += [texts[place] for place in sorted(gone)]
+        kept.append([part for place, part in enumerate(page) if place not in gone])
+    return kept, heads
+
+
+def _is_head(block: str, count: int) -> bool:
+    is_number = _PAGE_NUMBER.fullmatch(block) or _NUMBERED_HEAD.fullmatch(block)
+    return bool(is_number) or count >= REPEATED
+
+
+def _pattern(block: str) -> str:
+    return re.sub(r"\d+", "0", " ".join(block.split()))
+
+
+def goes_on(last: str, following: str) -> bool:
+    """Return whether a sentence that a page or a column ends goes on in the following block."""
+    if not last or ENDED.search(last) or not following[0].isalnum():
+        return False
+    both_are_prose = min(len(last.split()), len(following.split())) >= 8
+    return following[0].islower() or last[-1] in "-\u2010" or both_are_prose
+
+
+def join_pages(pages: list[list[str]]) -> list[str]:
+    """Return the lines of all pages, with a blank line where a page ends with a paragraph."""
+    lines: list[str] = []
+    for page in pages:
+        text = "\n".join(page).strip("\n").split("\n")
+        while lines and not lines[-1].strip():
+            lines.pop()
+        while len(text) > 1 and not text[0].strip():
+            text.pop(0)
+        if lines and not goes_on(lines[-1].strip(), text[0].strip() or " "):
+            lines.append("")
+        lines += text
+    return lines
