@@ -8,7 +8,8 @@ from pathlib import Path
 
 from companion.results.tables import TRAINED
 from lib.papers import PAPERS
-from lib.system.files import read_metrics, trained_folder
+from lib.system.files import trained_folder
+from lib.system.metrics import read_metrics
 from lib.training.folder import read_config
 from tests.gpu import checks
 from tests.gpu.cases import PAPER_CASES
