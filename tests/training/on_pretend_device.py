@@ -42,7 +42,8 @@ from lib.models.summarizer import Summarizer
 from lib.papers import PAPERS
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.system.devices import default_device
-from lib.system.files import read_metrics, trained_folder
+from lib.system.files import trained_folder
+from lib.system.metrics import read_metrics
 from lib.training import loop
 from lib.training.config import TrainConfig
 from lib.training.folder import Recipe, read_meta
