@@ -20,7 +20,6 @@ from pathlib import Path
 
 import numpy as np
 
-from lib.data import releases  # registers the named corpora
 from lib.data.documents import (
     IDS,
     SPLITS,
@@ -47,7 +46,6 @@ from lib.system.errors import did_you_mean
 from lib.system.files import read_json, would_be_published
 from lib.system.fingerprints import digest, files_digest
 
-anthology_year = releases.anthology_year
 CORPUS_FILE = "corpus.json"  # in which a folder says whether its texts are tokenised
 
 

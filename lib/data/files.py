@@ -25,12 +25,6 @@ from lib.data.plain_text import plain_text
 from lib.data.texts import Text
 from lib.system.errors import InputError
 
-# of texts beside a summary
-ENDINGS = (
-    *(".txt", ".md", ".markdown", ".pdf", ".docx", ".html", ".htm"),
-    *(".odt", ".rtf", ".epub", ".pptx", ".tex", ".rst", ".org", ".ipynb"),
-)
-
 _PROLOGUE = r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*"
 _HTML = re.compile(rf"{_PROLOGUE}<(?:!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 _XML = re.compile(r"\s*<(?:\?xml\b|!DOCTYPE article\b|pmc-articleset\b|article\b[^>]*\w=)")

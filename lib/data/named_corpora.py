@@ -65,6 +65,16 @@ def corpus(name: str, **facts) -> Callable:
 
 def find_spec(dataset: str | Path) -> tuple[CorpusSpec | None, str]:
     """The corpus of a name, of its repository (OWNER/NAME) or of NAME:FOLDER, and the folder."""
+    name, place = _find_name(dataset)
+    if not name:
+        return None, place
+    from lib.data import releases  # noqa: F401  # registers the functions that read the corpora
+
+    return CORPORA[name], place
+
+
+def _find_name(dataset: str | Path) -> tuple[str, str]:
+    """Split what names a corpus into its name, empty for a folder, and the folder."""
     known = CORPORA if isinstance(dataset, str) else {}
     name = max(
         (name for name in known if f"{dataset}:".startswith(f"{name}:")), key=len, default=""
@@ -75,14 +85,14 @@ def find_spec(dataset: str | Path) -> tuple[CorpusSpec | None, str]:
         ).rstrip("/")
         pattern = re.compile(rf"(?<![\w-]){re.escape(repository)}(?![\w-])")
         names = [name for name, spec in known.items() if pattern.search(spec.how)]
-        return (CORPORA[names[0]], "") if names else (None, str(dataset))
-    return CORPORA.get(name), str(dataset)[len(name) + 1 :] if name else str(dataset)
+        return (names[0], "") if names else ("", str(dataset))
+    return name, str(dataset)[len(name) + 1 :] if name else str(dataset)
 
 
 def is_private(name: str) -> bool:
     """Whether none of a corpus's texts may be published. Of a folder its owner knows."""
-    spec, _ = find_spec(Path(name).name)
-    return spec is not None and spec.private
+    known, _ = _find_name(Path(name).name)
+    return bool(known) and CORPORA[known].private
 
 
 # Test documents of a corpus that another one has among its training documents: (corpus, the other)

@@ -17,11 +17,23 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from lib.data.documents import IDS, SOURCES, SPLITS, SUMMARIES, CorpusError, first_key
-from lib.data.files import ENDINGS, texts_of
-from lib.data.plain_text import parse_text
+from lib.data.documents import (
+    IDS,
+    SOURCES,
+    SPLITS,
+    SUMMARIES,
+    CorpusError,
+    Document,
+    first_key,
+)
 from lib.system.errors import InputError
 from lib.system.files import of_the_system
+
+# of texts beside a summary
+ENDINGS = (
+    *(".txt", ".md", ".markdown", ".pdf", ".docx", ".html", ".htm"),
+    *(".odt", ".rtf", ".epub", ".pptx", ".tex", ".rst", ".org", ".ipynb"),
+)
 
 # lists in a single record
 _TEXTS = tuple(key for key in SOURCES if key not in ("sections", "paragraphs"))
@@ -278,15 +290,21 @@ def pairs_of_split(folder: Path, split_name: str) -> list[tuple[Path, Path]]:
 
 def read_text_pair(text: Path, summary: Path) -> Lines:
     try:
-        (document,), (short,) = (
-            [parse_text(found, p.stem) for found in texts_of(p.read_bytes(), str(p))]
-            for p in (text, summary)
-        )
+        document, short = _read_text(text), _read_text(summary)
     except (ValueError, OSError) as error:
         yield 1, InputError(str(error))
         return
     record = {"id": document.id, "title": document.title, "section_names": document.section_names}
     yield 1, {**record, "sections": document.sections, "abstract_text": short.sentences}
+
+
+def _read_text(path: Path) -> Document:
+    """Read a file that holds one text."""
+    from lib.data.files import texts_of  # and all formats, which corpora of records do without
+    from lib.data.plain_text import parse_text
+
+    (text,) = texts_of(path.read_bytes(), str(path))
+    return parse_text(text, path.stem)
 
 
 # ---------------------------------------------------------------------------------

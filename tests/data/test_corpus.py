@@ -10,9 +10,10 @@ import pandas as pd
 import pytest
 
 from lib.corpora import main, table
-from lib.data.corpus import Corpus, anthology_year, load_corpus
+from lib.data.corpus import Corpus, load_corpus
 from lib.data.documents import SPLITS, CorpusError, Document, to_document
 from lib.data.named_corpora import CORPORA, find_spec
+from lib.data.releases import anthology_year
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.windowed.windows import ArticleOptions
 from lib.system.files import project_root

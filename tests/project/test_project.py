@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import pkgutil
 import re
 import subprocess
@@ -15,8 +16,9 @@ import pytest
 import yaml
 
 from companion.results.places import shown_in
-from lib.data.corpus import anthology_year, load_corpus
+from lib.data.corpus import load_corpus
 from lib.data.documents import SPLITS
+from lib.data.releases import anthology_year
 from lib.papers import PAPERS
 from lib.system.files import project_root
 from tests.project.test_locks import normal, pins
@@ -159,6 +161,43 @@ def test_make_quick_tests_every_model_and_layer():
 def test_importing_lib_costs_nothing():
     code = "import sys, lib; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+# What training Mem2Mem on a folder of records does without: other papers' models, formats of texts,
+# releases of corpora, the search.
+NOT_FOR_TRAINING = re.compile(
+    r"lib\.(?:models\.(?!mem2mem|hred|seq2seq|summarizer|state|changes|memory_changes)"
+    r"|papers\.(?!mem2mem$|mem2mem\.sections|paper)"
+    r"|data\.(?:from_\w+|files|jats|markdown|office|pages|plain_text|releases)"
+    r"|decoding\.(?!config)|evaluation\.|page\.)"
+)
+
+
+def test_training_imports_what_it_needs(tmp_path):
+    """The presets, the corpus and the loop of a paper load no other paper's model, and no format
+    that the corpus does not have."""
+    record = '{"sections": [["A text."]], "abstract_text": ["Short."]}\n'
+    for name in ("train", "val", "test"):
+        (tmp_path / f"{name}.jsonl").write_text(record, encoding="utf-8")
+    code = (
+        "import sys, lib.train, lib.training.loop\n"
+        "from lib.papers import resolve\n"
+        "setup = resolve('mem2mem', 'demo')\n"
+        f"setup.open_corpus({str(tmp_path)!r}, progress=False)\n"
+        "print(*(name for name in sys.modules if name.startswith('lib.')))"
+    )
+    environment = {**os.environ, "COMPANION_CACHE": str(tmp_path / "cache")}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    loaded = done.stdout.split()
+    assert "lib.models.mem2mem" in loaded and "lib.data.batch" in loaded
+    assert [name for name in loaded if NOT_FOR_TRAINING.match(name)] == []
 
 
 def test_environment_has_what_pyproject_needs_in_the_tested_versions():
