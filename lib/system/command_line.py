@@ -6,6 +6,7 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from lib.system.errors import CompanionError
 from lib.system.files import of_the_system
@@ -13,13 +14,12 @@ from lib.system.files import of_the_system
 INTERRUPTED = 130  # the exit status after Ctrl-C, as shells have it
 
 
-def command_parser(module: str, docstring: str | None, **options) -> ArgumentParser:
+def command_parser(module: str, docstring: str | None, **options: Any) -> ArgumentParser:
     """Make a parser for `python -m MODULE` whose help is the docstring, line by line."""
-    formatter = RawDescriptionHelpFormatter
     return ArgumentParser(
         prog=f"python -m {module}",
         description=docstring,
-        formatter_class=formatter,
+        formatter_class=RawDescriptionHelpFormatter,
         allow_abbrev=False,
         **options,
     )
