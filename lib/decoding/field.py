@@ -34,26 +34,24 @@ class Field:
 
     @property
     def warning(self) -> str:
+        kind = self.texts.split()[-1]  # "papers"
         return (
             f"This text is unlike the {self.texts} that the model was trained on: expect nothing "
-            "of the summary. "
-            f"({self.warned:.0%} of such {self.texts.split()[-1]} get this warning, "
-            f"{self.missed:.0%} of other texts "
-            ""
-            "do not.)"
+            f"of the summary. ({self.warned:.0%} of such {kind} get this warning, "
+            f"{self.missed:.0%} of other texts do not.)"
         )
 
 
 def read_field(folder: Path) -> Field | None:
     """Read the field of a run; None for a run of which it was not measured."""
-    return Field(**read_json(folder / FILE)["field"]) if (folder / FILE).exists() else None
+    path = folder / FILE
+    return Field(**read_json(path)["field"]) if path.exists() else None
 
 
 def words_of_field(rows: Iterable[Iterable[str]]) -> list[str]:
     """Return the words that have weights: letters only, in lower case."""
-    return [
-        word for word in tokenize(lowered("".join(chain.from_iterable(rows)))) if word.isalpha()
-    ]
+    text = "".join(chain.from_iterable(rows))
+    return [word for word in tokenize(lowered(text)) if word.isalpha()]
 
 
 def mean_weight(rows: Iterable[Iterable[str]], weights: Mapping[str, float]) -> float:
