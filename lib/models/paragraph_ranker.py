@@ -43,8 +43,7 @@ class ParagraphRanker(Model):
         """Compute logits [A] of A paragraphs; their sigmoid is the score.
 
         Args:
-            title: [B, M] ids, title_mask: [B, M]; words after a title's or a paragraph's end are
-                padding.
+            title: [B, M] ids, title_mask: [B, M], true for words.
             words: [A, J] ids, mask: [A, J].
             owner: [A], the title of each paragraph.
         """
@@ -65,8 +64,13 @@ class ParagraphRanker(Model):
         rows, ids = batch.sentences, batch.source.flatten()
         titles = rows.number == 0
         words, mask = _trimmed(ids[rows.place], rows.mask, ~titles)
+        title, title_mask = _trimmed(ids[rows.place], rows.mask, titles)
         return self.match(
-            *_trimmed(ids[rows.place], rows.mask, titles), words, mask, rows.owner[~titles]
+            title=title,
+            title_mask=title_mask,
+            words=words,
+            mask=mask,
+            owner=rows.owner[~titles],
         )
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
