@@ -197,8 +197,8 @@ def coverage_backward(
             query = queries[k, t]
             row = alpha[k, t]
             d_query = d_queries[k, t]
-            # alpha_t reaches the loss directly and through cov_{t+1}; then the gradient of a
-            # softmax.
+            # alpha_t reaches the loss directly and through cov_{t+1}.
+            # d_score_i = alpha_i (d_i - sum_j alpha_j d_j) is the gradient of a softmax.
             mean = v[0] - v[0]
             for i in range(n):
                 d_score[i] = d_alpha[k, t, i] + d_cov[i]
@@ -343,7 +343,7 @@ def gru_step_backward(
     gates: np.ndarray,
     d_hidden: np.ndarray,
     d_sums: np.ndarray,
-    d_alpha: np.ndarray | None,
+    d_alpha: Any,  # an array, where alpha is one
 ) -> None:
     """Compute the gradients of `gru_step`. d_hidden [n, d] is that of the next state, and becomes
     that of the state before, without the part that comes through U h.
@@ -549,21 +549,17 @@ def without_kernels() -> Iterator[None]:
 
 def compiled(values: Any) -> bool:
     """Return whether this file's kernels support these tensors: float32 or float64 on a CPU."""
-    return (
-        values.device.type == "cpu"
-        and values.dtype in (torch.float32, torch.float64)
-        and not _off.get()
-    )
+    if values.device.type != "cpu" or _off.get():
+        return False
+    return values.dtype in (torch.float32, torch.float64)
 
 
 def triton_runs(values: Tensor) -> bool:
     """Return whether `lib.layers.gpu_kernels` supports these tensors: float32 on a GPU with
     Triton."""
-    return (
-        values.device.type == "cuda"
-        and values.dtype == torch.float32
-        and _has_triton(values.device)
-    )
+    if values.device.type != "cuda" or values.dtype != torch.float32:
+        return False
+    return _has_triton(values.device)
 
 
 @cache

@@ -76,7 +76,7 @@ class _Drop(torch.autograd.Function):
         return _drop(d_out, draws, ctx.least, ctx.factor), None, None, None
 
 
-def _drop(x: Tensor, draws: Tensor, least: np.int16, factor: np.floating) -> Tensor:
+def _drop(x: Tensor, draws: Tensor, least: np.int16, factor: Any) -> Tensor:
     out = x.new_empty(x.shape)
     values, drawn, kept = arrays(x.reshape(-1), draws.reshape(-1), out.view(-1))
     drop(values, drawn, least, factor, kept)

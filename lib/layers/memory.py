@@ -72,6 +72,7 @@ class _Scan(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor, Tensor]:
         steps, rows, _ = queries.shape
         slots, width = memory.shape[1:]
+        # Made once for all steps; the backward pass needs them too.
         made = memory.new_empty(steps, rows, slots, len(weight))
         memories = memory.new_empty(steps, rows, slots, width)
         memories[0] = memory
@@ -156,8 +157,10 @@ class _Scan(torch.autograd.Function):
             )
             for t in reversed(range(steps)):
                 if t < steps - 1:
+                    # Through the write after step t (8 to 10), and to m_t, which is in it.
                     cpu.memory_write_backward(made_[t], memories_[t], d_memory_, d_hidden_[t + 1])
                     d_reads[t].addmm_(d_hidden[t + 1], from_read)
+                # Through the read (7).
                 cpu.memory_read_backward(
                     made_[t],
                     v_,
@@ -169,6 +172,7 @@ class _Scan(torch.autograd.Function):
                     d_memory_,
                     d_v_,
                 )
+                # Key, gate and update are made of products W M_D, so d_M += W^T d_(W M_D).
                 d_memory.flatten(0, 1).addmm_(made[t].flatten(0, 1), weight)
         d_weight = made.flatten(0, 2).T @ memories.flatten(0, 2)
         d_from_read = d_hidden[1:].flatten(0, 1).T @ reads[:-1].flatten(0, 1)

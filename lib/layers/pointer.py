@@ -87,11 +87,7 @@ class ScoredWords:
         them.
         """
         score, normaliser = target_scores(
-            features=self.features,
-            weight=self.weight,
-            bias=self.bias,
-            target=self.target,
-            places=places,
+            self.features, self.weight, self.bias, self.target, places
         )
         return self.combine(score, normaliser, *self.more)
 

@@ -26,6 +26,7 @@ def run_packed(
     outputs are 0. backwards: rows are read from their last word to their first; the output of a
     word is at the word's place.
     """
+    # Word j of row i is at i * width + j of the flat batch.
     rows, width = values.shape[:2]
     packed = pack(np.arange(rows) * width, lengths.numpy(), values.device, backwards)
     outputs, last = layer(packed.sequence(values.flatten(0, 1).index_select(0, packed.words)))
@@ -122,8 +123,7 @@ class LSTM(_OneLayer, nn.LSTM):
     def _read(
         self, words: Tensor, sizes: Tensor, start: list[Tensor], direction: int
     ) -> tuple[Tensor, ...]:
-        # Steps that equally many rows reach are a rectangle [steps, rows, e], which PyTorch reads
-        # at once.
+        # Steps that equally many rows reach are a rectangle [steps, rows, e], read at once.
         rows, steps = sizes.unique_consecutive(return_counts=True)
         parts = words.split((rows * steps).tolist())
         shapes = zip(steps.tolist(), rows.tolist())

@@ -28,6 +28,7 @@ def attend(
 
     mask: true for keys that may be attended to; at least one for each query.
     """
+    # softmax(q k^T / sqrt(s)) v
     active = dropout.p if dropout.training else 0.0
     if q.device.type != "cpu":
         return F.scaled_dot_product_attention(q, keys, values, mask, active)
@@ -70,6 +71,7 @@ def attend_both(
     q = (q * q.shape[-1] ** -0.5).unflatten(0, by_document)
     keys = keys.unflatten(0, by_document)
     values = values.unflatten(0, by_document)
+    # One softmax over both, without a copy of the far keys for each hypothesis.
     far_scores = q @ far_keys[:, None].transpose(-1, -2)
     own_scores = q @ keys.transpose(-1, -2)
     scores = torch.cat([far_scores, own_scores], -1)  # [B, K, heads, T, m + n]
@@ -91,6 +93,7 @@ def extended(
 def causal_mask(steps: int, keys: Tensor) -> Tensor:
     """Return which keys [R, heads, n, s] each of the last `steps` words sees, all but those after
     it: [steps, n]."""
+    # Word i of them is at place count - steps + i.
     count = keys.shape[2]
     return torch.ones(steps, count, dtype=torch.bool, device=keys.device).tril(count - steps)
 
@@ -157,6 +160,7 @@ class MultiHeadAttention(nn.Module):
 
         mask: [B or 1, 1, m or 1, n], true where a key may be attended to.
         """
+        # W_o [head_1; ...; head_h] with head_z = softmax(q_z k_z^T / sqrt(s)) v_z
         query = self.split(self.query(x))
         found = attend(query, keys, values, mask, self.dropout)  # [B, heads, m, s]
         return self.output(found.transpose(1, 2).flatten(2))
@@ -169,6 +173,7 @@ class MultiHeadAttention(nn.Module):
         """Attend from the words [W, d] of many rows, each within its row. Padding is added only for
         the attention."""
         found = []
+        # A group is of rows of similar length.
         queries = self.query(x).split(rows.sizes)
         keys = self.key(x).split(rows.sizes)
         values = self.value(x).split(rows.sizes)
