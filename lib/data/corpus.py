@@ -336,6 +336,10 @@ def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
     spec, place = find_spec(dataset)
     if spec is not None and spec.hub and not place:
         return _from_hub(spec, errors)
+    if spec is not None:
+        from lib.data import releases  # noqa: F401  # registers what reads the named corpora
+
+        spec = CORPORA[spec.name]
     folder = Path(place).expanduser() if place or spec is None else spec.folder
     if folder.is_file():
         raise CorpusError(

@@ -66,11 +66,7 @@ def corpus(name: str, **facts) -> Callable:
 def find_spec(dataset: str | Path) -> tuple[CorpusSpec | None, str]:
     """The corpus of a name, of its repository (OWNER/NAME) or of NAME:FOLDER, and the folder."""
     name, place = _find_name(dataset)
-    if not name:
-        return None, place
-    from lib.data import releases  # noqa: F401  # registers the functions that read the corpora
-
-    return CORPORA[name], place
+    return CORPORA.get(name), place
 
 
 def _find_name(dataset: str | Path) -> tuple[str, str]:

@@ -32,18 +32,16 @@ class DecodeConfig:
     temperature: Positive = 1.0  # of what is drawn: P^(1 / temperature)
 
     def __post_init__(self):
-        if self.min_length > self.max_length:
-            raise InputError(
-                f"min_length {self.min_length} must be at most max_length, {self.max_length}"
-            )
+        least, most = self.min_length, self.max_length
+        if least > most:
+            raise InputError(f"min_length {least} must be at most max_length, {most}")
 
     def rank(self, log_prob: Any, length: int) -> Any:
         """Compute the score by which hypotheses of `length` symbols ([EOS] counted in) are
         compared."""
-        return (
-            log_prob
-            / ((length + self.length_offset) / (1 + self.length_offset)) ** self.length_penalty
-        )
+        # log P / ((length + offset) / (1 + offset))^p
+        scaled = (length + self.length_offset) / (1 + self.length_offset)
+        return log_prob / scaled**self.length_penalty
 
     def rule(self, batch: Batch, control: Tensor) -> "SearchRule | None":
         """Make what decides in a search before words are chosen. A paper's own configuration may

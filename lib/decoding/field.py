@@ -45,14 +45,14 @@ class Field:
 
 def read_field(folder: Path) -> Field | None:
     """Read the field of a run; None for a run of which it was not measured."""
-    return Field(**read_json(folder / FILE)["field"]) if (folder / FILE).exists() else None
+    path = folder / FILE
+    return Field(**read_json(path)["field"]) if path.exists() else None
 
 
 def words_of_field(rows: Iterable[Iterable[str]]) -> list[str]:
     """Return the words that have weights: letters only, in lower case."""
-    return [
-        word for word in tokenize(lowered("".join(chain.from_iterable(rows)))) if word.isalpha()
-    ]
+    text = "".join(chain.from_iterable(rows))
+    return [word for word in tokenize(lowered(text)) if word.isalpha()]
 
 
 def mean_weight(rows: Iterable[Iterable[str]], weights: Mapping[str, float]) -> float:

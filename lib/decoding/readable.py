@@ -40,9 +40,12 @@ class Reading:
 
     def __str__(self) -> str:
         """Return a line such as "read 748 of 6,120 words (Introduction, Methods)"."""
-        names = ", ".join(self.sections[:NAMED]) + ", ..." * (len(self.sections) > NAMED)
+        names = ", ".join(self.sections[:NAMED])
+        if len(self.sections) > NAMED:
+            names += ", ..."
         share = "all" if self.words == self.all_words else f"{self.words:,}"
-        return f"read {share} of {self.all_words:,} words" + (f" ({names})" if names else "")
+        line = f"read {share} of {self.all_words:,} words"
+        return f"{line} ({names})" if names else line
 
 
 def reading_of(document: Document, encoded: EncodedDocument, unknown: float = 0.0) -> Reading:
@@ -60,12 +63,14 @@ def reading_of(document: Document, encoded: EncodedDocument, unknown: float = 0.
     read_ends = starts.copy()  # of each sentence, the end of what was read of it
     rows, row_sections = [], []
     for places in np.split(encoded.places, encoded.sentence_lengths.cumsum()[:-1]):
-        # the sentence of each token; -1: the title, or a symbol
+        # The sentence of each token; -1: the title, or a symbol.
         sentences = np.searchsorted(starts, places[:, 1] - 1, side="right") - 1
         inside = sentences >= 0
         np.maximum.at(read_ends, sentences[inside], places[inside, 1])
         rows.append(_surfaces(text, places.tolist()))
-        section = document.section_names[section_of[sentences[0]]] if inside[0] else ""
+        section = ""
+        if inside[0]:
+            section = document.section_names[section_of[sentences[0]]]
         row_sections.append(section)
 
     words = 0
@@ -175,11 +180,8 @@ class Forms:
         if "#" in word:  # several numbers of the text may be meant
             forms = self._inside[word,] + self._first[word,]
             return next(iter(forms)) if len(forms) == 1 else _HASHES.sub("[number]", word)
-        forms = (
-            self._inside.get((previous, word, following))
-            or self._inside.get((word,))
-            or self._first.get((word,))
-        )
+        between = self._inside.get((previous, word, following))
+        forms = between or self._inside.get((word,)) or self._first.get((word,))
         if not forms or not self.lower:
             return word
         return max(forms, key=lambda form: (forms[form], form.islower()))
@@ -209,15 +211,19 @@ def spaces(words: list[str]) -> list[bool]:
     """
     has_space, joins, is_quoted = [], True, False
     for previous, word, following in zip(["", *words], words, [*words[1:], ""]):
-        is_inside = word in _INSIDE and all(
-            c.isalnum() or c in "]′″" for c in (previous[-1:], following[-1:]) if c
-        )
+        is_inside = word in _INSIDE and _is_of_word(previous) and _is_of_word(following)
         closes = word in _NO_SPACE_BEFORE or (word == '"' and is_quoted) or _CLITIC.fullmatch(word)
         is_unspaced = _UNSPACED.match(previous) and _UNSPACED.match(word)
         has_space.append(not (joins or is_inside or closes or is_unspaced))
         is_quoted ^= word == '"'
         joins = is_inside or word in _NO_SPACE_AFTER or (word == '"' and is_quoted)
     return has_space
+
+
+def _is_of_word(neighbour: str) -> bool:
+    """Return whether a hyphen may join a neighbour: a word, or nothing at a summary's edge."""
+    last = neighbour[-1:]
+    return not last or last.isalnum() or last in "]′″"
 
 
 # ---------------------------------------------------------------------------------
@@ -292,10 +298,10 @@ def _find_forms(words: list[str], forms: Forms, capital: bool) -> list[str]:
 def _write_words(tokens: Sequence[str], forms: Forms, capital: bool) -> list[str]:
     words = [token.strip() for token in tokens]
     found = _find_forms(words, forms, capital)
-    has_space = [
-        forms.has_space(*pair, rule) for pair, rule in zip(pairwise(words), spaces(found)[1:])
-    ]
-    return [" " * space + form for space, form in zip([True, *has_space], found)]
+    has_space = [True]
+    for (previous, word), rule in zip(pairwise(words), spaces(found)[1:]):
+        has_space.append(forms.has_space(previous, word, rule))
+    return [" " * space + form for space, form in zip(has_space, found)]
 
 
 def _write_pieces(tokens: Sequence[str], forms: Forms, capital: bool) -> list[str]:
@@ -305,11 +311,11 @@ def _write_pieces(tokens: Sequence[str], forms: Forms, capital: bool) -> list[st
     characters = list(text)
     found = _find_forms([text[start:end] for start, end in spans], forms, capital)
     for (start, end), form in zip(spans, found):
-        characters[start:end] = (
-            form if len(form) == end - start else [form, *[""] * (end - start - 1)]
-        )
+        # Every place keeps one string, so that the places of the tokens stay right.
+        length = end - start
+        characters[start:end] = form if len(form) == length else [form, *[""] * (length - 1)]
         if form in _CLOSING and text[start - 1 : start].isspace():
             characters[start - 1] = ""
     ends = accumulate(map(len, tokens), initial=0)
-    first, *others = ("".join(characters[start:end]) for start, end in pairwise(ends))
-    return [f" {first.strip()}", *others]
+    written = ["".join(characters[start:end]) for start, end in pairwise(ends)]
+    return [f" {written[0].strip()}", *written[1:]]

@@ -118,11 +118,11 @@ class Run:
     decode: DecodeConfig = DecodeConfig()
 
     @property
-    def vocabulary(self):
+    def vocabulary(self) -> Any:
         return self.encoder.vocabulary
 
     @property
-    def options(self):
+    def options(self) -> Any:
         return self.encoder.options
 
     @cached_property
@@ -141,16 +141,13 @@ class Run:
         it."""
         card = self.folder / "README.md"
         found = _CAUTION.search(card.read_text(encoding="utf-8")) if card.exists() else None
-        says = (
-            found[0].replace("**", "")
-            if found
-            else "It is not to be trusted: what it states is often wrong."
-        )
+        errors = "It is not to be trusted: what it states is often wrong."
+        if found:
+            errors = found[0].replace("**", "")
         corpus = Path(self.config["corpus"]).name
         texts = f"{self.field.texts} ({corpus})" if self.field else f"documents of {corpus}"
-        return (
-            f"The model was trained on {self.config['documents'].get('train', 0):,} {texts}. {says}"
-        )
+        count = self.config["documents"].get("train", 0)
+        return f"The model was trained on {count:,} {texts}. {errors}"
 
     @property
     def step(self) -> int:
@@ -180,7 +177,7 @@ class Run:
         texts: Iterable[str | Text | dict | Document],
         attention: bool = False,
         batch_size: int = 16,
-        names=(),
+        names: Sequence[str] = (),
         progress: Callable[[list], Iterable] = iter,
         process: Process = ALONE,
     ) -> list[Summary]:
@@ -196,20 +193,24 @@ class Run:
         documents = self.encode(originals)
         how: dict[str, Any] = {"batch_size": batch_size, "process": process, "progress": progress}
         if self.is_extractor:
-            chosen = choose_sentences(self.model, documents, self.vocabulary, **how)
-            return [self._extract(*each) for each in zip(originals, documents, chosen)]
+            numbers = choose_sentences(self.model, documents, self.vocabulary, **how)
+            summaries = []
+            for text, document, chosen in zip(originals, documents, numbers):
+                summaries.append(self._extract(text, document, chosen))
+            return summaries
         hypotheses: dict[int, Hypothesis] = {}
+        # Documents that are searched for by the same rule share their batches.
         rules = list(map(self.decode_for, documents))
         for rule in dict.fromkeys(rules):
             places = [place for place, own in enumerate(rules) if own == rule]
-            found = search_split(
-                self.model, [documents[i] for i in places], self.vocabulary, rule, **how
-            )
+            some = [documents[i] for i in places]
+            found = search_split(self.model, some, self.vocabulary, rule, **how)
             hypotheses |= zip(places, found)
-        own = process.share(enumerate(zip(originals, documents)))
-        return process.gather(
-            self._summary(*pair, hypotheses[place], attention) for place, pair in own
-        )
+
+        def summary(i: int) -> Summary:
+            return self._summary(originals[i], documents[i], hypotheses[i], attention)
+
+        return process.gather(map(summary, process.share(range(len(documents)))))
 
     def decode_for(self, document: EncodedDocument) -> DecodeConfig:
         """Return the run's search; for a text that is shorter than the shortest summary, one at
@@ -224,15 +225,14 @@ class Run:
         vocabulary = self.vocabulary
         places = [t for t, i in enumerate(best.ids) if i not in self.model.control_symbols]
         ids = [best.ids[t] for t in places]
-        groups = vocabulary.by_sentence(ids, document.unknown)
-        tokens = [
-            vocabulary.tokens([ids[place] for place in group], document.unknown) for group in groups
-        ]
+        tokens, shown = [], []
+        for group in vocabulary.by_sentence(ids, document.unknown):
+            words = [ids[place] for place in group]
+            tokens.append(vocabulary.tokens(words, document.unknown))
+            shown += [places[place] for place in group]
         seen = self._attention(document, best.ids) if attention else {}
-        shown = [places[place] for group in groups for place in group]
-        seen = {
-            name: value if name in PER_DOCUMENT else value[shown] for name, value in seen.items()
-        }
+        for name in seen.keys() - PER_DOCUMENT:
+            seen[name] = seen[name][shown]
         cut = len(best.ids) >= self.decode_for(document).max_length
         return Summary(
             sentences=vocabulary.sentences(ids, document.unknown),
@@ -269,12 +269,11 @@ class Run:
 
     def readable(self, text: Document, sentences: Sequence[str]) -> list[str]:
         """Write a summary of a text, in sentences of the model's words, for people."""
-        spaced = self.in_pieces
-        tokens = [
-            [sentence] if spaced else [f" {word}" for word in sentence.split()]
-            for sentence in sentences
-        ]
-        return readable(tokens, self._forms(text), spaced).sentences
+        tokens = []
+        for sentence in sentences:
+            words = [f" {word}" for word in sentence.split()]
+            tokens.append([sentence] if self.in_pieces else words)
+        return readable(tokens, self._forms(text), self.in_pieces).sentences
 
     def reading(self, text: Document, document: EncodedDocument) -> Reading:
         """Tell what is read of a text. document: the same, in ids."""
@@ -301,12 +300,19 @@ class Run:
 
     def _extract(self, text: Document, document: EncodedDocument, chosen: list[int]) -> Summary:
         """Return the chosen sentences as the source has them."""
-        texts, source = source_sentences(document, self.vocabulary), self._source(document)
+        texts = source_sentences(document, self.vocabulary)
+        source = self._source(document)
         reading = self.reading(text, document)
         rows = [reading.rows[i] for i in chosen]
-        extract = Readable(["".join(row).strip() for row in rows], rows)
-        own = [texts[i] for i in chosen], 0.0, [source[i] for i in chosen], source
-        return Summary(*own, [], readable=extract, reading=reading)
+        return Summary(
+            sentences=[texts[i] for i in chosen],
+            score=0.0,
+            tokens=[source[i] for i in chosen],
+            source=source,
+            copied=[],
+            readable=Readable(["".join(row).strip() for row in rows], rows),
+            reading=reading,
+        )
 
     @torch.no_grad()
     def _attention(self, document: EncodedDocument, ids: list[int]) -> dict[str, np.ndarray]:

@@ -1,7 +1,7 @@
 """Summaries from a model: batched beam search, greedy search and sampling, on the path that
 training uses."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from operator import itemgetter
@@ -48,35 +48,35 @@ def beam_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[l
         search.step(length)
         if not len(search.documents):
             break
-    _check_ended(batch, [bool(hypotheses) for hypotheses in search.ended])
-    return [
-        sorted(hypotheses, key=lambda h: -h.score)[: config.beam] for hypotheses in search.ended
-    ]
+    _check_ended(batch, list(map(bool, search.ended)))
+    ranked = [sorted(hypotheses, key=lambda h: -h.score) for hypotheses in search.ended]
+    return [hypotheses[: config.beam] for hypotheses in ranked]
 
 
 def _check_ended(batch: Batch, ended: list[bool]) -> None:
     """Raise InputError for the first document of a batch that has no summary."""
     if not all(ended):
+        name = batch.ids[ended.index(False)]
         raise InputError(
-            f"document {batch.ids[ended.index(False)]!r} has no summary: every word is forbidden, "
-            "or would repeat an "
+            f"document {name!r} has no summary: every word is forbidden, or would repeat an "
             "n-gram, before it has min_length words (take a smaller min_length, or block longer "
-            "n-grams); or the "
-            "weights of the model are damaged"
+            "n-grams); or the weights of the model are damaged"
         )
 
 
 class _Search:
     """Beams of the D documents that are not done; K hypotheses each."""
 
-    def __init__(self, model, batch: Batch, config: DecodeConfig):
-        self.model, self.config, self.device = model, config, batch.source.device
+    def __init__(self, model: Summarizer, batch: Batch, config: DecodeConfig):
+        self.model = model
+        self.config = config
+        self.device = batch.source.device
         self.next_words = _NextWords(model, batch, config)
         self.documents = list(range(len(batch)))  # which document each row of beams is
         self.ended: list[list[Hypothesis]] = [[] for _ in self.documents]
         rows = torch.arange(len(batch), device=self.device)
         self.state = model.encode(batch)
-        # [D, K, length]
+        # [D, K, length], and [D, K].
         self.tokens = torch.full((len(batch), config.beam, 1), BOS, device=self.device)
         self.log_prob = torch.full((len(batch), config.beam), -torch.inf, device=self.device)
         self.log_prob[:, 0] = 0  # the beams of a document are one at first
@@ -117,11 +117,10 @@ class _Search:
 
     def _drop_done(self, length: int) -> None:
         best_open = self.config.rank(self.log_prob[:, 0], length).tolist()
-        keep = [
-            i
-            for i, (d, score) in enumerate(zip(self.documents, best_open))
-            if not self._done(d, score)
-        ]
+        keep = []
+        for i, document in enumerate(self.documents):
+            if not self._done(document, best_open[i]):
+                keep.append(i)
         if len(keep) == len(self.documents):
             return
         self.documents = [self.documents[i] for i in keep]
@@ -135,10 +134,11 @@ class _Search:
         self.next_words.reorder(rows, documents)
 
     def _done(self, document: int, best_open: float) -> bool:
-        scores = sorted((h.score for h in self.ended[document]), reverse=True)[: self.config.beam]
-        return best_open == -torch.inf or (
-            len(scores) == self.config.beam and scores[-1] >= best_open
-        )
+        if best_open == -torch.inf:
+            return True
+        beam = self.config.beam
+        scores = sorted((h.score for h in self.ended[document]), reverse=True)[:beam]
+        return len(scores) == beam and scores[-1] >= best_open
 
 
 class _NextWords:
@@ -146,11 +146,12 @@ class _NextWords:
     repeated n-grams."""
 
     def __init__(self, model: Summarizer, batch: Batch, config: DecodeConfig):
-        self.model, self.config = model, config
+        self.model = model
+        self.config = config
         self.extra = max(map(len, batch.unknown), default=0)  # copy ids
         device = batch.source.device
         forbidden = [i for i in config.forbidden if i < model.config.vocab_size + self.extra]
-        # copied once, not at every step
+        # Copied once, not at every step.
         self.barred = torch.tensor([*forbidden, EOS], device=device)
         self.control = torch.tensor([*model.control_symbols], dtype=torch.long, device=device)
         self.rule = config.rule(batch, self.control)
@@ -201,13 +202,16 @@ def largest(p: Tensor, k: int, block: int = 256) -> tuple[Tensor, Tensor]:
 
 
 def repeating(tokens: Tensor, n: int, control: Tensor) -> Tensor:
-    """Words that would end an n-gram which a row of `tokens` [R, T] holds already: [R, T - n + 1]
-    ids, -1 where none would, without a column where T < n. n-grams pass over symbols of `control`
-    [C]."""
+    """Find words that would end an n-gram which a row of `tokens` [R, T] holds already.
+
+    Returns [R, T - n + 1] ids, -1 where none would, without a column where T < n. n-grams pass over
+    symbols of `control` [C].
+    """
     places = tokens.shape[1] - n + 1
     if places < 1:
         return tokens[:, :0]
     if len(control):  # symbols first, words after them in their order
+        # A stable sort keeps the order of the words.
         symbols = (tokens[..., None] == control).any(-1)
         tokens = tokens.gather(1, (~symbols).int().argsort(dim=1, stable=True))
     ngrams = tokens.unfold(1, n, 1)  # [R, T - n + 1, n]
@@ -240,17 +244,16 @@ def sample_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list
     while is_open.any():
         output, state = model.decode(tokens[:, -1:], state)
         log_p, words = next_words.best(output, state, tokens, config.sample)
-        # of a row that has no word, or has ended, any is drawn
+        # Of a row that has no word, or has ended, any is drawn.
         p = (log_p / config.temperature).softmax(-1).nan_to_num(1).cpu()
-        places = [
-            torch.multinomial(row, 1, generator=generator) for row, generator in zip(p, generators)
-        ]
-        place = torch.stack(places).to(words.device)
+        drawn = [torch.multinomial(row, 1, generator=own) for row, own in zip(p, generators)]
+        place = torch.stack(drawn).to(words.device)
         word = words.gather(1, place)[:, 0]
         log_prob = log_prob + log_p.gather(1, place)[:, 0].where(is_open, 0)
         tokens = torch.cat([tokens, word.where(is_open, EOS)[:, None]], 1)
         is_open = is_open & (word != EOS)
-    rows, sums = [row[: row.index(EOS)] for row in tokens[:, 1:].tolist()], log_prob.tolist()
+    rows = [row[: row.index(EOS)] for row in tokens[:, 1:].tolist()]
+    sums = log_prob.tolist()
     _check_ended(batch, [p > -torch.inf for p in sums])
     return [Hypothesis(ids, p, config.rank(p, len(ids) + 1)) for ids, p in zip(rows, sums)]
 
@@ -262,7 +265,7 @@ def sample_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list
 def for_each(
     function: Callable[[Batch], list],
     model: Summarizer | Extractor,
-    split,
+    split: Sequence[EncodedDocument],
     vocabulary: Vocabulary,
     batch_size: int = 16,
     process: Process = ALONE,
@@ -282,11 +285,17 @@ def for_each(
     batches = list(in_order([split[i] for i in order], size, len(vocabulary)))
     own = process.share(progress(batches))
     results = process.gather(in_threads(lambda batch: function(batch.to(device)), own, threads))
-    return [result for _, result in sorted(zip(order, chain(*results)), key=itemgetter(0))]
+    # Back to the order of the documents.
+    numbered = zip(order, chain.from_iterable(results))
+    return [result for _, result in sorted(numbered, key=itemgetter(0))]
 
 
 def search_split(
-    model: Summarizer, split, vocabulary: Vocabulary, config: DecodeConfig, **how: Any
+    model: Summarizer,
+    split: Sequence[EncodedDocument],
+    vocabulary: Vocabulary,
+    config: DecodeConfig,
+    **how: Any,
 ) -> list[Hypothesis]:
     """Find the best hypothesis of every document of a split. how: more for `for_each`."""
 
@@ -299,30 +308,39 @@ def search_split(
 
 
 def summarize(
-    model: Summarizer, split, vocabulary: Vocabulary, config: DecodeConfig, **how: Any
+    model: Summarizer,
+    split: Sequence[EncodedDocument],
+    vocabulary: Vocabulary,
+    config: DecodeConfig,
+    **how: Any,
 ) -> list[list[str]]:
     """Write the best summary of every document of a split, in sentences; copied words are the
     source's own."""
     summaries = []
-    for document, best in zip(split, search_split(model, split, vocabulary, config, **how)):
+    hypotheses = search_split(model, split, vocabulary, config, **how)
+    for document, best in zip(split, hypotheses):
         words = [i for i in best.ids if i not in model.control_symbols]
         summaries.append(vocabulary.sentences(words, document.unknown))
     return summaries
 
 
 def choose_sentences(
-    model: Extractor, split, vocabulary: Vocabulary, **how: Any
+    model: Extractor, split: Sequence[EncodedDocument], vocabulary: Vocabulary, **how: Any
 ) -> list[list[int]]:
     """List the numbers of the sentences that a model chooses from every document of a split."""
     model.eval()
     return for_each(torch.no_grad()(model.choose), model, split, vocabulary, **how)
 
 
-def extract(model: Extractor, split, vocabulary: Vocabulary, **how: Any) -> list[list[str]]:
+def extract(
+    model: Extractor, split: Sequence[EncodedDocument], vocabulary: Vocabulary, **how: Any
+) -> list[list[str]]:
     """Extract the sentences that a model chooses from every document of a split."""
-    numbers = choose_sentences(model, split, vocabulary, **how)
-    texts = (source_sentences(document, vocabulary) for document in split)
-    return [[sentences[i] for i in chosen] for sentences, chosen in zip(texts, numbers)]
+    summaries = []
+    for document, chosen in zip(split, choose_sentences(model, split, vocabulary, **how)):
+        sentences = source_sentences(document, vocabulary)
+        summaries.append([sentences[i] for i in chosen])
+    return summaries
 
 
 def source_sentences(document: EncodedDocument, vocabulary: Vocabulary) -> list[str]:

@@ -13,6 +13,7 @@ from lib.data.documents import Document
 from lib.data.prepared import PreparedCorpus
 from lib.data.tfidf import sparse_tfidf
 from lib.data.tokenize import counted_words, need_all_letters
+from lib.evaluation.measures import ngrams
 from lib.system.errors import InputError
 
 # LexRank with a threshold compares all pairs of sentences: its time grows with their square.
@@ -36,13 +37,12 @@ def baselines(
     Words are those that ROUGE counts on these documents.
     """
     all_letters = counted_in(documents)
-    count = round(float(np.mean([len(reference) for reference in training])))
-    words = round(
-        float(np.mean([sum(len(s.split()) for s in reference) for reference in training]))
-    )
+    sentences = np.mean([len(reference) for reference in training])
+    words = np.mean([len(" ".join(reference).split()) for reference in training])
+    count, length = round(float(sentences)), round(float(words))
     return {
         "lead": [lead(d.sentences, count) for d in documents],
-        "lexrank": [lexrank(d.sentences, words, all_letters=all_letters) for d in documents],
+        "lexrank": [lexrank(d.sentences, length, all_letters=all_letters) for d in documents],
         "oracle": [oracle(d.sentences, d.summary, all_letters=all_letters) for d in documents],
     }
 
@@ -73,7 +73,9 @@ def lexrank(
     if not sentences:
         return []
     ranked = by_centrality(sentences, threshold, damping, all_letters)
-    before = np.cumsum([0, *(len(sentences[int(i)].split()) for i in ranked[:-1])])
+    # The words of all better ones: a sentence is chosen as long as these are too few.
+    lengths = np.array([len(sentences[int(i)].split()) for i in ranked])
+    before = np.cumsum(lengths) - lengths
     return [sentences[int(i)] for i in sorted(ranked[before < words])]
 
 
@@ -183,9 +185,8 @@ def oracle(
     all_letters: which words are counted (`counted_words`); None: the reference determines it.
     """
     all_letters = need_all_letters(reference) if all_letters is None else all_letters
-    source, wanted = (
-        [counted_words(s, all_letters) for s in texts] for texts in (sentences, reference)
-    )
+    source = [counted_words(s, all_letters) for s in sentences]
+    wanted = [counted_words(s, all_letters) for s in reference]
     overlaps = [_Overlap(source, wanted, n) for n in (1, 2)]
     chosen: list[int] = []
     best = 0.0
@@ -220,9 +221,11 @@ def matches(
     all_letters = need_all_letters(reference) if all_letters is None else all_letters
     source = [counted_words(s, all_letters) for s in sentences]
     chosen: set[int] = set()
-    for words in (counted_words(s, all_letters) for s in reference):
+    for sentence in reference:
+        words = counted_words(sentence, all_letters)
         scores = np.sum([_Overlap(source, [words], n).f1_with_each() for n in (1, 2)], 0)
-        chosen |= {int(i) for i in np.argsort(-scores, kind="stable")[:each] if scores[i] > 0}
+        best = np.argsort(-scores, kind="stable")[:each]
+        chosen.update(best[scores[best] > 0].tolist())
     return sorted(chosen) or [0]
 
 
@@ -230,18 +233,22 @@ class _Overlap:
     """n-gram F1 of a growing extract: only n-grams of the reference are counted by name."""
 
     def __init__(self, sentences: list[list[str]], reference: list[list[str]], n: int):
-        grams = Counter(g for r in reference for g in zip(*(r[i:] for i in range(n))))
+        grams: Counter[tuple[str, ...]] = Counter()
+        for words in reference:
+            grams.update(ngrams(words, n))
         index = {gram: i for i, gram in enumerate(grams)}
         self.wanted = np.array(list(grams.values()), dtype=float)
         self.counts = np.zeros((len(sentences), len(index)))
         for row, words in enumerate(sentences):
-            for gram in zip(*(words[i:] for i in range(n))):
+            for gram in ngrams(words, n):
                 if gram in index:
                     self.counts[row, index[gram]] += 1
         self.lengths = np.array([max(0, len(s) - n + 1) for s in sentences], dtype=float)
-        self.have, self.length = np.zeros(len(index)), 0.0
+        self.have = np.zeros(len(index))
+        self.length = 0.0
 
     def f1_with_each(self) -> np.ndarray:
+        # F1 = 2 matched / (n-grams of the extract + n-grams of the reference)
         matched = np.minimum(self.have + self.counts, self.wanted).sum(1)
         return 2 * matched / np.maximum(self.length + self.lengths + self.wanted.sum(), 1)
 
@@ -256,4 +263,6 @@ def text_baselines(
     """Lead, LexRank and the oracle over the whole texts, Lead and LexRank as long as training
     references; Lead-3 and Lead-10."""
     systems = baselines(documents, [document.reference for document in prepared["train"]])
-    return {**systems, **{f"lead-{n}": [lead(d.sentences, n) for d in documents] for n in (3, 10)}}
+    for n in (3, 10):
+        systems[f"lead-{n}"] = [lead(d.sentences, n) for d in documents]
+    return systems

@@ -1,8 +1,10 @@
 """Intervals of means over documents and seeds, and which differences between systems are real."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 LEAST_WEIGHT = 1e-12  # instead of 0, to divide by
 FEWEST = 10  # documents; resamples of fewer are too similar to show how uncertain a mean is
@@ -32,14 +34,18 @@ class Interval:
         return [self.mean] * 3 if no_interval(self.count) else [self.mean, self.low, self.high]
 
     def __str__(self) -> str:
-        mean, low, high = (f"{value:.2f}" for value in (self.mean, self.low, self.high))
+        mean, low, high = f"{self.mean:.2f}", f"{self.low:.2f}", f"{self.high:.2f}"
         if said := no_interval(self.count, self.unit):
             return f"{mean} ({said})"
         return mean if low == high else f"{mean} [{low}, {high}]"
 
 
 def interval(
-    values: np.ndarray, seed: int = 0, resamples: int = 1000, weights=None, unit: str = "document"
+    values: ArrayLike,
+    seed: int = 0,
+    resamples: int = 1000,
+    weights: ArrayLike | None = None,
+    unit: str = "document",
 ) -> Interval:
     """Mean of `values` [documents], or of several runs [runs, documents], and the 2.5th and 97.5th
     percentile of the means of resampled documents; of several runs, these are resampled too.
@@ -47,11 +53,10 @@ def interval(
     weights: of the same shape, for a weighted mean: a share that is pooled over documents; 0 where
     all weights are. unit: what the values are of, where it is not documents.
     """
-    values, weights = _by_run(values, weights)
-    low, high = np.percentile(
-        _resampled(values, weights, np.random.default_rng(seed), resamples), [2.5, 97.5]
-    )
-    return Interval(_mean(values, weights), low, high, values.shape[1], unit)
+    rows, row_weights = _by_run(values, weights)
+    means = _resampled(rows, row_weights, np.random.default_rng(seed), resamples)
+    low, high = np.percentile(means, [2.5, 97.5])
+    return Interval(_mean(rows, row_weights), low, high, rows.shape[1], unit)
 
 
 @dataclass(frozen=True)
@@ -78,12 +83,17 @@ class Difference:
         """The difference, its interval and p, or why there is no interval."""
         if said := no_interval(self.count):
             return f"{self.mean:+.{digits}f} ({said})"
+        low, high = f"{self.low:+.{digits}f}", f"{self.high:+.{digits}f}"
         p = "< 0.01" if self.p < 0.01 else f"{self.p:.2f}"
-        return f"{self.mean:+.{digits}f} [{self.low:+.{digits}f}, {self.high:+.{digits}f}], p {p}"
+        return f"{self.mean:+.{digits}f} [{low}, {high}], p {p}"
 
 
 def paired_bootstrap(
-    first, second, seed: int = 0, resamples: int = 2000, weights=(None, None)
+    first: ArrayLike,
+    second: ArrayLike,
+    seed: int = 0,
+    resamples: int = 2000,
+    weights: Sequence[ArrayLike | None] = (None, None),
 ) -> Difference:
     """Compute `second` minus `first`, both [documents] or [runs, documents] over the same documents
     (Koehn 2004).
@@ -91,41 +101,52 @@ def paired_bootstrap(
     Documents are drawn together for both. Runs are drawn separately, because their seeds have
     nothing in common. Raises ValueError if the numbers of documents differ.
     """
-    (a, wa), (b, wb) = (_by_run(v, w) for v, w in zip((first, second), weights))
+    a, a_weights = _by_run(first, weights[0])
+    b, b_weights = _by_run(second, weights[1])
     if a.shape[1] != b.shape[1]:
         raise ValueError(f"{a.shape[1]} and {b.shape[1]} documents cannot be paired")
     random = np.random.default_rng(seed)
     documents = random.integers(0, a.shape[1], (resamples, a.shape[1]))
-    drawn = _resampled(b, wb, random, resamples, documents) - _resampled(
-        a, wa, random, resamples, documents
-    )
+    # The random numbers of the second system come first.
+    b_means = _resampled(b, b_weights, random, resamples, documents)
+    a_means = _resampled(a, a_weights, random, resamples, documents)
+    drawn = b_means - a_means
     low, high = np.percentile(drawn, [2.5, 97.5])
     p = min(1.0, 2 * min((drawn <= 0).mean(), (drawn >= 0).mean()))
-    return Difference(_mean(b, wb) - _mean(a, wa), low, high, p, a.shape[1])
+    return Difference(_mean(b, b_weights) - _mean(a, a_weights), low, high, p, a.shape[1])
 
 
-def _by_run(values, weights) -> tuple[np.ndarray, np.ndarray]:
-    values = np.atleast_2d(np.asarray(values, dtype=float))
-    return values, np.ones_like(values) if weights is None else np.atleast_2d(
-        np.asarray(weights, dtype=float)
-    )
+def _by_run(values: ArrayLike, weights: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return values and weights as [runs, documents]; without weights all are 1."""
+    rows = np.atleast_2d(np.asarray(values, dtype=float))
+    if weights is None:
+        return rows, np.ones_like(rows)
+    return rows, np.atleast_2d(np.asarray(weights, dtype=float))
 
 
-def _mean(values, weights) -> float:
+def _mean(values: np.ndarray, weights: np.ndarray) -> float:
     """Mean of the values; 0 where there are none."""
     return values.sum() / np.maximum(weights.sum(), LEAST_WEIGHT)
 
 
-def _resampled(values, weights, random, resamples: int, documents=None) -> np.ndarray:
+def _resampled(
+    values: np.ndarray,
+    weights: np.ndarray,
+    random: np.random.Generator,
+    resamples: int,
+    documents: np.ndarray | None = None,
+) -> np.ndarray:
     """Compute means of resampled documents (given, or drawn), and of resampled runs where there are
     several."""
     runs, count = values.shape
     if documents is None:
         documents = random.integers(0, count, (resamples, count))
-    chosen = (
-        random.integers(0, runs, (resamples, runs))
-        if runs > 1
-        else np.zeros((resamples, 1), dtype=int)
-    )
-    draws = (np.ix_(rows, columns) for rows, columns in zip(chosen, documents))
-    return np.array([_mean(values[draw], weights[draw]) for draw in draws])
+    if runs > 1:
+        chosen = random.integers(0, runs, (resamples, runs))
+    else:
+        chosen = np.zeros((resamples, 1), dtype=int)
+    means = []
+    for rows, columns in zip(chosen, documents):
+        draw = np.ix_(rows, columns)
+        means.append(_mean(values[draw], weights[draw]))
+    return np.array(means)

@@ -68,23 +68,20 @@ def log_probs(
 
     with change.model(model):
         for start in process.share(range(0, len(documents), batch_size)):
-            own = documents[start : start + batch_size]
-            following = partial(
-                encoded, [documents[(start + i + 1) % len(documents)] for i in range(len(own))]
-            )
-            batch, state = encoded([change.document(document) for document in own])
+            own = range(start, min(start + batch_size, len(documents)))
+            neighbours = [documents[(i + 1) % len(documents)] for i in own]
+            following = partial(encoded, neighbours)
+            batch, state = encoded([change.document(documents[i]) for i in own])
             state = change.state(state, following)
-            counted = (
-                known_words(batch, size) if only_known or change.only_known else batch.target_mask
-            )
+            counted = batch.target_mask
+            if only_known or change.only_known:
+                counted = known_words(batch, size)
             log_p = change.log_p(model, batch, state, following).masked_fill(~counted, 0)
             rows.append(mean_over_words(log_p, counted).double().cpu().numpy())
     values = np.concatenate(process.gather(rows))
     if np.isnan(values).any():
-        raise InputError(
-            f"document {documents[int(np.isnan(values).argmax())].id!r} has no word in its "
-            "reference"
-        )
+        name = documents[int(np.isnan(values).argmax())].id
+        raise InputError(f"document {name!r} has no word in its reference")
     return values
 
 
@@ -104,9 +101,8 @@ def changes_of(model: Summarizer) -> dict[str, Change]:
 
 def _reorder_sections(document: Document, order: Sequence[int]) -> Document:
     """Put sections, numbered from 0, in an order; -1 is the last."""
-    names, sections = (
-        [values[i] for i in order] for values in (document.section_names, document.sections)
-    )
+    names = [document.section_names[i] for i in order]
+    sections = [document.sections[i] for i in order]
     return replace(document, section_names=names, sections=sections)
 
 
@@ -118,12 +114,13 @@ def without_unit(document: EncodedDocument, unit: int = 0) -> EncodedDocument:
     """
     if len(document.sentence_lengths) == 1:
         return document
-    erased = np.repeat(np.arange(len(document.sentence_lengths)) == unit, document.sentence_lengths)
-    ids = {"source": document.source, "source_ids": document.source_ids}
-    return replace(
-        document,
-        **{name: np.where(erased, np.int32(UNK), x) for name, x in ids.items() if x is not None},
-    )
+    units = np.arange(len(document.sentence_lengths))
+    erased = np.repeat(units == unit, document.sentence_lengths)  # [N] words
+    source = np.where(erased, np.int32(UNK), document.source)
+    source_ids = document.source_ids
+    if source_ids is not None:
+        source_ids = np.where(erased, np.int32(UNK), source_ids)
+    return replace(document, source=source, source_ids=source_ids)
 
 
 TEXTS = {
@@ -206,6 +203,7 @@ def by_gradient(model: Summarizer, document: EncodedDocument) -> np.ndarray:
     output, _ = model.decode(batch.target_input, state)
     log_p = model.log_prob(output, batch.target, state)
     known = known_words(batch, model.config.vocab_size)
+    # |d log P / d e_i . e_i| of each word's embedding e_i
     (gradient,) = torch.autograd.grad(log_p[known].mean(), table, allow_unused=True)
     if gradient is None:
         raise InputError(f"a {type(model).__name__} does not embed the text before it writes")

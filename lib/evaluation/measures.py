@@ -1,7 +1,7 @@
 """Measures of tables, made of scores that are there: light, for papers name them and training
 imports papers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,11 +20,17 @@ class Measure:
     numbers: Callable[[dict], np.ndarray]
 
 
+def ngrams(words: Sequence[str], n: int) -> Iterable[tuple[str, ...]]:
+    """Return all n words in a row, in order."""
+    return zip(*(words[i:] for i in range(n)))
+
+
 def _plainly(*keys: str) -> Callable[[dict], np.ndarray]:
     """Numbers of each document, in a column or several of each key."""
 
     def numbers(scores: dict) -> np.ndarray:
-        values = np.column_stack([np.array(scores[key], dtype=float) for key in keys]).T
+        columns = [np.array(scores[key], dtype=float) for key in keys]
+        values = np.column_stack(columns).T
         return np.stack([values, np.ones_like(values)])
 
     return numbers

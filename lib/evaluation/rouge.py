@@ -13,7 +13,7 @@ from rouge_score.tokenizers import Tokenizer
 
 from lib.data.characters import lowered, unified
 from lib.data.tokenize import counted_words, is_word, need_all_letters, other_letters
-from lib.evaluation.measures import METRICS
+from lib.evaluation.measures import METRICS, ngrams
 
 
 class _Stems(Tokenizer):
@@ -54,15 +54,14 @@ def rouge(summaries: Sequence[list[str]], references: Sequence[list[str]]) -> np
 
     Summaries and references are lists of sentences. Raises ValueError when their numbers differ.
     """
-    scores = [
-        RougeScorer([*METRICS.values()], tokenizer=words).score(
-            "\n".join(reference), "\n".join(summary)
-        )
-        for words, summary, reference in zip(
-            words_for(references), summaries, references, strict=True
-        )
-    ]
-    return 100 * np.array([[s[m].fmeasure for m in METRICS.values()] for s in scores])
+    metrics = [*METRICS.values()]
+    rows = []
+    words_of_each = words_for(references)
+    for words, summary, reference in zip(words_of_each, summaries, references, strict=True):
+        scorer = RougeScorer(metrics, tokenizer=words)
+        scores = scorer.score("\n".join(reference), "\n".join(summary))
+        rows.append([scores[metric].fmeasure for metric in metrics])
+    return 100 * np.array(rows)
 
 
 def rouge_in_one_line(
@@ -87,18 +86,17 @@ def limited_recall(
     averaged over leaving one out (Lin 2004, 2.1).
     """
     rows = []
-    words_of_each = words_for([list(chain(*texts)) for texts in references])
+    words_of_each = words_for([list(chain.from_iterable(texts)) for texts in references])
     for words, summary, texts in zip(words_of_each, summaries, references, strict=True):
         scorer = RougeScorer(["rouge1", "rouge2", "rougeL"], tokenizer=words)
         shown = " ".join(summary).encode()[:limit].decode(errors="ignore")
-        scores = [
-            [s.recall for s in scorer.score(" ".join(text), shown).values()] for text in texts
-        ]
-        subsets = (
-            [scores[:i] + scores[i + 1 :] for i in range(len(scores))]
-            if len(scores) > 1
-            else [scores]
-        )
+        scores = []
+        for text in texts:
+            of_text = scorer.score(" ".join(text), shown)
+            scores.append([score.recall for score in of_text.values()])
+        subsets = [scores]
+        if len(scores) > 1:
+            subsets = [scores[:i] + scores[i + 1 :] for i in range(len(scores))]
         rows.append(np.mean([np.max(subset, axis=0) for subset in subsets], axis=0))
     return 100 * np.array(rows)
 
@@ -111,9 +109,8 @@ def longest_common_recall(texts: Sequence[str], references: Sequence[list[str]])
     the time.
     """
     pairs = _word_pairs(texts, references)
-    return 100 * np.array(
-        [_longest_common(text, wanted) / max(1, len(wanted)) for text, wanted in pairs]
-    )
+    recalls = [_longest_common(text, wanted) / max(1, len(wanted)) for text, wanted in pairs]
+    return 100 * np.array(recalls)
 
 
 def _word_pairs(
@@ -143,14 +140,15 @@ def ngram_counts(
     """Count for each n how many of a summary's n-grams its source has, and how many there are."""
     counts = {}
     for n in sizes:
-        known, grams = set(_ngrams(source, n)), list(_ngrams(summary, n))
+        known = set(ngrams(source, n))
+        grams = list(ngrams(summary, n))
         counts[n] = sum(gram in known for gram in grams), len(grams)
     return counts
 
 
 def repeated_ngrams(words: list[str], n: int = 3) -> tuple[int, int]:
     """Count how many of a text's n-grams have occurred in it before, and how many there are."""
-    grams = list(_ngrams(words, n))
+    grams = list(ngrams(words, n))
     return len(grams) - len(set(grams)), len(grams)
 
 
@@ -163,7 +161,3 @@ def distinct(summaries: Sequence[Sequence[str]]) -> list[float]:
 def count_words(sentences: Sequence[str]) -> int:
     """Count the words of a summary, by white space, without marks on their own."""
     return sum(map(is_word, " ".join(sentences).split()))
-
-
-def _ngrams(words: list[str], n: int) -> Iterable[tuple[str, ...]]:
-    return zip(*(words[i:] for i in range(n)))

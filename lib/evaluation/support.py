@@ -6,18 +6,16 @@ the text*; and of its sentences, those that one sentence of the text carries. On
 compared, never meanings:
 
 * a number is in the text even if the text has it for something else; a negation, or who was
-  compared with whom, is
-  not detected;
+  compared with whom, is not detected;
 * "twelve" and 12, 0.5 and 50%, a word and its plural are different; what only a table or a figure
-  of the paper has is
-  not in its text;
+  of the paper has is not in its text;
 * a word of the authors' own is not in the text and right all the same: references are scored too.
 """
 
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -93,20 +91,22 @@ class Names:
     def __contains__(self, term: Term) -> bool:
         count = self._with_capital[term.key]
         letters = sum(map(str.isalpha, term.key))
-        return (
-            not term.is_number
-            and letters > 1
-            and count > 0
-            and count >= self.CAPITAL * self._all[term.key]
-        )
+        if term.is_number or letters < 2 or not count:
+            return False
+        return count >= self.CAPITAL * self._all[term.key]
 
 
 def names_of(documents: Iterable[Document]) -> Names:
     """Return the names in the texts and references of documents; in titles all words may have
     capitals."""
-    return Names(
-        s for d in documents for s in (*d.sentences, *(s for r in d.references for s in r))
-    )
+
+    def sentences() -> Iterator[str]:
+        for document in documents:
+            yield from document.sentences
+            for reference in document.references:
+                yield from reference
+
+    return Names(sentences())
 
 
 class SourceText:
@@ -149,25 +149,28 @@ class SourceText:
         then the earlier one, as long as it adds `PART` of the sentence's weight.
         """
         weights = {term.key: self._weight(term.key) for term in sentence if term.key}
-        total, chosen = sum(weights.values()), []
+        total = sum(weights.values())
+        chosen = []
         while weights:
             gains: defaultdict[int, float] = defaultdict(float)
             for key, weight in weights.items():
                 for number in self._sentences_with.get(key, ()):
                     gains[number] += weight
-            best = max(
-                gains, key=lambda n: (round(gains[n], 9), -len(self._words[n]), -n), default=None
-            )
-            if best is None or gains[best] < self.PART * total:
+            if not gains:
+                break
+            # Rounding errors must not decide between equal gains.
+            best = max(gains, key=lambda n: (round(gains[n], 9), -len(self._words[n]), -n))
+            if gains[best] < self.PART * total:
                 break
             chosen.append((best, gains[best] / total))
-            weights = {
-                key: weight for key, weight in weights.items() if key not in self._words[best]
-            }
+            for key in self._words[best]:
+                weights.pop(key, None)
         return chosen
 
     def _weight(self, key: str) -> float:
-        return math.log((len(self._words) + 1) / max(1, len(self._sentences_with.get(key, ()))))
+        # log((L + 1) / L_w)
+        count = len(self._sentences_with.get(key, ()))
+        return math.log((len(self._words) + 1) / max(1, count))
 
 
 def _pairs(found: Sequence[Term]) -> list[tuple[str, str]]:
@@ -183,11 +186,13 @@ def source_of(document: Document) -> SourceText:
 def not_in_text(sentence: Sequence[Term], text: SourceText, names: Names) -> list[tuple[Term, str]]:
     """Return the terms of a summary's sentence that its text does not have, each with "number",
     "name" or "word"."""
-    missing = (term for term in sentence if not text.has(term))
-    return [
-        (term, "number" if term.is_number else "name" if term in names else "word")
-        for term in missing
-    ]
+    missing = []
+    for term in sentence:
+        if text.has(term):
+            continue
+        kind = "name" if term in names else "word"
+        missing.append((term, "number" if term.is_number else kind))
+    return missing
 
 
 def support_counts(
@@ -199,11 +204,13 @@ def support_counts(
     occur, and "carried": sentences that one source sentence carries. summary: its sentences, in any
     case; one without a number and a word does not count.
     """
-    counts = {kind: [0, 0] for kind in ("numbers", "names", "words", "pairs", "carried")}
+    counts: dict[str, tuple[int, int]] = {}
+    for kind in ("numbers", "names", "words", "pairs", "carried"):
+        counts[kind] = (0, 0)
 
     def count(kind: str, holds: bool) -> None:
-        counts[kind][0] += holds
-        counts[kind][1] += 1
+        true, total = counts[kind]
+        counts[kind] = true + holds, total + 1
 
     for sentence in map(terms, summary):
         for term in sentence:
@@ -216,4 +223,4 @@ def support_counts(
         if any(term.key for term in sentence):
             carriers = text.carriers(sentence)
             count("carried", bool(carriers) and carriers[0][1] >= text.ALONE)
-    return {kind: (missing, total) for kind, (missing, total) in counts.items()}
+    return counts

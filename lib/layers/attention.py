@@ -44,6 +44,7 @@ def additive_scores(queries: Tensor, keys: Tensor, v: Tensor) -> Tensor:
     and the backward pass computes it again.
     """
 
+    # Its arguments are those whose gradients the backward pass needs.
     def score(part: Tensor, keys: Tensor, v: Tensor) -> Tensor:
         return torch.tanh(keys[:, None] + part[:, :, None]) @ v
 
@@ -189,17 +190,17 @@ class CoverageAttention(nn.Module):
         """Compute alpha_t [B, K, N] of one step."""
         w, v = full_precision(self.coverage, self.v)
         # alpha_t = softmax(v^T tanh(W_e h + W_d h_t + w_cov cov_t))   (17)
-        # [B, K, N, A]
-        hidden = torch.tanh(keys[:, None] + query[:, :, None] + coverage[..., None] * w)
-        return masked_softmax(hidden @ v, mask[:, None])
+        sums = keys[:, None] + query[:, :, None] + coverage[..., None] * w  # [B, K, N, A]
+        return masked_softmax(torch.tanh(sums) @ v, mask[:, None])
 
     def _has_kernel(self, coverage: Tensor, queries: Tensor, keys: Tensor, mask: Tensor) -> bool:
         return cpu.compiled(queries) or cpu.triton_runs(queries)
 
     @fast_form(attend, computes=[weights, masked_softmax], where=_has_kernel)
-    def _attend_fast(self, coverage: Tensor, queries: Tensor, keys: Tensor, mask: Tensor):
-        """Do what `scan` does with `attend`, by kernels: alpha [B, K, T, N] and the last
-        coverage."""
+    def _attend_fast(
+        self, coverage: Tensor, queries: Tensor, keys: Tensor, mask: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Do what `scan` does with `attend`: alpha [B, K, T, N] and the last coverage."""
         if cpu.compiled(queries):
             kernel: Any = _CompiledCoverage
         else:
@@ -208,6 +209,7 @@ class CoverageAttention(nn.Module):
             kernel = gpu_kernels.CoverageScan
         w, v = full_precision(self.coverage, self.v)
         alpha = kernel.apply(queries, keys, w, v, coverage, mask)
+        # cov_{T+1} = cov_1 + sum_t alpha_t   (16)
         return alpha, coverage + alpha.sum(2)
 
 
@@ -215,26 +217,36 @@ class _CompiledCoverage(torch.autograd.Function):
     """Compute alpha of all steps with CPU kernels, one document per thread."""
 
     @staticmethod
-    def forward(ctx, queries, keys, w, v, coverage, mask):
-        alpha = queries.new_zeros(*queries.shape[:3], mask.shape[1])
+    def forward(
+        ctx: Any,
+        queries: Tensor,
+        keys: Tensor,
+        w: Tensor,
+        v: Tensor,
+        coverage: Tensor,
+        mask: Tensor,
+    ) -> Tensor:
+        hypotheses, steps = queries.shape[1:3]
+        alpha = queries.new_zeros(len(keys), hypotheses, steps, mask.shape[1])
         ctx.lengths = mask.sum(1).tolist()
         ctx.save_for_backward(queries, keys, w, v, coverage, alpha)
-        q, k, w, v, c, out = cpu.arrays(queries, keys, w, v, coverage, alpha)
-        cpu.for_each_document(
-            lambda b, n: cpu.coverage_forward(q[b], k[b, :n], w, v, c[b], out[b]), ctx.lengths
-        )
+        q_, k_, w_, v_, c_, alpha_ = cpu.arrays(queries, keys, w, v, coverage, alpha)
+
+        def document_forward(b: int, n: int) -> None:
+            cpu.coverage_forward(q_[b], k_[b, :n], w_, v_, c_[b], alpha_[b])
+
+        cpu.for_each_document(document_forward, ctx.lengths)
         return alpha
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx, d_alpha):
+    def backward(ctx: Any, d_alpha: Tensor) -> tuple[Tensor | None, ...]:
         queries, keys, w, v, coverage, alpha = ctx.saved_tensors
         # The kernels need contiguous memory, which zeros_like does not promise.
         d_queries = queries.new_zeros(queries.shape)
         d_keys = keys.new_zeros(keys.shape)
         d_coverage = coverage.new_zeros(coverage.shape)
-        # Every document has a row of its own, so that the sum does not depend on the order of the
-        # threads.
+        # Every document has a row of its own: the sum does not depend on the order of the threads.
         d_w = w.new_zeros(len(keys), len(w))
         d_v = v.new_zeros(len(keys), len(v))
         q, k, w, v, c, a, d = cpu.arrays(queries, keys, w, v, coverage, alpha, d_alpha)

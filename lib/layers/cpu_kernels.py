@@ -52,9 +52,9 @@ def _declare_no_overlap(context):
     differently.
     """
 
-    def generate(context, builder, signature, arguments):
-        # The widest vectors there are: LLVM by itself takes half of them. llvmlite does not know
-        # the name.
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        # The widest vectors there are: LLVM by itself takes half of them.
+        # llvmlite does not know the name.
         set.add(builder.function.attributes, '"prefer-vector-width"="512"')
         for argument in builder.function.args:
             if str(argument.type) in ("float*", "double*"):
@@ -125,7 +125,14 @@ def _softmax(scores, n):
 
 
 @_kernel
-def coverage_forward(queries, keys, w, v, coverage, alpha):
+def coverage_forward(
+    queries: np.ndarray,
+    keys: np.ndarray,
+    w: np.ndarray,
+    v: np.ndarray,
+    coverage: np.ndarray,
+    alpha: np.ndarray,
+) -> None:
     """Compute the weights alpha [K, T, N] of one document of n words, step after step.
 
     queries: [K, T, A]; keys: [n, A]; w, v: [A]; coverage: [K, N] before the first step. Padding
@@ -155,8 +162,19 @@ def coverage_forward(queries, keys, w, v, coverage, alpha):
 
 @_kernel
 def coverage_backward(
-    queries, keys, w, v, coverage, alpha, d_alpha, d_queries, d_keys, d_w, d_v, d_coverage
-):
+    queries: np.ndarray,
+    keys: np.ndarray,
+    w: np.ndarray,
+    v: np.ndarray,
+    coverage: np.ndarray,
+    alpha: np.ndarray,
+    d_alpha: np.ndarray,
+    d_queries: np.ndarray,
+    d_keys: np.ndarray,
+    d_w: np.ndarray,
+    d_v: np.ndarray,
+    d_coverage: np.ndarray,
+) -> None:
     """Add the gradients of `coverage_forward` to d_queries [K, T, A], d_keys [n, A], d_w, d_v [A],
     d_coverage [K, N].
 
@@ -179,8 +197,8 @@ def coverage_backward(
             query = queries[k, t]
             row = alpha[k, t]
             d_query = d_queries[k, t]
-            # alpha_t reaches the loss directly and through cov_{t+1}; then the gradient of a
-            # softmax.
+            # alpha_t reaches the loss directly and through cov_{t+1}.
+            # d_score_i = alpha_i (d_i - sum_j alpha_j d_j) is the gradient of a softmax.
             mean = v[0] - v[0]
             for i in range(n):
                 d_score[i] = d_alpha[k, t, i] + d_cov[i]
@@ -215,7 +233,13 @@ def coverage_backward(
 
 
 @_kernel
-def additive_scores(queries, keys, v, lengths, scores):
+def additive_scores(
+    queries: np.ndarray,
+    keys: np.ndarray,
+    v: np.ndarray,
+    lengths: np.ndarray,
+    scores: np.ndarray,
+) -> None:
     """Compute scores [B, K, N] = v^T tanh(query + key) of the first `lengths` [B] words of each
     document.
 
@@ -226,14 +250,24 @@ def additive_scores(queries, keys, v, lengths, scores):
         for k in range(queries.shape[1]):
             query = queries[b, k]
             for i in range(lengths[b]):
-                key, score = keys[b, i], v[0] - v[0]  # 0 of the right type
+                key = keys[b, i]
+                score = v[0] - v[0]  # 0 of the right type
                 for a in range(len(v)):
                     score += v[a] * _tanh(key[a] + query[a])
                 scores[b, k, i] = score
 
 
 @_kernel
-def additive_scores_backward(queries, keys, v, lengths, d_scores, d_queries, d_keys, d_v):
+def additive_scores_backward(
+    queries: np.ndarray,
+    keys: np.ndarray,
+    v: np.ndarray,
+    lengths: np.ndarray,
+    d_scores: np.ndarray,
+    d_queries: np.ndarray,
+    d_keys: np.ndarray,
+    d_v: np.ndarray,
+) -> None:
     """Add the gradients of `additive_scores` to d_queries [B, K, A], d_keys [B, N, A] and d_v
     [A]."""
     _assume_no_overlap()
@@ -242,7 +276,9 @@ def additive_scores_backward(queries, keys, v, lengths, d_scores, d_queries, d_k
         for k in range(queries.shape[1]):
             query, d_query = queries[b, k], d_queries[b, k]
             for i in range(lengths[b]):
-                key, d_key, d = keys[b, i], d_keys[b, i], d_scores[b, k, i]
+                key, d_key = keys[b, i], d_keys[b, i]
+                d = d_scores[b, k, i]
+                # score = v^T h, so d_v = d h and, through the tanh, d_x = d v (1 - h^2).
                 for a in range(len(v)):
                     h[a] = _tanh(key[a] + query[a])
                 for a in range(len(v)):
@@ -259,7 +295,15 @@ def additive_scores_backward(queries, keys, v, lengths, d_scores, d_queries, d_k
 
 
 @_kernel
-def gru_step(words, by_state, alpha, hidden, previous, gates, states):
+def gru_step(
+    words: np.ndarray,
+    by_state: np.ndarray,
+    alpha: np.ndarray | None,
+    hidden: np.ndarray,
+    previous: np.ndarray,
+    gates: np.ndarray,
+    states: np.ndarray,
+) -> None:
     """Compute one step of a GRU for n sequences: `hidden` [n, d] becomes the next state, which
     `states` gets too.
 
@@ -272,6 +316,7 @@ def gru_step(words, by_state, alpha, hidden, previous, gates, states):
     for b in range(len(hidden)):
         x, u, h = words[b], by_state[b], hidden[b]
         r, z, n, un = gates[b, 0], gates[b, 1], gates[b, 2], gates[b, 3]
+        # r = sigmoid(W_r x + U_r h),  z = sigmoid(W_z x + U_z h),  n = tanh(W x + r (U h))
         for i in range(width):
             r[i] = _sigmoid(x[i] + u[i])
         for i in range(width):
@@ -291,7 +336,15 @@ def gru_step(words, by_state, alpha, hidden, previous, gates, states):
 
 
 @_kernel
-def gru_step_backward(d_states, alpha, previous, gates, d_hidden, d_sums, d_alpha):
+def gru_step_backward(
+    d_states: np.ndarray,
+    alpha: np.ndarray | None,
+    previous: np.ndarray,
+    gates: np.ndarray,
+    d_hidden: np.ndarray,
+    d_sums: np.ndarray,
+    d_alpha: Any,  # an array, where alpha is one
+) -> None:
     """Compute the gradients of `gru_step`. d_hidden [n, d] is that of the next state, and becomes
     that of the state before, without the part that comes through U h.
 
@@ -324,7 +377,14 @@ def gru_step_backward(d_states, alpha, previous, gates, d_hidden, d_sums, d_alph
 
 
 @_kernel
-def memory_read(product, queries, v, memory, psi, reads):
+def memory_read(
+    product: np.ndarray,
+    queries: np.ndarray,
+    v: np.ndarray,
+    memory: np.ndarray,
+    psi: np.ndarray,
+    reads: np.ndarray,
+) -> None:
     """Compute (7) of R rows: weights psi [R, r] and reads [R, d] of a memory [R, r, d] by queries
     [R, A].
 
@@ -334,13 +394,16 @@ def memory_read(product, queries, v, memory, psi, reads):
     for b in range(rows):
         query, read = queries[b], reads[b]
         for j in range(slots):
-            h, score = product[b, j], v[0] - v[0]
+            # psi_j = softmax_j(v^T tanh(W_q h_t + W_k M_D(j)))   (7)
+            h = product[b, j]
+            score = v[0] - v[0]  # 0 of the right type
             for a in range(len(v)):
                 h[a] = _tanh(h[a] + query[a])
             for a in range(len(v)):
                 score += v[a] * h[a]
             psi[b, j] = score
         _softmax(psi[b], slots)
+        # m_t = sum_j psi_j M_D(j)   (7)
         read[:] = 0
         for j in range(slots):
             slot, weight = memory[b, j], psi[b, j]
@@ -349,23 +412,38 @@ def memory_read(product, queries, v, memory, psi, reads):
 
 
 @_kernel
-def memory_read_backward(product, v, memory, psi, d_psi, d_reads, d_queries, d_memory, d_v):
+def memory_read_backward(
+    product: np.ndarray,
+    v: np.ndarray,
+    memory: np.ndarray,
+    psi: np.ndarray,
+    d_psi: np.ndarray,
+    d_reads: np.ndarray,
+    d_queries: np.ndarray,
+    d_memory: np.ndarray,
+    d_v: np.ndarray,
+) -> None:
     """Add the gradients of `memory_read` to d_memory, d_queries and d_v; that of the keys replaces
     the tanh."""
     rows, slots, width = memory.shape
     d_score = np.empty_like(psi[0])
     for b in range(rows):
-        d_read, d_query, mean = d_reads[b], d_queries[b], v[0] - v[0]
+        d_read, d_query = d_reads[b], d_queries[b]
+        mean = v[0] - v[0]
         for j in range(slots):
-            slot, d_slot, weight, total = memory[b, j], d_memory[b, j], psi[b, j], d_psi[b, j]
+            slot, d_slot = memory[b, j], d_memory[b, j]
+            weight = psi[b, j]
+            total = d_psi[b, j]  # psi_j reaches the loss directly and through m_t
             for i in range(width):
                 total += d_read[i] * slot[i]
             for i in range(width):
                 d_slot[i] += weight * d_read[i]
             d_score[j] = total
             mean += weight * total
+        # The gradient of a softmax, and then that of the tanh.
         for j in range(slots):
-            h, d = product[b, j], psi[b, j] * (d_score[j] - mean)
+            h = product[b, j]
+            d = psi[b, j] * (d_score[j] - mean)
             for a in range(len(v)):
                 d_v[a] += h[a] * d
             for a in range(len(v)):
@@ -375,7 +453,12 @@ def memory_read_backward(product, v, memory, psi, d_psi, d_reads, d_queries, d_m
 
 
 @_kernel
-def memory_write(product, shared, memory, after):
+def memory_write(
+    product: np.ndarray,
+    shared: np.ndarray,
+    memory: np.ndarray,
+    after: np.ndarray,
+) -> None:
     """Compute (8) to (10) of R rows: `after` [R, r, d], the memory [R, r, d] after the write.
 
     The last 2d of product [R, r, A + 2d] become gate and update. shared: [R, 2d], the same for all
@@ -387,16 +470,24 @@ def memory_write(product, shared, memory, after):
         for j in range(slots):
             z, u = product[b, j, first : first + width], product[b, j, first + width :]
             slot, new, add = memory[b, j], after[b, j], shared[b]
+            # z = sigmoid(W_z1 h_{t+1} + W_z2 m_t + W_z3 M_D(j))   (8)
             for i in range(width):
                 z[i] = _sigmoid(z[i] + add[i])
+            # u = tanh(W_u1 h_{t+1} + W_u2 m_t + W_u3 M_D(j))   (9)
             for i in range(width):
                 u[i] = _tanh(u[i] + add[width + i])
+            # M_D(j) = z M_D(j) + (1 - z) u   (10)
             for i in range(width):
                 new[i] = u[i] + z[i] * (slot[i] - u[i])
 
 
 @_kernel
-def memory_write_backward(product, memory, d_memory, d_shared):
+def memory_write_backward(
+    product: np.ndarray,
+    memory: np.ndarray,
+    d_memory: np.ndarray,
+    d_shared: np.ndarray,
+) -> None:
     """Compute the gradients of `memory_write`: those of gate and update, which replace them in
     `product`, and their sum over the slots, added to d_shared [R, 2d].
 
@@ -412,6 +503,7 @@ def memory_write_backward(product, memory, d_memory, d_shared):
             slot, d = memory[b, j], d_memory[b, j]
             for i in range(width):
                 gate, update = z[i], u[i]
+                # d_z = d (M - u) z (1 - z),  d_u = d (1 - z) (1 - u^2),  d_M = d z
                 z[i] = d[i] * (slot[i] - update) * (gate - gate * gate)
                 d_update = d[i] - d[i] * gate
                 u[i] = d_update - d_update * update * update
@@ -425,7 +517,13 @@ def memory_write_backward(product, memory, d_memory, d_shared):
 
 
 @_kernel
-def drop(values, draws, least, factor, out):
+def drop(
+    values: np.ndarray,
+    draws: np.ndarray,
+    least: np.int16,
+    factor: np.floating,
+    out: np.ndarray,
+) -> None:
     """Write flat `values` times `factor` to `out`, but 0 where the draw is below `least`."""
     _assume_no_overlap()
     for i in range(len(values)):
@@ -451,21 +549,17 @@ def without_kernels() -> Iterator[None]:
 
 def compiled(values: Any) -> bool:
     """Return whether this file's kernels support these tensors: float32 or float64 on a CPU."""
-    return (
-        values.device.type == "cpu"
-        and values.dtype in (torch.float32, torch.float64)
-        and not _off.get()
-    )
+    if values.device.type != "cpu" or _off.get():
+        return False
+    return values.dtype in (torch.float32, torch.float64)
 
 
 def triton_runs(values: Tensor) -> bool:
     """Return whether `lib.layers.gpu_kernels` supports these tensors: float32 on a GPU with
     Triton."""
-    return (
-        values.device.type == "cuda"
-        and values.dtype == torch.float32
-        and _has_triton(values.device)
-    )
+    if values.device.type != "cuda" or values.dtype != torch.float32:
+        return False
+    return _has_triton(values.device)
 
 
 @cache
@@ -479,7 +573,7 @@ def _has_triton(device: torch.device) -> bool:
     return not missing
 
 
-def arrays(*tensors: Tensor | None) -> list:
+def arrays(*tensors: Tensor | None) -> list[Any]:
     """Return the tensors as arrays that share their memory, and None as None.
 
     A tensor that is not contiguous is copied. Therefore a kernel must write into new memory
@@ -493,4 +587,5 @@ def for_each_document(function: Callable[[int, int], None], lengths: Sequence[in
     many threads as PyTorch may use here."""
     order = sorted(range(len(lengths)), key=lambda b: -lengths[b])
     threads = min(torch.get_num_threads(), len(order))
-    deque(in_threads(lambda b: function(b, lengths[b]), order, threads), maxlen=0)
+    results = in_threads(lambda b: function(b, lengths[b]), order, threads)
+    deque(results, maxlen=0)  # runs them all

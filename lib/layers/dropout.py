@@ -4,6 +4,7 @@ share a training step repeat their draws."""
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import torch
@@ -47,11 +48,12 @@ class Dropout(nn.Dropout):
         if not self.training or dropped in (0, DRAWS) or x.device.type != "cpu":
             return super().forward(x)
         generator = getattr(_this_thread, "generator", None)
-        bits = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(
-            -(2**63), None, generator=generator
-        )
+        # Four draws of 16 bits are made as one number of 64 bits.
+        bits = torch.empty(-(-x.numel() // 4), dtype=torch.int64)
+        bits.random_(-(2**63), None, generator=generator)
         draws = bits.view(torch.int16)[: x.numel()].view(x.shape)
-        least, factor = dropped - DRAWS // 2, DRAWS / (DRAWS - dropped)  # the factor keeps the mean
+        least = dropped - DRAWS // 2  # draws are from -DRAWS / 2 up
+        factor = DRAWS / (DRAWS - dropped)  # keeps the mean
         if compiled(x):
             return _Drop.apply(x, draws, least, factor)
         return x * (draws >= least).to(x.dtype).mul_(factor)
@@ -61,20 +63,21 @@ class _Drop(torch.autograd.Function):
     """Multiply by `factor` where the draw is at least `least`, in one pass; elsewhere 0."""
 
     @staticmethod
-    def forward(ctx, x, draws, least, factor):
+    def forward(ctx: Any, x: Tensor, draws: Tensor, least: int, factor: float) -> Tensor:
         ctx.save_for_backward(draws)
-        ctx.rule = np.int16(least), x.new_tensor(factor).numpy()[()]  # in the type of x
-        return _drop(x, draws, *ctx.rule)
+        ctx.least = np.int16(least)
+        ctx.factor = x.new_tensor(factor).numpy()[()]  # in the type of x
+        return _drop(x, draws, ctx.least, ctx.factor)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx, d_out):
+    def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:
         (draws,) = ctx.saved_tensors
-        return _drop(d_out, draws, *ctx.rule), None, None, None
+        return _drop(d_out, draws, ctx.least, ctx.factor), None, None, None
 
 
-def _drop(x: Tensor, draws: Tensor, least: np.int16, factor: np.floating) -> Tensor:
+def _drop(x: Tensor, draws: Tensor, least: np.int16, factor: Any) -> Tensor:
     out = x.new_empty(x.shape)
-    values, drawn, made = (array.reshape(-1) for array in arrays(x, draws, out))
-    drop(values, drawn, least, factor, made)
+    values, drawn, kept = arrays(x.reshape(-1), draws.reshape(-1), out.view(-1))
+    drop(values, drawn, least, factor, kept)
     return out

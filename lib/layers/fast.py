@@ -67,10 +67,8 @@ class FastForm:
             return True
         if (type(model), difference) not in _warned:
             _warned.add((type(model), difference))
-            text = (
-                f"{type(model).__name__}: {difference}; {otherwise}, which is slower than its "
-                "kernel"
-            )
+            slower = f"{otherwise}, which is slower than its kernel"
+            text = f"{type(model).__name__}: {difference}; {slower}"
             warnings.warn(text, stacklevel=4)  # where the model calls `scan` or `fastest`
         return False
 
@@ -143,12 +141,10 @@ def fast_form(
 @cache
 def _forms(kind: type) -> list[FastForm]:
     """List the fast forms of a class and its base classes, those of the class first."""
-    return [
-        value
-        for base in kind.__mro__
-        for value in vars(base).values()
-        if isinstance(value, FastForm)
-    ]
+    forms = []
+    for base in kind.__mro__:
+        forms += [value for value in vars(base).values() if isinstance(value, FastForm)]
+    return forms
 
 
 def usable_form(method: Callable, operands: Sequence[Any], otherwise: str) -> Callable | None:

@@ -245,19 +245,34 @@ class CoverageScan(torch.autograd.Function):
     """The weights alpha [B, K, T, N] of `lib.layers.attention`, of float32 tensors on a GPU."""
 
     @staticmethod
-    def forward(ctx, queries, keys, w, v, coverage, mask):
-        # the kernels take a row to begin where the previous one ends
-        queries, keys, w, v, coverage = (x.contiguous() for x in (queries, keys, w, v, coverage))
-        (B, K, T, A), N = queries.shape, keys.shape[1]
+    def forward(
+        ctx: Any,
+        queries: Tensor,
+        keys: Tensor,
+        w: Tensor,
+        v: Tensor,
+        coverage: Tensor,
+        mask: Tensor,
+    ) -> Tensor:
+        # The kernels take a row to begin where the previous one ends.
+        queries = queries.contiguous()
+        keys = keys.contiguous()
+        w = w.contiguous()
+        v = v.contiguous()
+        coverage = coverage.contiguous()
+        B, K, T, A = queries.shape
+        N = keys.shape[1]
         lengths = mask.sum(1)
         alpha = queries.new_zeros(B, K, T, N)
         slope = torch.empty_like(alpha)
-        inputs = queries, keys, w, v, coverage.clone()
-        sizes = coverage_sizes(A)
         launch(
             coverage_weights,
             (B * K,),
-            *inputs,
+            queries,
+            keys,
+            w,
+            v,
+            coverage.clone(),  # the kernel changes it
             alpha,
             slope,
             lengths,
@@ -265,7 +280,7 @@ class CoverageScan(torch.autograd.Function):
             T,
             N,
             A,
-            **sizes,
+            **coverage_sizes(A),
             BM=WORDS,
         )
         ctx.save_for_backward(queries, keys, w, v, coverage, alpha, slope, lengths)
@@ -273,16 +288,21 @@ class CoverageScan(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx, d_alpha):
+    def backward(ctx: Any, d_alpha: Tensor) -> tuple[Tensor | None, ...]:
         queries, keys, w, v, coverage, alpha, slope, lengths = ctx.saved_tensors
-        (B, K, T, A), N = queries.shape, keys.shape[1]
+        B, K, T, A = queries.shape
+        N = keys.shape[1]
         d_score = torch.empty_like(alpha)
         d_coverage = torch.zeros_like(coverage)
-        softmaxes = alpha, d_alpha.contiguous(), slope, d_score, d_coverage, lengths
         launch(
             coverage_scores_backward,
             (B * K,),
-            *softmaxes,
+            alpha,
+            d_alpha.contiguous(),
+            slope,
+            d_score,
+            d_coverage,
+            lengths,
             K,
             T,
             N,
@@ -290,7 +310,7 @@ class CoverageScan(torch.autograd.Function):
             num_warps=COVERAGE_WARPS,
         )
 
-        before = coverage[:, :, None] + alpha.cumsum(2) - alpha
+        before = coverage[:, :, None] + alpha.cumsum(2) - alpha  # cov_t of all steps
         inputs = queries, keys, w, v, before, d_score
         sizes = coverage_sizes(A, sums=3)
         blocks = -(-N // sizes["BN"])
@@ -402,17 +422,13 @@ def memory_forward(
             product = tl.zeros([R2, B], tl.float32)
             for k0 in range(0, d, B):
                 k = k0 + tl.arange(0, B)
-                m = _load(
-                    memories + (now * r + slot) * d + k[None, :], (slot < r) & (k < d)[None, :]
-                )
+                of_memory = (slot < r) & (k < d)[None, :]
+                m = _load(memories + (now * r + slot) * d + k[None, :], of_memory)
                 inside = (k < d)[:, None] & (n < W)[None, :]
                 block = _load(weight + n[None, :] * d + k[:, None], inside)
                 product = tl.dot(m, block, product, input_precision=PRODUCTS)
-            tl.store(
-                made + (now * r + slot) * W + n[None, :],
-                product,
-                mask=(slot < r) & (n < W)[None, :],
-            )
+            of_made = (slot < r) & (n < W)[None, :]
+            tl.store(made + (now * r + slot) * W + n[None, :], product, mask=of_made)
         tl.debug_barrier()
         # psi = softmax_k(v^T tanh(W_q h_t + W_k M_D(k))), m_t = sum_k psi^k M_D(k)   (7)
         score = tl.zeros([R2], tl.float32)
@@ -526,12 +542,10 @@ def memory_backward(
             dm = _load(d_place, inside)
             for k0 in range(0, W, B):
                 k = k0 + tl.arange(0, B)
-                d_made = _load(
-                    made + (now * r + slot) * W + k[None, :], (slot < r) & (k < W)[None, :]
-                )
-                block = _load(
-                    weight + k[:, None] * d + n[None, :], (k < W)[:, None] & (n < d)[None, :]
-                )
+                of_made = (slot < r) & (k < W)[None, :]
+                d_made = _load(made + (now * r + slot) * W + k[None, :], of_made)
+                of_weight = (k < W)[:, None] & (n < d)[None, :]
+                block = _load(weight + k[:, None] * d + n[None, :], of_weight)
                 dm = tl.dot(d_made, block, dm, input_precision=PRODUCTS)
             tl.store(d_place, dm, mask=inside)
         tl.debug_barrier()

@@ -4,6 +4,8 @@
 is called where a subclass has changed one of them (`lib.layers.scan`).
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -39,10 +41,15 @@ def memory_scan(
         the weights of the slots [R, T, r], reads [R, T, d], and the memory after the last read.
     """
     with torch.autocast(memory.device.type, enabled=False):
-        by_step = (x.to(v.dtype).transpose(0, 1).contiguous() for x in (queries, from_hidden))
-        # contiguous, because Triton's kernels take a row to begin where the previous one ends
-        weights = v.contiguous(), torch.cat([key, write]), from_read.contiguous()
-        psi, reads, last = _Scan.apply(memory.to(v.dtype), *by_step, *weights)
+        # Contiguous, because Triton's kernels take a row to begin where the previous one ends.
+        psi, reads, last = _Scan.apply(
+            memory.to(v.dtype),
+            queries.to(v.dtype).transpose(0, 1).contiguous(),
+            from_hidden.to(v.dtype).transpose(0, 1).contiguous(),
+            v.contiguous(),
+            torch.cat([key, write]),
+            from_read.contiguous(),
+        )
         return psi.transpose(0, 1), reads.transpose(0, 1), last
 
 
@@ -55,9 +62,18 @@ class _Scan(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, memory, queries, from_hidden, v, weight, from_read):
+    def forward(
+        ctx: Any,
+        memory: Tensor,
+        queries: Tensor,
+        from_hidden: Tensor,
+        v: Tensor,
+        weight: Tensor,
+        from_read: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor]:
         steps, rows, _ = queries.shape
         slots, width = memory.shape[1:]
+        # Made once for all steps; the backward pass needs them too.
         made = memory.new_empty(steps, rows, slots, len(weight))
         memories = memory.new_empty(steps, rows, slots, width)
         memories[0] = memory
@@ -87,15 +103,19 @@ class _Scan(torch.autograd.Function):
         )
         for t in range(steps):
             if t > 0:
+                # The write (8 to 10): the slots share W_1 h_{t+1} + W_2 m_t.
                 torch.addmm(from_hidden[t], reads[t - 1], from_read.T, out=shared)
                 cpu.memory_write(made_[t - 1], shared_, memories_[t - 1], memories_[t])
+            # The read (7), and W_3 M_D for the next write: one product of the memory.
             torch.mm(memories[t].flatten(0, 1), weight.T, out=made[t].flatten(0, 1))
             cpu.memory_read(made_[t], queries_[t], v_, memories_[t], psi_[t], reads_[t])
         return psi, reads, memories[-1].clone()
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx, d_psi, d_reads, d_last):
+    def backward(
+        ctx: Any, d_psi: Tensor, d_reads: Tensor, d_last: Tensor
+    ) -> tuple[Tensor | None, ...]:
         v, weight, from_read, memories, psi, reads = ctx.saved_tensors
         made, ctx.made = ctx.made, None
         if made is None:
@@ -114,9 +134,20 @@ class _Scan(torch.autograd.Function):
             from lib.layers import gpu_kernels as gpu
 
             d_v = v.new_zeros(rows, A)
-            gradients = d_psi, d_reads, d_memory, d_queries, d_hidden, d_v
             gpu.scan_memory(
-                gpu.memory_backward, memories, made, v, weight, from_read, psi, *gradients
+                gpu.memory_backward,
+                memories,
+                made,
+                v,
+                weight,
+                from_read,
+                psi,
+                d_psi,
+                d_reads,
+                d_memory,
+                d_queries,
+                d_hidden,
+                d_v,
             )
             d_v = d_v.sum(0)
         else:
@@ -127,12 +158,22 @@ class _Scan(torch.autograd.Function):
             )
             for t in reversed(range(steps)):
                 if t < steps - 1:
+                    # Through the write after step t (8 to 10), and to m_t, which is in it.
                     cpu.memory_write_backward(made_[t], memories_[t], d_memory_, d_hidden_[t + 1])
                     d_reads[t].addmm_(d_hidden[t + 1], from_read)
-                read = made_[t], v_, memories_[t], psi_[t]
+                # Through the read (7).
                 cpu.memory_read_backward(
-                    *read, d_psi_[t], d_reads_[t], d_queries_[t], d_memory_, d_v_
+                    made_[t],
+                    v_,
+                    memories_[t],
+                    psi_[t],
+                    d_psi_[t],
+                    d_reads_[t],
+                    d_queries_[t],
+                    d_memory_,
+                    d_v_,
                 )
+                # Key, gate and update are made of products W M_D, so d_M += W^T d_(W M_D).
                 d_memory.flatten(0, 1).addmm_(made[t].flatten(0, 1), weight)
         d_weight = made.flatten(0, 2).T @ memories.flatten(0, 2)
         d_from_read = d_hidden[1:].flatten(0, 1).T @ reads[:-1].flatten(0, 1)

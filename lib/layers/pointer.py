@@ -9,6 +9,7 @@ the vocabulary.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -45,8 +46,7 @@ class PointerGenerator(nn.Module):
     """
 
     def __init__(self, inputs: int, switch: int | None, bottleneck: int, vocab_size: int):
-        """inputs, switch: widths of what the two layers read. Without a switch nothing is
-        copied."""
+        """inputs, switch: widths of what the two layers read; no switch: nothing is copied."""
         super().__init__()
         self.bottleneck = nn.Linear(inputs, bottleneck)  # V', b
         self.vocabulary = nn.Linear(bottleneck, vocab_size)  # V, b'
@@ -56,8 +56,11 @@ class PointerGenerator(nn.Module):
         """Compute features [..., F] and the score [...] of the switch."""
         features = self.bottleneck(inputs)
         if self.switch is None:
-            return features, torch.full_like(full_precision(features)[0][..., 0], torch.inf)
-        return features, full_precision(self.switch(switch_inputs).squeeze(-1))[0]
+            (like,) = full_precision(features)
+            return features, torch.full_like(like[..., 0], torch.inf)
+        # w_c^T c_t + w_d^T h_t + w_x^T x'_t   (13)
+        (score,) = full_precision(self.switch(switch_inputs).squeeze(-1))
+        return features, score
 
 
 @dataclass(frozen=True)
@@ -83,8 +86,10 @@ class ScoredWords:
         scores are taken as 0. They are made on the host with the batch, because finding them on a
         GPU means waiting for it.
         """
-        scores = target_scores(self.features, self.weight, self.bias, self.target, places)
-        return self.combine(*scores, *self.more)
+        score, normaliser = target_scores(
+            self.features, self.weight, self.bias, self.target, places
+        )
+        return self.combine(score, normaliser, *self.more)
 
     def weighted_sum(self, weights: Tensor, places: Tensor) -> Tensor:
         """Compute the sum of weights [R, T] times log P, a number; weights are 0 outside `places`.
@@ -96,31 +101,43 @@ class ScoredWords:
         device = self.features.device.type
         autocast = torch.is_autocast_enabled(device)
         dtype = torch.get_autocast_dtype(device) if autocast else self.weight.dtype
-        by_word = (
-            self.features.flatten(0, 1),
-            *(x.flatten() for x in (self.target, weights, *self.more)),
+        features = self.features.flatten(0, 1)
+        target = self.target.flatten()
+        flat_weights = weights.flatten()
+        more = [x.flatten() for x in self.more]
+        return _WeightedSum.apply(
+            self.combine,
+            dtype,
+            torch.is_grad_enabled(),
+            features.index_select(0, places),
+            self.weight,
+            self.bias,
+            target.index_select(0, places),
+            flat_weights.index_select(0, places),
+            *(x.index_select(0, places) for x in more),
         )
-        features, *rest = (x.index_select(0, places) for x in by_word)
-        layer = features, self.weight, self.bias
-        return _WeightedSum.apply(self.combine, dtype, torch.is_grad_enabled(), *layer, *rest)
 
 
 def mixture(output: PointerOutput, target: Tensor, weight: Tensor, bias: Tensor) -> ScoredWords:
-    """Describe log P of target words (extended ids) [R, T] that are generated or copied: equations
-    13 to 15.
+    """Describe log P of target words (extended ids) [R, T], generated or copied: (13) to (15).
 
     weight: [V, F], bias: [V] of the scores of the vocabulary. A word that is neither in the
     vocabulary nor in the source has the log of the smallest number.
     """
     known = target < len(weight)
-    # where nothing is copied, a copy id is [UNK]
+    # Where nothing is copied, a copy id is [UNK].
     target = target.where(known | output.switch.isfinite(), UNK)
     known = target < len(weight)
     # P_c(w) = sum_{i: x_i = w} gamma_i   (14)
-    copied = (output.copy * (output.source[:, None] == target[..., None])).sum(-1)
-    more = known, output.switch, copied
+    same = output.source[:, None] == target[..., None]  # [R, T, M]
+    copied = (output.copy * same).sum(-1)
     return ScoredWords(
-        output.features, weight, bias, target.where(known, 0), _generate_or_copy, more
+        features=output.features,
+        weight=weight,
+        bias=bias,
+        target=target.where(known, 0),
+        combine=_generate_or_copy,
+        more=(known, output.switch, copied),
     )
 
 
@@ -129,6 +146,7 @@ def _generate_or_copy(
 ) -> Tensor:
     # P_g = softmax(V f + b')   (13)
     generated = (score - normaliser).masked_fill(~known, -torch.inf)
+    # A weight of 0 becomes the smallest number: its log, and its gradient, stay finite.
     copied = copied.clamp_min(torch.finfo(copied.dtype).tiny).log()
     # P = z P_g + (1 - z) P_c   (15)
     return torch.logaddexp(F.logsigmoid(switch) + generated, F.logsigmoid(-switch) + copied)
@@ -150,9 +168,10 @@ def mixture_distribution(output: PointerOutput, weight: Tensor, bias: Tensor, ex
 def softmax_distribution(features: Tensor, weight: Tensor, bias: Tensor, extra: int) -> Tensor:
     """Compute softmax(W f + b) of features [R, F], and 0 for `extra` more words: [R, V + extra]."""
     if torch.is_grad_enabled() or not cpu.compiled(features) or torch.is_autocast_enabled("cpu"):
-        return F.pad(full_precision(F.linear(features, weight, bias))[0].softmax(1), (0, extra))
-    # A search is here at each step. New memory costs a CPU as much as several passes, so that there
-    # is one piece.
+        (scores,) = full_precision(F.linear(features, weight, bias))
+        return F.pad(scores.softmax(1), (0, extra))
+    # A search is here at each step. New memory costs a CPU as much as several passes over it, so
+    # one piece holds the scores and then the result.
     p = features.new_zeros(len(features), len(weight) + extra)
     scores = p[:, : len(weight)]
     torch.mm(features, weight.T, out=scores)
@@ -189,13 +208,13 @@ def target_scores(
     rows, words = features.flatten(0, 1), target.flatten()
     if places is not None:
         rows, words = rows.index_select(0, places), words.index_select(0, places)
+    # Without words there is one empty part, so that there is something to put together.
     parts = _chunks(len(words), weight) or [slice(0)]
-    both = torch.cat(
-        [recomputed(score, rows[part], words[part], weight, bias) for part in parts], 1
-    )
+    scored = [recomputed(score, rows[part], words[part], weight, bias) for part in parts]
+    both = torch.cat(scored, 1)  # [2, words]
     if places is not None:
         both = both.new_zeros(2, target.numel()).index_copy(1, places, both)
-    scores, normalisers = both.view(2, *target.shape)
+    scores, normalisers = both.unflatten(1, target.shape)
     return scores, normalisers
 
 
@@ -207,16 +226,24 @@ class _WeightedSum(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, combine, dtype, learns, features, weight, bias, target, weights, *more):
-        differs = [x.is_floating_point() for x in more]
+    def forward(
+        ctx: Any,
+        combine: Callable[..., Tensor],
+        dtype: torch.dtype,
+        learns: bool,
+        features: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        target: Tensor,
+        weights: Tensor,
+        *more: Tensor,
+    ) -> Tensor:
         total = full_precision(bias.new_zeros(()))[0]
-        d_features, d_weight, d_bias = (
-            torch.zeros_like(x) if learns else x.new_empty(0) for x in (features, weight, bias)
-        )
-        d_more = [torch.zeros_like(x) if learns and d else None for x, d in zip(more, differs)]
         inputs, matrix = features.to(dtype), weight.to(dtype)
+        layer = _LayerGradients(features, weight, bias, matrix) if learns else None
+        d_more = [torch.zeros_like(x) if learns and x.is_floating_point() else None for x in more]
         parts = _chunks(len(target), weight)
-        # one piece of memory for all parts: new memory costs as much time as a pass over it
+        # One piece of memory for all parts: new memory costs as much time as a pass over it.
         memory = inputs.new_empty(len(inputs[parts[0]]) if parts else 0, len(weight))
         with torch.autocast(features.device.type, enabled=False):
             for part in parts:
@@ -225,47 +252,74 @@ class _WeightedSum(torch.autograd.Function):
                 score, largest, e_y, sums = _exponentials(scores, bias, y)
                 normaliser = largest + sums.log()
                 own = [x[part].detach() for x in more]
+                # Autograd differentiates log P by these numbers of each word; the rest is by hand.
+                leaves = [score, normaliser]
+                leaves += [x for x, d in zip(own, d_more) if d is not None]
                 with torch.set_grad_enabled(learns):
-                    leaves = [x.requires_grad_(learns) for x in (score, normaliser)]
-                    leaves += [x.requires_grad_(learns) for x, d in zip(own, differs) if d]
+                    for leaf in leaves:
+                        leaf.requires_grad_(learns)
                     value = (weights[part] * combine(score, normaliser, *own)).sum()
                 total += value.detach()
-                if not learns:
+                if layer is None:
                     continue
                 d_score, d_normaliser, *d_own = torch.autograd.grad(
                     value, leaves, materialize_grads=True
                 )
-                for into, gradient in zip([x for x in d_more if x is not None], d_own):
-                    into[part] = gradient
-                # d(log sum exp s) / ds = e / sums. What is computed for each score is two products:
-                # the factors of a word come before or after them. The score of y has a second
-                # gradient, so that it comes by itself.
+                learning = [x for x in d_more if x is not None]
+                for whole, gradient in zip(learning, d_own):
+                    whole[part] = gradient
                 scale = d_normaliser / sums
-                d_score += scale * e_y
-                scaled = features[part] * scale[:, None]
-                d_features[part] = (scores @ matrix) * scale[:, None] + weight[y[:, 0]] * d_score[
-                    :, None
-                ]
-                if dtype == weight.dtype:
-                    d_weight.addmm_(scores.T, scaled)
-                else:
-                    d_weight += scores.T @ scaled.to(dtype)
-                d_weight.index_add_(0, y[:, 0], features[part] * d_score[:, None])
-                d_bias += scores.T @ scale.to(dtype)
-                d_bias.index_add_(0, y[:, 0], d_score)
-        ctx.gradients = d_features, d_weight, d_bias, None, None, *d_more
+                d_score += scale * e_y  # s_y is in log sum exp s as well
+                layer.add(part, y, scores, scale, d_score)
+        ctx.gradients = None
+        if layer is not None:
+            ctx.gradients = layer.d_features, layer.d_weight, layer.d_bias, None, None, *d_more
         return total
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx, d_total):
+    def backward(ctx: Any, d_total: Tensor) -> tuple[Tensor | None, ...]:
         gradients, ctx.gradients = ctx.gradients, None
         if gradients is None:
-            raise RuntimeError(
-                "weighted sum: its gradient is made once; call it again to go backward a second "
-                "time"
-            )
+            advice = "call it again to go backward a second time"
+            raise RuntimeError(f"weighted sum: its gradient is made once; {advice}")
         return None, None, None, *(None if x is None else x.mul_(d_total) for x in gradients)
+
+
+class _LayerGradients:
+    """Gradients of f [W, F], W [V, F] and b [V] in s = W f + b, added up part by part.
+
+    matrix: W in the type of the products.
+    """
+
+    def __init__(self, features: Tensor, weight: Tensor, bias: Tensor, matrix: Tensor):
+        self.features = features
+        self.weight = weight
+        self.matrix = matrix
+        self.d_features = torch.zeros_like(features)
+        self.d_weight = torch.zeros_like(weight)
+        self.d_bias = torch.zeros_like(bias)
+
+    def add(self, part: slice, y: Tensor, e: Tensor, scale: Tensor, d_score: Tensor) -> None:
+        """Add the gradients of some words.
+
+        y: [w, 1], their ids; e: [w, V], exp(s - the largest), but 0 at y; scale: [w], the gradient
+        of log sum exp s divided by the sum of all e; d_score: [w], the whole gradient of s_y.
+        """
+        # ds = scale e for all words but y, whose d_score comes by itself.
+        # What is computed for each score is two products: the factors of a word come after them,
+        # df = scale (e W), or before them, dW = e^T (scale f) and db = e^T scale.
+        features, word, dtype = self.features[part], y[:, 0], self.matrix.dtype
+        scaled = features * scale[:, None]
+        from_others = (e @ self.matrix) * scale[:, None]
+        self.d_features[part] = from_others + self.weight[word] * d_score[:, None]
+        if dtype == self.weight.dtype:
+            self.d_weight.addmm_(e.T, scaled)
+        else:
+            self.d_weight += e.T @ scaled.to(dtype)
+        self.d_weight.index_add_(0, word, features * d_score[:, None])
+        self.d_bias += e.T @ scale.to(dtype)
+        self.d_bias.index_add_(0, word, d_score)
 
 
 CACHED = 2**19  # scores that a CPU works on at a time, so that they stay in its cache
@@ -283,7 +337,7 @@ def _exponentials(scores: Tensor, bias: Tensor, y: Tensor) -> tuple[Tensor, Tens
         s = full_precision(rows)[0].add_(bias)  # in place, but for a copy of bfloat16
         score.copy_(s.gather(1, word)[:, 0])
         largest.copy_(s.amax(1))
-        e = s.sub_(largest[:, None]).exp_()
+        e = s.sub_(largest[:, None]).exp_()  # at most 1: it cannot overflow
         e_y.copy_(e.gather(1, word)[:, 0])
         torch.sum(e, 1, out=total)
         e.scatter_(1, word, 0)

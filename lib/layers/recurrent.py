@@ -26,6 +26,7 @@ def run_packed(
     outputs are 0. backwards: rows are read from their last word to their first; the output of a
     word is at the word's place.
     """
+    # Word j of row i is at i * width + j of the flat batch.
     rows, width = values.shape[:2]
     packed = pack(np.arange(rows) * width, lengths.numpy(), values.device, backwards)
     outputs, last = layer(packed.sequence(values.flatten(0, 1).index_select(0, packed.words)))
@@ -48,7 +49,8 @@ class _OneLayer:
         how: Any = {"batch_first": True, "bidirectional": bidirectional}
         super().__init__(inputs, hidden, **how)  # type: ignore[call-arg]
 
-    def forward(self, inputs, hx: Any = None):
+    def forward(self, inputs: Any, hx: Any = None) -> tuple[Any, Any]:
+        """Do what PyTorch's `forward` does; inputs: [B, N, e] or packed."""
         weight = self.weight_hh_l0  # type: ignore[attr-defined]
         with torch.autocast(weight.device.type, enabled=False):
             if isinstance(hx, tuple):
@@ -67,8 +69,7 @@ class _OneLayer:
     def _read(
         self, words: Tensor, sizes: Tensor, start: list[Tensor], direction: int
     ) -> tuple[Tensor, ...]:
-        """Read W words [W, e] that are in the order of the steps, of which `sizes` are at each
-        step.
+        """Read W words [W, e] that are in the order of the steps, `sizes` of them at each.
 
         start: first states [n, d], and cells, of the n sequences. direction: 1 reads from the last
         step to the first. Returns the states [W, d] of the words, and the last states [n, d], and
@@ -87,16 +88,26 @@ class _OneLayer:
             padded: Any = inputs
             words = padded.transpose(0, 1).flatten(0, 1)
             sizes = torch.full((padded.shape[1],), len(padded))
-        directions, width = 1 + self.bidirectional, self.hidden_size  # type: ignore[attr-defined]
-        zeros = words.new_zeros(directions, int(sizes[0]), width)
+        directions = 1 + self.bidirectional  # type: ignore[attr-defined]
+        width = self.hidden_size  # type: ignore[attr-defined]
         lstm = self.mode == "LSTM"  # type: ignore[attr-defined]
-        start = ((zeros, zeros) if lstm else (zeros,)) if hx is None else (hx if lstm else (hx,))
-        if order is not None and hx is not None:
-            start = tuple(x.index_select(1, order) for x in start)
+        # A tuple in any case: (states, cells), or (states,) of a GRU.
+        if hx is None:
+            zeros = words.new_zeros(directions, int(sizes[0]), width)
+            start = (zeros, zeros) if lstm else (zeros,)
+        else:
+            start = hx if lstm else (hx,)
+            if order is not None:
+                start = tuple(x.index_select(1, order) for x in start)
 
-        found = [self._read(words, sizes, [x[i] for x in start], i) for i in range(directions)]
-        states = torch.cat([states for states, *_ in found], 1)
-        last = tuple(torch.stack(ends) for ends in zip(*(ends for _, *ends in found)))
+        outputs_of, ends_of = [], []
+        for direction in range(directions):
+            begin = [x[direction] for x in start]
+            output, *ends = self._read(words, sizes, begin, direction)
+            outputs_of.append(output)
+            ends_of.append(ends)
+        states = torch.cat(outputs_of, 1)
+        last = tuple(torch.stack(ends) for ends in zip(*ends_of))
         if back is not None:
             last = tuple(x.index_select(1, back) for x in last)
         if packed:
@@ -112,31 +123,32 @@ class LSTM(_OneLayer, nn.LSTM):
     def _read(
         self, words: Tensor, sizes: Tensor, start: list[Tensor], direction: int
     ) -> tuple[Tensor, ...]:
-        # Steps that equally many rows reach are a rectangle [steps, rows, e], which PyTorch reads
-        # at once.
+        # Steps that equally many rows reach are a rectangle [steps, rows, e], read at once.
         rows, steps = sizes.unique_consecutive(return_counts=True)
-        shapes = list(zip(steps.tolist(), rows.tolist()))
-        parts = [
-            part.unflatten(0, shape)
-            for part, shape in zip(words.split([a * b for a, b in shapes]), shapes)
-        ]
-        return (self._read_backwards if direction else self._read_forwards)(parts, start)
+        parts = words.split((rows * steps).tolist())
+        shapes = zip(steps.tolist(), rows.tolist())
+        rectangles = [part.unflatten(0, shape) for part, shape in zip(parts, shapes)]
+        read = self._read_backwards if direction else self._read_forwards
+        return read(rectangles, start)
 
     def _read_forwards(self, parts: list[Tensor], start: list[Tensor]) -> tuple[Tensor, ...]:
-        # states and cells of the rows that go on; of those that ended
-        live, ended, outputs = start, [], []
+        live = start  # states and cells of the rows that go on
+        ended, outputs = [], []
         for part in parts:
             rows = part.shape[1]
             ended.append([x[rows:] for x in live])
             output, *live = self._rectangle(part, [x[:rows] for x in live], 0)
             outputs.append(output.flatten(0, 1))
-        hidden, cell = (torch.cat(ends) for ends in zip(live, *reversed(ended)))
+        # The rows that end last are the first ones.
+        ends = [live, *reversed(ended)]
+        hidden = torch.cat([state for state, _ in ends])
+        cell = torch.cat([cell for _, cell in ends])
         return torch.cat(outputs), hidden, cell
 
     def _read_backwards(self, parts: list[Tensor], start: list[Tensor]) -> tuple[Tensor, ...]:
         live, outputs = [x[:0] for x in start], []
         for part in reversed(parts):
-            # longer rows have begun; the others begin here
+            # Longer rows have begun; the others begin here.
             begun, rows = len(live[0]), part.shape[1]
             state = [torch.cat([x, first[begun:rows]]) for x, first in zip(live, start)]
             output, *live = self._rectangle(part.flip(0), state, 1)
@@ -147,10 +159,17 @@ class LSTM(_OneLayer, nn.LSTM):
     def _rectangle(self, part: Tensor, state: list[Tensor], direction: int) -> list[Tensor]:
         """Read [steps, rows, e]: outputs [steps, rows, d], last states and cells [rows, d]."""
         weights: Any = self.all_weights[direction]
-        start = [x[None] for x in state]
-        has_biases, layers, dropout, bidirectional, batch_first = True, 1, 0.0, False, False
-        how = has_biases, layers, dropout, torch.is_grad_enabled(), bidirectional, batch_first
-        output, hidden, cell = torch.lstm(part, start, weights, *how)
+        output, hidden, cell = torch.lstm(
+            part,
+            [x[None] for x in state],
+            weights,
+            has_biases=True,
+            num_layers=1,
+            dropout=0.0,
+            train=torch.is_grad_enabled(),
+            bidirectional=False,
+            batch_first=False,
+        )
         return [output, hidden[0], cell[0]]
 
 
@@ -158,7 +177,7 @@ class GRU(_OneLayer, nn.GRU):
     """`torch.nn.GRU` of one layer."""
 
     def _reads(self, inputs: Any) -> bool:
-        # of a single word, as a search reads, PyTorch's own step is the faster one
+        # Of a single word, as a search reads, PyTorch's own step is the faster one.
         return isinstance(inputs, PackedSequence) or (inputs.dim() == 3 and inputs.shape[1] > 1)
 
     def _read(
@@ -196,7 +215,8 @@ class GatedGRU(nn.Module):
         # All words at once: [B, N, 3d].
         projected = nn.functional.linear(inputs, weight_ih, bias_ih)
         with torch.autocast(weight.device.type, enabled=False):
-            projected, alpha = (x.to(weight.dtype) for x in (projected, alpha))
+            projected = projected.to(weight.dtype)
+            alpha = alpha.to(weight.dtype)
             start = projected.new_zeros(len(inputs), weight.shape[1])
             states, _ = scan(self.step, start, [projected, alpha])
         return states
@@ -226,10 +246,7 @@ class GatedGRU(nn.Module):
 
     @fast_form(step, where=_has_kernel)
     def _steps_fast(
-        self,
-        hidden: Tensor,
-        projected: Tensor,
-        alpha: Tensor,
+        self, hidden: Tensor, projected: Tensor, alpha: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Do what `scan` does with `step`, by the kernels of a GRU."""
         _, weight, _, bias = self.gru.all_weights[0]
@@ -263,8 +280,15 @@ def gru_scan(
     last step to the first.
     """
     with torch.autocast(weight.device.type, enabled=False):
-        inputs = [None if x is None else x.to(weight.dtype) for x in (projected, alpha, start)]
-        return _CompiledGRU.apply(*inputs, weight, bias, sizes, backwards)
+        return _CompiledGRU.apply(
+            projected.to(weight.dtype),
+            None if alpha is None else alpha.to(weight.dtype),
+            start.to(weight.dtype),
+            weight,
+            bias,
+            sizes,
+            backwards,
+        )
 
 
 class _CompiledGRU(torch.autograd.Function):
@@ -274,12 +298,22 @@ class _CompiledGRU(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, projected, alpha, start, weight, bias, sizes, backwards):
+    def forward(
+        ctx: Any,
+        projected: Tensor,
+        alpha: Tensor | None,
+        start: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        sizes: list[int],
+        backwards: bool,
+    ) -> tuple[Tensor, Tensor]:
         words, width = len(projected), weight.shape[1]
-        states, previous = projected.new_empty(words, width), projected.new_empty(words, width)
+        states = projected.new_empty(words, width)
+        previous = projected.new_empty(words, width)  # the state before each word
         gates = projected.new_empty(words, 4, width)
         hidden = start.clone(memory_format=torch.contiguous_format)
-        by_state = projected.new_empty(len(start), 3 * width)
+        by_state = projected.new_empty(len(start), 3 * width)  # U h + b of one step
         x, u, a, h, p, g, s = cpu.arrays(
             projected, by_state, alpha, hidden, previous, gates, states
         )
@@ -287,17 +321,18 @@ class _CompiledGRU(torch.autograd.Function):
         for at in reversed(steps) if backwards else steps:
             n = at.stop - at.start
             torch.addmm(bias, hidden[:n], weight.T, out=by_state[:n])
-            cpu.gru_step(x[at], u[:n], None if a is None else a[at], h[:n], p[at], g[at], s[at])
+            a_step = None if a is None else a[at]
+            cpu.gru_step(x[at], u[:n], a_step, h[:n], p[at], g[at], s[at])
         ctx.steps, ctx.backwards = steps, backwards
         ctx.save_for_backward(alpha, weight, previous, gates)
         return states, hidden
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx, d_states, d_last):
+    def backward(ctx: Any, d_states: Tensor, d_last: Tensor) -> tuple[Tensor | None, ...]:
         alpha, weight, previous, gates = ctx.saved_tensors
         width = weight.shape[1]
-        # [W, 4, d]: of n's part U h, and of the sums in r, z and n
+        # [W, 4, d]: of n's part U h, and of the sums in r, z and n.
         d_sums = torch.empty_like(gates)
         flat = d_sums.flatten(1)
         d_alpha = None if alpha is None else torch.empty_like(previous)
@@ -310,9 +345,11 @@ class _CompiledGRU(torch.autograd.Function):
             n = at.stop - at.start
             a_step, da_step = (None, None) if alpha is None else (a[at], da[at])
             cpu.gru_step_backward(d[at], a_step, p[at], g[at], dh[:n], ds[at], da_step)
+            # The part of the state's gradient that comes through U h.
             d_hidden[:n].addmm_(flat[at, : 3 * width], turned)
         by_state = flat[:, : 3 * width]
-        d_weight, d_bias = (by_state.T @ previous).roll(-width, 0), by_state.sum(0).roll(-width)
+        d_weight = (by_state.T @ previous).roll(-width, 0)
+        d_bias = by_state.sum(0).roll(-width)
         return flat[:, width:], d_alpha, d_hidden, d_weight, d_bias, None, None
 
 

@@ -65,4 +65,5 @@ def scan(
         outputs.append(output)
     if isinstance(outputs[0], Tensor):
         return torch.stack(outputs, dim), state
-    return tuple(torch.stack(values, dim) for values in zip(*outputs, strict=True)), state
+    parts = zip(*outputs, strict=True)
+    return tuple(torch.stack(values, dim) for values in parts), state

@@ -14,9 +14,8 @@ from lib.system.errors import InputError
 def sinusoids(positions: Tensor, width: int) -> Tensor:
     """Embed positions p [...] -> [..., width]."""
     # e_p[2i] = sin(p / 10000^(2i / width)),  e_p[2i + 1] = cos(p / 10000^(2i / width))
-    frequencies = 10_000.0 ** (
-        -torch.arange(0, width, 2, device=positions.device, dtype=torch.float64) / width
-    )
+    exponents = torch.arange(0, width, 2, device=positions.device, dtype=torch.float64)
+    frequencies = 10_000.0 ** (-exponents / width)
     angles = positions[..., None].double() * frequencies
     return torch.stack([angles.sin(), angles.cos()], -1).flatten(-2)
 
@@ -24,11 +23,12 @@ def sinusoids(positions: Tensor, width: int) -> Tensor:
 def attend(
     q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, dropout: Dropout
 ) -> Tensor:
-    """Compute scaled dot-product attention: q [..., m, s], keys and values [..., n, s] ->
+    """Compute scaled dot-product attention of q [..., m, s] to keys and values [..., n, s]:
     [..., m, s].
 
     mask: true for keys that may be attended to; at least one for each query.
     """
+    # softmax(q k^T / sqrt(s)) v
     active = dropout.p if dropout.training else 0.0
     if q.device.type != "cpu":
         return F.scaled_dot_product_attention(q, keys, values, mask, active)
@@ -65,12 +65,16 @@ def attend_both(
     far: keys, values [B, heads, m, s], seen [B, T, m]; own: keys, values [R, heads, n, s], seen
     [B, T, n].
     """
-    (far_keys, far_values, far_seen), (keys, values, seen) = far, own
-    q, keys, values = (
-        y.unflatten(0, (len(far_keys), -1)) for y in (q * q.shape[-1] ** -0.5, keys, values)
-    )
+    far_keys, far_values, far_seen = far
+    keys, values, seen = own
+    by_document = (len(far_keys), -1)  # R = B * K
+    q = (q * q.shape[-1] ** -0.5).unflatten(0, by_document)
+    keys = keys.unflatten(0, by_document)
+    values = values.unflatten(0, by_document)
+    # One softmax over both, without a copy of the far keys for each hypothesis.
     far_scores = q @ far_keys[:, None].transpose(-1, -2)
-    scores = torch.cat([far_scores, q @ keys.transpose(-1, -2)], -1)  # [B, K, heads, T, m + n]
+    own_scores = q @ keys.transpose(-1, -2)
+    scores = torch.cat([far_scores, own_scores], -1)  # [B, K, heads, T, m + n]
     mask = torch.cat([far_seen, seen], -1)[:, None, None]
     weights = dropout((scores + _bars(mask, scores)).softmax(-1))
     from_far, from_own = weights.split([far_keys.shape[2], keys.shape[3]], -1)
@@ -89,6 +93,7 @@ def extended(
 def causal_mask(steps: int, keys: Tensor) -> Tensor:
     """Return which keys [R, heads, n, s] each of the last `steps` words sees, all but those after
     it: [steps, n]."""
+    # Word i of them is at place count - steps + i.
     count = keys.shape[2]
     return torch.ones(steps, count, dtype=torch.bool, device=keys.device).tril(count - steps)
 
@@ -155,8 +160,9 @@ class MultiHeadAttention(nn.Module):
 
         mask: [B or 1, 1, m or 1, n], true where a key may be attended to.
         """
-        # [B, heads, m, s]
-        found = attend(self.split(self.query(x)), keys, values, mask, self.dropout)
+        # W_o [head_1; ...; head_h] with head_z = softmax(q_z k_z^T / sqrt(s)) v_z
+        query = self.split(self.query(x))
+        found = attend(query, keys, values, mask, self.dropout)  # [B, heads, m, s]
         return self.output(found.transpose(1, 2).flatten(2))
 
     def weights(self, x: Tensor, keys: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -167,23 +173,27 @@ class MultiHeadAttention(nn.Module):
         """Attend from the words [W, d] of many rows, each within its row. Padding is added only for
         the attention."""
         found = []
-        parts = zip(
-            rows.groups, *(f(x).split(rows.sizes) for f in (self.query, self.key, self.value))
-        )
-        for group, *qkv in parts:
-            q, k, v = (self.split(_padded(part, group)) for part in qkv)
+        # A group is of rows of similar length.
+        queries = self.query(x).split(rows.sizes)
+        keys = self.key(x).split(rows.sizes)
+        values = self.value(x).split(rows.sizes)
+        for group, query, key, value in zip(rows.groups, queries, keys, values):
+            q = self.split(_padded(query, group))  # [rows, heads, longest, s]
+            k = self.split(_padded(key, group))
+            v = self.split(_padded(value, group))
             mask = None if group.mask is None else group.mask[:, None, None]
-            attended = attend(q, k, v, mask, self.dropout).transpose(1, 2).flatten(2).flatten(0, 1)
-            found.append(attended if group.slots is None else attended.index_select(0, group.slots))
+            attended = attend(q, k, v, mask, self.dropout)
+            words = attended.transpose(1, 2).flatten(2).flatten(0, 1)
+            # Without slots no row has padding.
+            found.append(words if group.slots is None else words.index_select(0, group.slots))
         return self.output(torch.cat(found))
 
 
 def _padded(words: Tensor, group: Group) -> Tensor:
     """Put the words of a group [n, d] into rows: [rows, longest, d]."""
     if group.slots is not None:
-        words = words.new_zeros(group.rows * group.longest, words.shape[1]).index_copy(
-            0, group.slots, words
-        )
+        padded = words.new_zeros(group.rows * group.longest, words.shape[1])
+        words = padded.index_copy(0, group.slots, words)
     return words.view(group.rows, group.longest, -1)
 
 
@@ -208,11 +218,11 @@ class TransformerLayer(nn.Module):
 
     def forward(self, x: Tensor, rows: Ragged) -> Tensor:
         """Compute the output [W, d] for all words, without padding."""
-        # x := x + Attention(LN(x)), x := x + FFN(LN(x)); or x := LN(x + Attention(x)), x := LN(x +
-        # FFN(x))
         if self.pre_norm:
+            # x := x + Attention(LN(x)),  x := x + FFN(LN(x))
             x = x + self.dropout(self.attention.inside(self.attention_norm(x), rows))
             return x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
+        # x := LN(x + Attention(x)),  x := LN(x + FFN(x))
         x = self.attention_norm(x + self.dropout(self.attention.inside(x, rows)))
         return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
 
@@ -255,19 +265,20 @@ class DecoderLayer(nn.Module):
         kept: list[tuple[Tensor, Tensor]] = []
 
         def write(y: Tensor) -> Tensor:
-            keys, values = extended(past, *self.self_attention.keys_and_values(y))
+            keys, values = self.self_attention.keys_and_values(y)
+            keys, values = extended(past, keys, values)
             kept.append((keys, values))
             return self.self_attention(y, keys, values, causal_mask(y.shape[1], keys)[None, None])
 
         def read(y: Tensor) -> Tensor:
-            # [B, K * T, d]: keys are not copied
-            grouped = y.unflatten(0, (len(mask), -1)).flatten(1, 2)
-            return self.source_attention(grouped, *source, mask[:, None, None]).view(y.shape)
+            keys, values = source
+            # The hypotheses of a document are one row of queries, so that its keys are not copied.
+            grouped = y.unflatten(0, (len(mask), -1)).flatten(1, 2)  # [B, K * T, d]
+            return self.source_attention(grouped, keys, values, mask[:, None, None]).view(y.shape)
 
         for norm, part in zip(self.norms, (write, read, self.feed_forward)):
-            x = (
-                x + self.dropout(part(norm(x)))
-                if self.pre_norm
-                else norm(x + self.dropout(part(x)))
-            )
+            if self.pre_norm:
+                x = x + self.dropout(part(norm(x)))
+            else:
+                x = norm(x + self.dropout(part(x)))
         return x, kept[0]

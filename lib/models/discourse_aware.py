@@ -75,8 +75,8 @@ class DiscourseAware(PointerModel):
 
     def encode(self, batch: Batch) -> DiscourseAwareState:
         words, sections = self._read_words(batch)
-        # g_1 ... g_S = BiLSTM(s_1 ... s_S); the decoder starts from ReLU layers of its last states
-        # (C3)
+        # g_1 ... g_S = BiLSTM(s_1 ... s_S)   (C3)
+        # The decoder starts from ReLU layers of the last states.
         states, (hidden, cell) = run_packed(self.section_encoder, sections, batch.sentence_counts)
         return DiscourseAwareState(
             words=words,
@@ -101,23 +101,21 @@ class DiscourseAware(PointerModel):
         hidden = cell = embedded.new_zeros(2, len(batch), width // 2)
         for number in range(vectors.shape[1]):
             rows = sections.number == number
-            # [A] documents that have such a section
+            # The A documents that have such a section.
             owner = put(torch.from_numpy(sections.owner[rows]), device)
             packed = pack(sections.start[rows], sections.length[rows], device)
             # h_ji, last_j = BiLSTM(x_j1 ... x_jn), each direction from its last_{j-1}   (C1)
             inputs = packed.sequence(embedded.flatten(0, 1).index_select(0, packed.words))
-            states, (last, last_cell) = self.word_encoder(
-                inputs, (hidden[:, owner], cell[:, owner])
-            )
+            start = hidden[:, owner], cell[:, owner]
+            states, (last, last_cell) = self.word_encoder(inputs, start)
             hidden = hidden.index_copy(1, owner, last.to(hidden.dtype))
             cell = cell.index_copy(1, owner, last_cell.to(cell.dtype))
             words = words.index_copy(0, packed.words, states.data.to(words.dtype))
             # s_j = ReLU(W_r last_j + b)   (C2)
             section = torch.relu(self.reduce_section(last.transpose(0, 1).flatten(1)))
-            vectors = vectors.index_put(
-                (owner, torch.full_like(owner, number)), section.to(vectors.dtype)
-            )
-        return words.view(*batch.source.shape, -1), vectors
+            places = owner, torch.full_like(owner, number)
+            vectors = vectors.index_put(places, section.to(vectors.dtype))
+        return words.unflatten(0, batch.source.shape), vectors
 
     # ---------------------------------------------------------------------------------
     # decoder
@@ -130,25 +128,34 @@ class DiscourseAware(PointerModel):
         """Read T target words [R, T] one after the other, because the context of each enters the
         next."""
         embedded = self.embedding(in_vocabulary(tokens, self.config.vocab_size))  # [R, T, E]
-        made = []
+        features, switches, alphas, betas = [], [], [], []
         for word in embedded.unbind(1):
-            # x_t = W [e(y_{t-1}); c_{t-1}] + b,  h_t, cell_t = LSTM(x_t, h_{t-1}, cell_{t-1})
-            # (C7)
+            # x_t = W [e(y_{t-1}); c_{t-1}] + b,
+            # h_t, cell_t = LSTM(x_t, h_{t-1}, cell_{t-1})   (C7)
             inputs = self.input(torch.cat([word, state.context], -1))
             hidden, cell = self.cell(inputs, (state.hidden, state.cell))
             alpha, beta, context = self._attend(torch.cat([cell, hidden], -1), state)
-            # P_g = softmax(V (V' [h_t; c_t] + b) + b'),  p_t = sigmoid(w^T [c_t; cell_t; h_t; x_t]
-            # + b'')   (C7)
-            pointer = self.pointer(
+            # P_g = softmax(V (V' [h_t; c_t] + b) + b'),
+            # p_t = sigmoid(w^T [c_t; cell_t; h_t; x_t] + b'')   (C7)
+            feature, switch = self.pointer(
                 torch.cat([hidden, context], -1), torch.cat([context, cell, hidden, inputs], -1)
             )
-            made.append((*pointer, alpha, beta))
-            state = state.replace(
-                hidden=hidden, cell=cell, context=context, coverage=state.coverage + alpha
-            )
-        features, switch, alpha, beta = (torch.stack(parts, 1) for parts in zip(*made))
-        source = per_hypothesis(state.source, len(tokens))
-        return HierarchicalOutput(features, switch, alpha, source, alpha, beta), state
+            features.append(feature)
+            switches.append(switch)
+            alphas.append(alpha)
+            betas.append(beta)
+            coverage = state.coverage + alpha
+            state = state.replace(hidden=hidden, cell=cell, context=context, coverage=coverage)
+        alpha = torch.stack(alphas, 1)
+        output = HierarchicalOutput(
+            features=torch.stack(features, 1),
+            switch=torch.stack(switches, 1),
+            copy=alpha,
+            source=per_hypothesis(state.source, len(tokens)),
+            alpha=alpha,
+            sentences=torch.stack(betas, 1),
+        )
+        return output, state
 
     def _attend(self, query: Tensor, state: DiscourseAwareState) -> tuple[Tensor, Tensor, Tensor]:
         """Attend with queries q_t = [cell_t; h_t], [R, 2H]: alpha [R, N], beta [R, S], context
@@ -160,8 +167,7 @@ class DiscourseAware(PointerModel):
         beta = masked_softmax(beta, state.section_mask[:, None])  # [B, K, S]
         queries = per_document(self.word_query(query), documents)
         coverage = per_document(state.coverage, documents)
-        # The backward pass computes the tanh [B, K, N, d] of each step again: of all steps they
-        # would be too large.
+        # The backward pass computes the tanh [B, K, N, d] of each step again, as it is large.
         scores = checkpoint(self._scores, queries, state.word_keys, coverage, use_reentrant=False)
         # alpha_t = softmax_ji(beta_tj e_tji),  c_t = sum_ji alpha_tji h_ji   (C6)
         scale = beta.gather(2, state.section_of[:, None].expand_as(scores))
@@ -173,9 +179,6 @@ class DiscourseAware(PointerModel):
         """Score words of keys [B, N, d] for queries [B, K, d], with coverage [B, K, N]:
         [B, K, N]."""
         # e_tji = v^T tanh(W_h h_ji + W_s q_t + w_cov cov_tji + b)   (C5)
-        hidden = (
-            keys[:, None]
-            + queries[:, :, None]
-            + self.word_coverage(coverage[..., None].to(keys.dtype))
-        )
+        covered = coverage[..., None].to(keys.dtype)
+        hidden = keys[:, None] + queries[:, :, None] + self.word_coverage(covered)
         return full_precision(self.word_v(torch.tanh(hidden)).squeeze(-1))[0]

@@ -88,7 +88,7 @@ class ABS(SoftmaxModel):
         """Average word vectors over their neighbours; the decoder starts from C times [BOS]."""
         words = self.source_embedding(batch.source)  # [B, N, H]
         smoothed = self._smooth(words, batch.source_mask)  # [B, N, H]
-        # [R, C - 1] ids
+        # The ids of the C - 1 words before the first one.
         last = torch.full((len(batch), self.config.context - 1), BOS, device=words.device)
         return ABSState(words=words, smoothed=smoothed, mask=batch.source_mask, last=last)
 
@@ -96,8 +96,9 @@ class ABS(SoftmaxModel):
         """Compute the mean of each word and its neighbours, as many as there are: [B, N, H]."""
         # smoothed_i = mean of x_{i-Q} ... x_{i+Q}   (A2)
         reach = self.config.smoothing
-        padded = F.pad(words * mask[..., None], (0, 0, reach, reach)).unfold(1, 2 * reach + 1, 1)
-        counted = F.pad(mask.to(words.dtype), (reach, reach)).unfold(1, 2 * reach + 1, 1)
+        size = 2 * reach + 1
+        padded = F.pad(words * mask[..., None], (0, 0, reach, reach)).unfold(1, size, 1)
+        counted = F.pad(mask.to(words.dtype), (reach, reach)).unfold(1, size, 1)
         return padded.sum(-1) / counted.sum(-1).clamp_min(1)[..., None]
 
     def decode(self, tokens: Tensor, state: ABSState) -> tuple[AttentiveOutput, ABSState]:
@@ -122,17 +123,16 @@ class ABS(SoftmaxModel):
             weights = (mask / mask.sum(1, keepdim=True))[:, None].expand(-1, queries.shape[1], -1)
         else:
             # p = softmax_i(x_i^T P y'_C),  enc = sum_i p_i smoothed_i   (A2)
-            values, query = state.smoothed, self.attention(self.attending(queries).flatten(2))
+            values = state.smoothed
+            query = self.attention(self.attending(queries).flatten(2))
             weights = masked_softmax(query @ state.words.transpose(1, 2), state.mask[:, None])
-        return weights.reshape(rows, steps, -1), (weights.to(values.dtype) @ values).view(
-            rows, steps, -1
-        )
+        encoded = weights.to(values.dtype) @ values  # [B, K * T, H]
+        return weights.reshape(rows, steps, -1), encoded.view(rows, steps, -1)
 
     def output_layer(self) -> tuple[Tensor, Tensor]:
         """Return V beside W, which score h beside enc, and the bias."""
-        return torch.cat(
-            [self.vocabulary.weight, self.from_encoder.weight], 1
-        ), self.vocabulary.bias
+        both = torch.cat([self.vocabulary.weight, self.from_encoder.weight], 1)
+        return both, self.vocabulary.bias
 
 
 # ---------------------------------------------------------------------------------
@@ -235,9 +235,8 @@ class RAS(AttentiveRNN):
         neighbours."""
         # a_i = x_i + l_i,  z_ik = sum_h b^k_{q/2 + h} a_{i + h}   (1)
         words = self.source_embedding(batch.source)  # [B, N, d]
-        full = (words + self.position_embedding.weight[: words.shape[1]]) * batch.source_mask[
-            ..., None
-        ]
+        positions = self.position_embedding.weight[: words.shape[1]]
+        full = (words + positions) * batch.source_mask[..., None]  # 0 outside the text
         keys = self.convolution(full.transpose(1, 2)).transpose(1, 2)  # [B, N, d]
         start = words.new_zeros(len(batch), self.config.hidden)
         cell = None if self.config.decoder == "elman" else start
@@ -310,9 +309,8 @@ class WordsLVT(AttentiveRNN):
         self.vocabulary = nn.Linear(3 * c.hidden, c.vocab_size)
 
     def encode(self, batch: Batch) -> WordsLVTState:
-        words, last = run_packed(
-            self.encoder, self.source_embedding(batch.source), batch.source_lengths
-        )
+        embedded = self.source_embedding(batch.source)
+        words, last = run_packed(self.encoder, embedded, batch.source_lengths)
         candidates = self._candidates(batch)
         return WordsLVTState(
             values=words,
@@ -332,25 +330,25 @@ class WordsLVT(AttentiveRNN):
         They are the special symbols, the sources' words and the most frequent others; of too many
         the most frequent.
         """
-        size, count = self.config.vocab_size, min(self.config.candidates, self.config.vocab_size)
+        size = self.config.vocab_size
+        count = min(self.config.candidates, size)
         ids = in_vocabulary(batch.source_extended, size)
         if self.training:
             ids = ids.flatten()[None]
-        present = torch.zeros(len(ids), size, dtype=torch.bool, device=ids.device).scatter(
-            1, ids, True
-        )
+        present = torch.zeros(len(ids), size, dtype=torch.bool, device=ids.device)
+        present = present.scatter(1, ids, True)
         present[:, : len(SPECIALS)] = True
+        # Ids are in the order of frequency: of too many the first are kept, and of the others the
+        # first fill the places that are left.
         present &= present.cumsum(1) <= count
         free = count - present.sum(1, keepdim=True)
-        # ids are in the order of frequency
         chosen = present | (~present & ((~present).cumsum(1) <= free))
-        # each chosen id to its rank among them, all others behind the last: `nonzero` would wait
-        # for a GPU
+        # Each chosen id is put at its rank among them, all others behind the last one: `nonzero`
+        # would wait for a GPU.
         ranks = (chosen.cumsum(1) - 1).masked_fill(~chosen, count)
         ranked = ranks.new_empty(len(ids), count + 1)
-        return ranked.scatter_(1, ranks, torch.arange(size, device=ids.device).expand_as(ranks))[
-            :, :count
-        ]
+        every = torch.arange(size, device=ids.device).expand_as(ranks)
+        return ranked.scatter_(1, ranks, every)[:, :count]
 
     def attend(self, hidden: Tensor, state: WordsLVTState) -> Tensor:
         return self.attention(self.attention.project_queries(hidden), state.keys, state.mask)
@@ -360,9 +358,10 @@ class WordsLVT(AttentiveRNN):
 
     def _scores(self, features: Tensor, state: WordsLVTState) -> Tensor:
         """Compute the scores of the candidates: [R, T, 3H] -> [R, T, n]."""
-        rows = per_document(features, len(state.candidates)).flatten(1, 2)  # [D, R / D * T, 3H]
-        scores = torch.baddbmm(state.bias[:, None], rows, state.weight.transpose(1, 2))
-        return full_precision(scores.reshape(*features.shape[:2], -1))[0]
+        rows, steps, _ = features.shape
+        grouped = per_document(features, len(state.candidates)).flatten(1, 2)  # [D, R / D * T, 3H]
+        scores = torch.baddbmm(state.bias[:, None], grouped, state.weight.transpose(1, 2))
+        return full_precision(scores.reshape(rows, steps, -1))[0]
 
     def log_prob(
         self,
@@ -372,16 +371,12 @@ class WordsLVT(AttentiveRNN):
         places: Tensor | None = None,
     ) -> Tensor:
         words = per_hypothesis(state.candidates, len(target)).contiguous()
-        # [R, T]
-        place = torch.searchsorted(words, target.contiguous()).clamp_max(words.shape[1] - 1)
-        # special symbols come first in every list
+        place = torch.searchsorted(words, target.contiguous())  # [R, T]
+        place = place.clamp_max(words.shape[1] - 1)
+        # Special symbols come first in every list.
         place = place.where(words.gather(1, place) == target, UNK)
-        return (
-            self._scores(output.features, state)
-            .log_softmax(-1)
-            .gather(-1, place[..., None])
-            .squeeze(-1)
-        )
+        log_p = self._scores(output.features, state).log_softmax(-1)
+        return log_p.gather(-1, place[..., None]).squeeze(-1)
 
     def distribution(self, output: AttentiveOutput, state: WordsLVTState, extra: int) -> Tensor:
         p = self._scores(output.features[:, -1:], state)[:, 0].softmax(1)

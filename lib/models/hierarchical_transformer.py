@@ -54,9 +54,8 @@ class HierarchicalTransformerConfig:
 
     def __post_init__(self):
         if self.width % (4 * self.heads):
-            raise InputError(
-                f"width {self.width} must be a multiple of four times the {self.heads} heads"
-            )
+            factor = f"four times the {self.heads} heads"
+            raise InputError(f"width {self.width} must be a multiple of {factor}")
         if self.pooling_heads is not None:
             check_heads(self.width, self.pooling_heads, "pooling_heads")
 
@@ -75,9 +74,12 @@ class GlobalLayer(nn.Module):
         self, width: int, heads: int, inner: int, dropout: float, pre_norm: bool, eps: float = 1e-6
     ):
         super().__init__()
-        self.heads, self.pre_norm, size = heads, pre_norm, width // heads
+        self.heads = heads
+        self.pre_norm = pre_norm
+        size = width // heads
         after, before = (dropout, 0.0) if pre_norm else (0.0, dropout)
-        self.dropout, self.dropout_before = Dropout(after), Dropout(before)
+        self.dropout = Dropout(after)
+        self.dropout_before = Dropout(before)
         self.score = DroppedLinear(width, heads, before, bias=pre_norm)  # W_a
         self.value = DroppedLinear(width, width, before, bias=pre_norm)  # W_b
         if pre_norm:
@@ -110,14 +112,14 @@ class GlobalLayer(nn.Module):
             [W, d], the pooling weights [W, heads] and the attention between paragraphs
                 [B, heads, P, P].
         """
-        # [A, heads, d / heads]
+        place = rows.owner, rows.number  # document and number of each paragraph
         heads, pooling = self._pool(self.norms[0](x) if self.pre_norm else x, rows)
-        grid = heads.new_zeros(*present.shape, *heads.shape[1:])  # [B, P, heads, s]
-        grid = grid.index_put((rows.owner, rows.number), heads).transpose(1, 2)
+        grid = heads.new_zeros(present.shape + heads.shape[1:])  # [B, P, heads, s]
+        grid = grid.index_put(place, heads).transpose(1, 2)
         context, attention = self._between(grid, present, graph)  # [B, heads, P, s]
         # c_i = W_c [context^1_i; ...; context^heads_i]   (21)
-        context = self.output(context.transpose(1, 2).flatten(2)[rows.owner, rows.number])  # [A, d]
-        # [W, d], the same for all words of a paragraph
+        context = self.output(context.transpose(1, 2).flatten(2)[place])  # [A, d]
+        # The same for all words of a paragraph: [W, d].
         context = self.dropout(context).index_select(0, rows.row)
         # g_ij = W_o2 relu(W_o1 (x_ij + c_i)),  x_ij := LN(g_ij + x_ij)   (22, 23)
         if self.pre_norm:
@@ -135,13 +137,14 @@ class GlobalLayer(nn.Module):
         # b^z_ij = W^z_b x_ij,  head^z_i = LN(W^z_c sum_j a^_ij b_ij)   (14, 16)
         values = self.value(x).unflatten(-1, (self.heads, -1))  # [W, heads, s]
         values = self.dropout(weights).to(values.dtype)[..., None] * values
-        pooled = values.new_zeros(len(rows.owner), *values.shape[1:]).index_add(0, rows.row, values)
+        pooled = values.new_zeros(rows.owner.shape + values.shape[1:])  # [A, heads, s]
+        pooled = pooled.index_add(0, rows.row, values)
         if self.pre_norm:
             return self.pool_norm(pooled), weights
         pooled = torch.einsum("zst,azt->azs", self.pool_output, self.dropout_before(pooled))
-        return torch.stack(
-            [norm(p) for norm, p in zip(self.pool_norms, pooled.unbind(1))], 1
-        ), weights
+        # Each head has a normalisation of its own.
+        heads = [norm(head) for norm, head in zip(self.pool_norms, pooled.unbind(1))]
+        return torch.stack(heads, 1), weights
 
     def _between(
         self, heads: Tensor, present: Tensor, graph: Tensor | None
@@ -149,35 +152,39 @@ class GlobalLayer(nn.Module):
         """Attend between the paragraphs: contexts [B, heads, P, s] and weights [B, heads, P, P]."""
         # q^z_i = W^z_q head^z_i,  k^z_i = W^z_k head^z_i,  v^z_i = W^z_v head^z_i   (17 to 19)
         if self.pre_norm:
-            q, k, v = (linear(heads) for linear in self.between)
+            q, k, v = [linear(heads) for linear in self.between]
             q = q * heads.shape[-1] ** -0.5
         else:
-            q, k, v = (
-                torch.einsum("zst,bzpt->bzps", weight, self.dropout_before(heads))
-                for weight in self.between_weights
-            )
+            made = []
+            for weight in self.between_weights:
+                dropped = self.dropout_before(heads)  # draws for each product anew
+                made.append(torch.einsum("zst,bzpt->bzps", weight, dropped))
+            q, k, v = made
         # context^z_i = sum_i' softmax_i'(q_i^T k_i') v_i'   (20)
         (scores,) = full_precision(q @ k.transpose(-1, -2))  # [B, heads, P, P]
-        # [B, P or 1, P] the paragraphs that each may attend to: all
+        # The paragraphs that each may attend to: all, [B, 1, P]; a hook may return [B, P, P].
         reachable = self.reachable(present[:, None])
         weights = scores.masked_fill(~reachable[:, None], -torch.inf).softmax(-1)
         if graph is not None:
-            # context^1_i = sum_i' G_ii' / (sum_o G_io) v_i': a graph replaces the first head's
-            # weights   (24)
+            # context^1_i = sum_i' G_ii' / (sum_o G_io) v_i'   (24)
+            # A graph replaces the first head's weights.
             edges: Tensor = graph.to(weights.dtype) * reachable
-            rows = edges / edges.sum(-1, keepdim=True).clamp_min(torch.finfo(edges.dtype).tiny)
+            tiny = torch.finfo(edges.dtype).tiny  # instead of 0, to divide by
+            rows = edges / edges.sum(-1, keepdim=True).clamp_min(tiny)
             weights = torch.cat([rows[:, None], weights[:, 1:]], 1)
         return self.dropout(weights).to(v.dtype) @ v, weights
 
 
 def _softmax_inside(scores: Tensor, row: Tensor, rows: int) -> Tensor:
     """Compute the softmax over the words of each row: scores [W, heads], row [W] -> [W, heads]."""
+    heads = scores.shape[1]
     index = row[:, None].expand_as(scores)
-    largest = scores.new_full((rows, scores.shape[1]), -torch.inf).scatter_reduce(
-        0, index, scores.detach(), "amax"
-    )
+    largest = scores.new_full((rows, heads), -torch.inf)
+    # A constant that is subtracted from all scores of a row changes nothing: no gradient is needed.
+    largest = largest.scatter_reduce(0, index, scores.detach(), "amax")
     weights = (scores - largest[row]).exp()
-    return weights / weights.new_zeros(rows, scores.shape[1]).index_add(0, row, weights)[row]
+    sums = weights.new_zeros(rows, heads).index_add(0, row, weights)
+    return weights / sums[row]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,11 +204,10 @@ class HierarchicalState(CachedState):
 
 
 class HierarchicalTransformer(PieceModel):
-    """Encoder of local and global layers over paragraphs, transformer decoder, one embedding table
-    for all.
+    """Encoder of local and global layers over paragraphs, and a transformer decoder.
 
-    The paragraphs of a document are what `Batch` calls its sentences. A flat transformer is one
-    without global layers that reads one paragraph.
+    One table embeds all pieces. The paragraphs of a document are what `Batch` calls its sentences.
+    A flat transformer is one without global layers that reads one paragraph.
     """
 
     Config = HierarchicalTransformerConfig
@@ -209,31 +215,38 @@ class HierarchicalTransformer(PieceModel):
     def __init__(self, config: HierarchicalTransformerConfig):
         c, pre_norm = config, config.form == "code"
         super().__init__(c, scale=pre_norm)
-        sizes = c.width, c.heads, c.inner, c.dropout, pre_norm
-        pooled = c.width, c.pooling_heads or c.heads, c.inner, c.dropout, pre_norm
-        self.local_layers = nn.ModuleList(TransformerLayer(*sizes) for _ in range(c.local_layers))
-        self.global_layers = nn.ModuleList(GlobalLayer(*pooled) for _ in range(c.global_layers))
-        self.decoder_layers: Any = nn.ModuleList(
-            DecoderLayer(*sizes) for _ in range(c.decoder_layers)
-        )
+        sizes: dict[str, Any] = {
+            "width": c.width,
+            "inner": c.inner,
+            "dropout": c.dropout,
+            "pre_norm": pre_norm,
+        }
+        pooling_heads = c.pooling_heads or c.heads
+        self.local_layers = nn.ModuleList()
+        for _ in range(c.local_layers):
+            self.local_layers.append(TransformerLayer(heads=c.heads, **sizes))
+        self.global_layers = nn.ModuleList()
+        for _ in range(c.global_layers):
+            self.global_layers.append(GlobalLayer(heads=pooling_heads, **sizes))
+        self.decoder_layers: Any = nn.ModuleList()
+        for _ in range(c.decoder_layers):
+            self.decoder_layers.append(DecoderLayer(heads=c.heads, **sizes))
         if pre_norm:
-            self.encoder_norm, self.decoder_norm = (nn.LayerNorm(c.width, 1e-6) for _ in range(2))
-        # on embeddings, as in the code; or before the layer that scores pieces, which is a linear
-        # one
-        self.dropout, self.output_dropout = (
-            Dropout(c.dropout if on else 0.0) for on in (pre_norm, not pre_norm)
-        )
+            self.encoder_norm = nn.LayerNorm(c.width, 1e-6)
+            self.decoder_norm = nn.LayerNorm(c.width, 1e-6)
+        # The code drops embeddings; the paper drops before the linear layer that scores pieces.
+        self.dropout = Dropout(c.dropout if pre_norm else 0.0)
+        self.output_dropout = Dropout(0.0 if pre_norm else c.dropout)
         xavier(self)
 
     def encode(self, batch: Batch, graph: Tensor | None = None) -> HierarchicalState:
         """Encode the paragraphs. graph: [B, P, P] weights between them (24); by default the
         batch's."""
-        rows, graph = batch.ragged, batch.graph if graph is None else graph
+        rows = batch.ragged
+        graph = batch.graph if graph is None else graph
         # x^0_ij = w_ij + pe_ij   (10)
-        # [W, d]
-        x = self.embed(
-            batch.source.flatten()[rows.word], self.positions(rows.number[rows.row], rows.place)
-        )
+        ids = batch.source.flatten()[rows.word]
+        x = self.embed(ids, self.positions(rows.number[rows.row], rows.place))  # [W, d]
         for layer in self.local_layers:
             x = layer(x, rows)
         between, pooling = [], []
@@ -244,12 +257,11 @@ class HierarchicalTransformer(PieceModel):
         if self.config.form == "code":
             x = self.encoder_norm(x)
         words = _in_place(x, rows, batch)  # [B, N, d]
+        source = [layer.source_attention.keys_and_values(words) for layer in self.decoder_layers]
         return HierarchicalState(
             words=words,
             mask=batch.source_mask,
-            source=tuple(
-                layer.source_attention.keys_and_values(words) for layer in self.decoder_layers
-            ),
+            source=tuple(source),
             between=tuple(between),
             pooling=tuple(pooling),
             paragraph_of=batch.sentence_of,
@@ -257,13 +269,15 @@ class HierarchicalTransformer(PieceModel):
 
     def positions(self, paragraphs: Tensor, tokens: Tensor) -> Tensor:
         """Embed the numbers [...] of paragraphs and of the tokens inside them: [..., d]."""
-        # pe_ij = [e_i; e_j], e_p[2i] = sin(p / 10000^(2i / (d / 2))), e_p[2i + 1] = cos(the same)
-        # (7 to 9)
+        # pe_ij = [e_i; e_j] with e_p[2i] = sin(p / 10000^(2i / (d / 2))) and
+        # e_p[2i + 1] = cos(p / 10000^(2i / (d / 2)))   (7 to 9)
         half = self.config.width // 2
         if not self.config.paragraph_positions:
             return sinusoids(tokens, 2 * half)
         halves = [sinusoids(paragraphs, half), sinusoids(tokens, half)]
-        return torch.cat(halves if self.config.form == "paper" else halves[::-1], -1)
+        if self.config.form == "code":
+            halves.reverse()
+        return torch.cat(halves, -1)
 
     def decode(
         self,
@@ -285,7 +299,8 @@ class HierarchicalTransformer(PieceModel):
         """Return the attention weights of the last decoder layer, the mean over its heads."""
         inputs: list[Tensor] = []
         last = self.decoder_layers[-1].source_attention
-        with last.register_forward_pre_hook(lambda _, given: inputs.extend(given)):
+        # The layer keeps no weights, so its inputs are taken, and the weights computed from them.
+        with last.register_forward_pre_hook(lambda _, arguments: inputs.extend(arguments)):
             self.decode(tokens, state)
         x, keys, _, mask = inputs
         return with_paragraphs(last.weights(x, keys, mask).mean(1), state)
@@ -294,19 +309,16 @@ class HierarchicalTransformer(PieceModel):
 def with_paragraphs(words: Tensor, state: HierarchicalState) -> dict[str, Tensor]:
     """Return the weights of words [B, T, N], and their sums over each paragraph [B, T, L] as
     "units"."""
-    units = words.new_zeros(*words.shape[:2], int(state.paragraph_of.max()) + 1)
-    return {
-        "words": words,
-        "units": units.scatter_add(2, state.paragraph_of[:, None].expand_as(words), words),
-    }
+    rows, steps, _ = words.shape
+    units = words.new_zeros(rows, steps, int(state.paragraph_of.max()) + 1)
+    paragraphs = state.paragraph_of[:, None].expand_as(words)
+    return {"words": words, "units": units.scatter_add(2, paragraphs, words)}
 
 
 def _in_place(values: Tensor, rows: Ragged, batch: Batch) -> Tensor:
     """Put the values [W, n] of all words at their places in the padded batch: [B, N, n]."""
-    placed = values.new_zeros(batch.source.numel(), values.shape[1]).index_copy(
-        0, rows.word, values
-    )
-    return placed.view(*batch.source.shape, -1)
+    placed = values.new_zeros(batch.source.numel(), values.shape[1])
+    return placed.index_copy(0, rows.word, values).unflatten(0, batch.source.shape)
 
 
 # ---------------------------------------------------------------------------------
@@ -359,17 +371,21 @@ class CopyingTransformer(PointerModel, HierarchicalTransformer):
         [UNK]."""
         output, state = super().decode(tokens, state)
         features = output.features  # [R, T, d]
-        # [B, K * T, d]
-        queries = (
-            per_document(features, len(state.words)).flatten(1, 2) * features.shape[-1] ** -0.5
-        )
+        queries = per_document(features, len(state.words)).flatten(1, 2)  # [B, K * T, d]
+        queries = queries * features.shape[-1] ** -0.5
         # gamma_i = softmax_i(f^T W h_i / sqrt(d))   (K1)
         copy = self.copy_attention(queries, state.word_keys, state.mask)  # [B, K * T, N]
         # z = sigmoid(w_f^T f + w_c^T sum_i gamma_i h_i + b)   (K2)
         context = (copy.to(state.words.dtype) @ state.words).view_as(features)
         (switch,) = full_precision(self.switch(torch.cat([features, context], -1)).squeeze(-1))
-        copy = copy.view(*tokens.shape, -1)
-        return PointerOutput(features, switch, copy, per_hypothesis(state.ids, len(tokens))), state
+        rows, steps = tokens.shape
+        pointer = PointerOutput(
+            features=features,
+            switch=switch,
+            copy=copy.view(rows, steps, -1),
+            source=per_hypothesis(state.ids, rows),
+        )
+        return pointer, state
 
     def attention_weights(self, tokens: Tensor, state: Any) -> dict[str, Tensor]:
         """Return the attention weights of the pointer, and "generate", as every model that

@@ -164,7 +164,9 @@ class Mem2Mem(HRED):
         z, u = (self.write_memory(memory) + same_for_all_slots).chunk(2, -1)
         return z.sigmoid(), u.tanh()
 
-    def write_and_read(self, state: MemoryAndRead, query: Tensor, from_hidden: Tensor):
+    def write_and_read(
+        self, state: MemoryAndRead, query: Tensor, from_hidden: Tensor
+    ) -> tuple[tuple[Tensor, Tensor], MemoryAndRead]:
         """Compute one step: the write that belongs to the previous read, then a read.
 
         Args:
@@ -193,7 +195,9 @@ class Mem2Mem(HRED):
         parts={"read_attention": Attention, "write_memory": nn.Linear, "write_read": nn.Linear},
         where=_has_kernel,
     )
-    def _write_and_read_fast(self, state: MemoryAndRead, queries: Tensor, from_hidden: Tensor):
+    def _write_and_read_fast(
+        self, state: MemoryAndRead, queries: Tensor, from_hidden: Tensor
+    ) -> tuple[tuple[Tensor, Tensor], MemoryAndRead]:
         """Do what `scan` does with `write_and_read`, by kernels with explicit gradients."""
         attention = self.read_attention
         memory, read = state

@@ -64,8 +64,7 @@ def _see_all_but_the_first(paragraphs: int) -> Tensor:
 
 
 def _cut(
-    layers: Sequence[int],
-    sees: Callable[[int], Tensor],
+    layers: Sequence[int], sees: Callable[[int], Tensor]
 ) -> Callable[[Any], AbstractContextManager]:
     """Let each paragraph attend only to those that it `sees`, [P, P] of P, in some global
     layers."""
@@ -76,21 +75,18 @@ def _cut(
         itself = _see_itself(count).to(device) & ~present.transpose(1, 2)
         return present & sees(count).to(device) | itself
 
-    return hooks(reachable, *(f"global_layers.{i}.reachable" for i in layers))
+    names = [f"global_layers.{i}.reachable" for i in layers]
+    return hooks(reachable, *names)
 
 
 def decoder_sees(paragraphs: Tensor) -> Change:
     """Let the decoder attend only to the words of some paragraphs: [B, P] of one batch."""
 
-    def encode_and_hide(model: Any, *read: Any) -> Any:
-        state = type(model).encode(model, *read)
-        return state.replace(mask=state.mask & paragraphs.gather(1, state.paragraph_of))
+    def hide(model: Any) -> AbstractContextManager:
+        def encode(*arguments: Any) -> Any:
+            state = type(model).encode(model, *arguments)
+            return state.replace(mask=state.mask & paragraphs.gather(1, state.paragraph_of))
 
-    return Change(
-        "the decoder attends only to the words of some paragraphs",
-        model=lambda model: replaced(
-            model,
-            "encode",
-            lambda *read: encode_and_hide(model, *read),
-        ),
-    )
+        return replaced(model, "encode", encode)
+
+    return Change("the decoder attends only to the words of some paragraphs", model=hide)

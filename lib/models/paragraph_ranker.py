@@ -66,8 +66,13 @@ class ParagraphRanker(Model):
         rows, ids = batch.sentences, batch.source.flatten()
         titles = rows.number == 0
         words, mask = _trimmed(ids[rows.place], rows.mask, ~titles)
+        title, title_mask = _trimmed(ids[rows.place], rows.mask, titles)
         return self.match(
-            *_trimmed(ids[rows.place], rows.mask, titles), words, mask, rows.owner[~titles]
+            title=title,
+            title_mask=title_mask,
+            words=words,
+            mask=mask,
+            owner=rows.owner[~titles],
         )
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:

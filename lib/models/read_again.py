@@ -96,7 +96,8 @@ class ReadAgain(Summarizer):
         if c.encoder == BIDIRECTIONAL:
             self.first_read: nn.Module = GRU(e, d // 2, bidirectional=True)
         else:
-            self.first_read = (GRU if c.encoder in ("gru", "read-again gru") else LSTM)(e, d)
+            layer = GRU if c.encoder in ("gru", "read-again gru") else LSTM
+            self.first_read = layer(e, d)
         if c.encoder == "read-again gru":
             each = 1 if c.single_importance else d
             self.importance_word = nn.Linear(d, each)  # W_e, with a bias
@@ -104,10 +105,11 @@ class ReadAgain(Summarizer):
             self.importance_input = nn.Linear(e, each, bias=False)  # V_e
             self.second_read = GatedGRU(e, d)
         elif c.encoder not in (*READS_ONCE, BIDIRECTIONAL):
+            # Vectors of texts that the second read gets beside each word: (8), (9) or (11).
             texts = {"read-again lstm": 1, "option 1": c.sentences, "option 2": 2}[c.encoder]
             self.second_read = LSTM(e + d + texts * d, d)
         if c.encoder == "option 2":
-            # W_r, U_r, ... beside each other, and v_r
+            # W_r, U_r, ... beside each other, and v_r.
             self.global_text = nn.Linear(c.sentences * d, d)
         self.bridge = nn.Linear(d, d)
         self.decoder = nn.LSTMCell(e + d, d)
@@ -162,11 +164,12 @@ class ReadAgain(Summarizer):
         a gated GRU."""
         embedded = self.dropout(self.source_embedding(batch.source))  # [B, N, e]
         if self.config.encoder in ("option 1", "option 2"):
-            return *self._read_sentences(batch, embedded), None
+            states, last = self._read_sentences(batch, embedded)
+            return states, last, None
         mask = batch.source_mask
         if self.config.encoder == BIDIRECTIONAL:
-            states, last = run_packed(self.first_read, embedded, batch.source_lengths)
-            return states, last.transpose(0, 1).flatten(1), None  # where each direction ends
+            states, ends = run_packed(self.first_read, embedded, batch.source_lengths)
+            return states, ends.transpose(0, 1).flatten(1), None  # where each direction ends
         # h^1_i = RNN^1(x_i, h^1_{i-1})   (1 to 3 for a GRU, 7 for an LSTM)
         first, text = _run(self.first_read, embedded, mask)
         if self.config.encoder in READS_ONCE:
@@ -180,7 +183,8 @@ class ReadAgain(Summarizer):
             return states, _last(states, mask), importance
         # The second LSTM reads x_i, h^1_i and the vector of the text h^1_n   (8)
         again = torch.cat([embedded, first, text[:, None].expand_as(first)], -1)
-        return *_run(self.second_read, again, mask), None
+        states, last = _run(self.second_read, again, mask)
+        return states, last, None
 
     def _importance(self, first: Tensor, text: Tensor, embedded: Tensor) -> Tensor:
         """Compute alpha [B, N, d or 1], how much of each word the second read takes in."""
@@ -193,43 +197,43 @@ class ReadAgain(Summarizer):
         """Read each sentence on its own, the second time with the vectors of all sentences (options
         1 and 2)."""
         c, counts, rows = self.config, batch.sentence_counts, batch.sentences
-        if int(counts.max()) > c.sentences:
+        count = int(counts.max())
+        if count > c.sentences:
             raise InputError(
-                f"{int(counts.max())} sentences in a text, where the model takes {c.sentences} at "
-                "most"
+                f"{count} sentences in a text, where the model takes {c.sentences} at most"
             )
         owner, place, mask = rows.owner, rows.place, rows.mask
         sentences = embedded.flatten(0, 1)[place]  # [all, longest, e]
-        first, text = (self.dropout(read) for read in _run(self.first_read, sentences, mask))
+        first, text = _run(self.first_read, sentences, mask)
+        first = self.dropout(first)
+        text = self.dropout(text)
         grid = text.new_zeros(len(counts), c.sentences, text.shape[1])
         texts = grid.index_put((owner, rows.number), text).flatten(1)
         if c.encoder == "option 2":
-            # The sentence's own vector, and one of all: tanh(W_r h_1 + U_r h_2 + ... + v_r)   (10,
-            # 11)
+            # h_global = tanh(W_r h_1 + U_r h_2 + ... + v_r)   (10)
+            # The sentence's own vector, and that of all   (11)
             shared = torch.cat([text, torch.tanh(self.global_text(texts))[owner]], -1)
         else:
             # The vectors of all sentences beside each other   (9)
             shared = texts[owner]
         again = torch.cat([sentences, first, shared[:, None].expand(-1, first.shape[1], -1)], -1)
         states, last = _run(self.second_read, again, mask)
-        words = states.new_zeros(embedded.shape[0] * embedded.shape[1], states.shape[2])
-        words = words.index_copy(
-            0, place.flatten()[rows.words], states.flatten(0, 1).index_select(0, rows.words)
-        )
-        words = words.view(*embedded.shape[:2], -1)
+        # Back to the words' places in the texts.
+        documents, longest, _ = embedded.shape
+        places = place.flatten()[rows.words]
+        words = states.new_zeros(documents * longest, states.shape[2])
+        words = words.index_copy(0, places, states.flatten(0, 1).index_select(0, rows.words))
         sums = last.new_zeros(len(counts), last.shape[1]).index_add(0, owner, last)
-        return words, sums / batch.sentence_mask.sum(1, keepdim=True)
+        mean = sums / batch.sentence_mask.sum(1, keepdim=True)
+        return words.view(documents, longest, -1), mean
 
     # ---------------------------------------------------------------------------------
     # decoder
 
     def decode(
-        self,
-        tokens: Tensor,
-        state: ReadAgainState,
+        self, tokens: Tensor, state: ReadAgainState
     ) -> tuple[ReadAgainOutput, ReadAgainState]:
-        """Read T target words at once. tokens: [R, T] extended ids; words to copy are embedded by
-        their context.
+        """Read T target words at once: tokens [R, T], extended ids.
 
         Each state depends on attention by the state before it, so that (12) to (14) are a loop over
         the T words.
@@ -310,29 +314,28 @@ class ReadAgain(Summarizer):
     def _embed(self, tokens: Tensor, source: Tensor, state: ReadAgainState) -> Tensor:
         """Embed words of Y by their table, others by the context of their first place in the
         source: [R, T, e]."""
+        # y_{t-1} = p_i if it is not in Y but equal to x_i, otherwise Y[y_{t-1}] or Y[UNK]   (15)
         known = tokens < self.config.vocab_size
         words = self.target_embedding(tokens.where(known, UNK))
-        # On a CPU the rest is saved where it changes nothing; a GPU would be waited for, to see
-        # whether it does.
+        # A CPU skips the rest where it changes nothing. To know, the host would wait for a GPU.
         if state.embedded is None or (tokens.device.type == "cpu" and known.all()):
             return words
         same = source[:, None] == tokens[..., None]  # [R, T, N]
-        document = per_hypothesis(
-            torch.arange(len(state.source), device=tokens.device), len(tokens)
-        )
-        # argmax: the first of the largest
-        copied = state.embedded[document[:, None], same.int().argmax(-1)]
-        copied = self.copied_word(copied)
+        documents = torch.arange(len(state.source), device=tokens.device)
+        document = per_hypothesis(documents, len(tokens))
+        first = same.int().argmax(-1)  # argmax gives the first of the largest
+        copied = self.copied_word(state.embedded[document[:, None], first])
         return copied.where((~known & same.any(-1))[..., None], words)
 
     def _copy_scores(self, output: Tensor, state: ReadAgainState) -> Tensor:
         """Compute k [R, T, N], the scores of the source words."""
         # k_ti = p_i^T W_k h_t   (16)
-        rows, steps = output.shape[:2]
+        rows, steps, _ = output.shape
         if state.embedded is None:
-            return full_precision(output.new_full((rows, steps, state.source.shape[1]), LOWEST))[0]
-        # [B, K * T, e]
-        queries = per_document(self.copy_query(output), len(state.source)).flatten(1, 2)
+            none = output.new_full((rows, steps, state.source.shape[1]), LOWEST)
+            return full_precision(none)[0]
+        queries = self.copy_query(output)
+        queries = per_document(queries, len(state.source)).flatten(1, 2)  # [B, K * T, e]
         (scores,) = full_precision(queries @ state.embedded.transpose(1, 2))
         scores = scores.masked_fill(~state.mask[:, None], LOWEST).view(rows, steps, -1)
         return self.copy_scores(scores)
@@ -345,10 +348,7 @@ class ReadAgain(Summarizer):
         return full_precision(self.vocabulary(features))[0]
 
     def scored_words(
-        self,
-        output: ReadAgainOutput,
-        target: Tensor,
-        state: ReadAgainState,
+        self, output: ReadAgainOutput, target: Tensor, state: ReadAgainState
     ) -> ScoredWords:
         """Describe log P (17) of the target words [R, T] (extended ids). Without copying, unknown
         words are [UNK]."""
@@ -356,10 +356,17 @@ class ReadAgain(Summarizer):
             target = in_vocabulary(target, self.config.vocab_size)
         known = target < self.config.vocab_size
         same = output.source[:, None] == target[..., None]  # [R, T, N]
-        copied = output.copy.masked_fill(~same, LOWEST).logsumexp(-1)  # sum_{i: x_i = w} exp k_i
-        more = known, copied, output.copy.logsumexp(-1)
-        layer = self.vocabulary.weight, self.vocabulary.bias
-        return ScoredWords(output.features, *layer, target.where(known, 0), _one_softmax, more)
+        # log sum_{i: x_i = w} exp k_i, and log sum_i exp k_i
+        copied = output.copy.masked_fill(~same, LOWEST).logsumexp(-1)
+        copies = output.copy.logsumexp(-1)
+        return ScoredWords(
+            features=output.features,
+            weight=self.vocabulary.weight,
+            bias=self.vocabulary.bias,
+            target=target.where(known, 0),
+            combine=_one_softmax,
+            more=(known, copied, copies),
+        )
 
     def distribution(self, output: ReadAgainOutput, state: ReadAgainState, extra: int) -> Tensor:
         scores = self.generate(output.features[:, -1])
@@ -378,10 +385,9 @@ class ReadAgain(Summarizer):
     def changes(self) -> dict[str, Change]:
         changes = super().changes()
         if self.config.copy:
-            no_copies = hooks(lambda scores: torch.full_like(scores, LOWEST), "copy_scores")
             changes["no copying"] = Change(
                 "every word is generated",
-                model=no_copies,
+                model=hooks(lambda scores: torch.full_like(scores, LOWEST), "copy_scores"),
                 only_known=True,
             )
             unknown = self.target_embedding.weight[UNK]
@@ -405,7 +411,8 @@ class ReadAgain(Summarizer):
 def _average_importance(alpha: Tensor, mask: Tensor) -> Tensor:
     """Replace alpha [B, N, d or 1] by its mean over the words of each text."""
     words = mask[..., None]
-    return ((alpha * words).sum(1, keepdim=True) / words.sum(1, keepdim=True)).expand_as(alpha)
+    mean = (alpha * words).sum(1, keepdim=True) / words.sum(1, keepdim=True)
+    return mean.expand_as(alpha)
 
 
 def _one_softmax(
@@ -427,4 +434,5 @@ def _run(rnn: nn.Module, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _last(states: Tensor, mask: Tensor) -> Tensor:
+    """Select the state [B, d] of each row's last word."""
     return states[torch.arange(len(states), device=states.device), mask.sum(1) - 1]

@@ -48,8 +48,10 @@ class LSTMStack(nn.Module):
         for number, layer in enumerate(self.layers):
             if number:
                 packed = packed._replace(data=self.dropout(packed.data))
-            packed, ends = layer(packed)
-            hidden, cell = (x.transpose(0, 1).flatten(1) for x in ends)
+            packed, (hidden, cell) = layer(packed)
+            # Both directions beside each other: [2, B, d] -> [B, 2d].
+            hidden = hidden.transpose(0, 1).flatten(1)
+            cell = cell.transpose(0, 1).flatten(1)
             last.append((hidden, cell))
         return packed, last
 
@@ -70,24 +72,25 @@ class SentenceEncoder(nn.Module):
         and cell of each layer over sentences, [B, d]."""
         # s_j = last states of BiLSTM(w_j1 ... w_jn)   (S1)
         rows = batch.sentences
-        packed = pack(
-            batch.rows.start, batch.rows.length.clip(max=self.longest), batch.source.device
-        )
+        lengths = batch.rows.length.clip(max=self.longest)
+        packed = pack(batch.rows.start, lengths, batch.source.device)
         words = self.embedding(batch.source.flatten()[packed.words])  # [W, e]
-        embedded = self.words(packed.sequence(words))[1][-1][0]  # [A, d]
-        padded = embedded.new_zeros(*batch.sentence_mask.shape, embedded.shape[1])
+        _, ends = self.words(packed.sequence(words))
+        embedded, _ = ends[-1]  # [A, d]
+        documents, sentences = batch.sentence_mask.shape
+        padded = embedded.new_zeros(documents, sentences, embedded.shape[1])
         padded = padded.index_put((rows.owner, rows.number), embedded)
         # d_1 ... d_L = BiLSTM(s_1 ... s_L)   (S2)
-        return padded, *run_packed(self.sentences, padded, batch.sentence_counts)
+        states, last = run_packed(self.sentences, padded, batch.sentence_counts)
+        return padded, states, last
 
 
 def _labels(batch: Batch) -> Tensor:
     """Pad the labels of all sentences: [B, L]."""
     assert batch.labels is not None, "documents of a corpus have labels"
     rows = batch.sentences
-    return batch.labels.new_zeros(batch.sentence_mask.shape).index_put(
-        (rows.owner, rows.number), batch.labels
-    )
+    padded = batch.labels.new_zeros(batch.sentence_mask.shape)
+    return padded.index_put((rows.owner, rows.number), batch.labels)
 
 
 class SentenceClassifier(Extractor):
@@ -117,19 +120,20 @@ class SentenceClassifier(Extractor):
         """Compute the binary cross entropy: the mean over documents of the mean over their
         sentences."""
         logits, mask = self.logits(batch), batch.sentence_mask
-        each = F.binary_cross_entropy_with_logits(
-            logits, _labels(batch).to(logits), reduction="none"
-        )
+        labels = _labels(batch).to(logits)
+        each = F.binary_cross_entropy_with_logits(logits, labels, reduction="none")
+        # -mean over documents of the mean over their sentences of log P(label)
         value = ((each * mask).sum(1) / mask.sum(1)).mean()
         return {"loss": value, "cross_entropy": value}
 
     def choose(self, batch: Batch) -> list[list[int]]:
         """Choose the `summary_sentences` most probable ones, in document order."""
         logits = self.logits(batch).masked_fill(~batch.sentence_mask, -torch.inf)
-        counts = [
-            min(self.config.summary_sentences or 1, n) for n in batch.sentence_counts.tolist()
-        ]
-        return [sorted(row.topk(n).indices.tolist()) for row, n in zip(logits, counts)]
+        chosen = []
+        for row, sentences in zip(logits, batch.sentence_counts.tolist()):
+            count = min(self.config.summary_sentences or 1, sentences)
+            chosen.append(sorted(row.topk(count).indices.tolist()))
+        return chosen
 
 
 # Between two steps of Sent-PTR: state and cell of each layer, and the attention-aware state that
@@ -165,7 +169,8 @@ class SentencePointer(Extractor):
         """
         # h_t = LSTM([s_{i_{t-1}}; h~_{t-1}], h_{t-1}),  P(i_t = j) = softmax_j(d_j^T h_t)   (S4)
         before, attentive = state
-        x, layers = torch.cat([previous, attentive], -1), []
+        x = torch.cat([previous, attentive], -1)
+        layers = []
         for number, (cell, hidden_and_cell) in enumerate(zip(self.cells, before)):
             layers.append(cell(self.dropout(x) if number else x, hidden_and_cell))
             x = layers[-1][0]
@@ -182,8 +187,8 @@ class SentencePointer(Extractor):
         previous = torch.zeros_like(embedded[:, 0])
         state = last, previous
         # The last sentence again is the end; -1 is after it.
-        # [M + 1, B]
-        numbers = pad_sequence([torch.tensor([*row, row[-1]]) for row in chosen], padding_value=-1)
+        ended = [torch.tensor([*row, row[-1]]) for row in chosen]
+        numbers = pad_sequence(ended, padding_value=-1)  # [M + 1, B]
         rows = torch.arange(len(chosen), device=states.device)
         found = []
         for number in put(numbers, states.device):
@@ -215,24 +220,20 @@ class SentencePointer(Extractor):
         found = []
         for b, n in enumerate(batch.sentence_counts.tolist()):
             layers = [(hidden[b : b + 1], cell[b : b + 1]) for hidden, cell in last]
-            found.append(
-                self._search(
-                    embedded[b, :n], states[b, :n], (layers, torch.zeros_like(embedded[b, :1]))
-                )
-            )
+            start = layers, torch.zeros_like(embedded[b, :1])
+            found.append(self._search(embedded[b, :n], states[b, :n], start))
         return found
 
     def _search(
         self, embedded: Tensor, states: Tensor, state: PointerState
     ) -> list[tuple[float, list[int]]]:
         """Search in one document, of n sentences [n, d]."""
-        beam, everything = (
-            self.config.beam,
-            torch.ones(1, len(states), dtype=torch.bool, device=states.device),
-        )
+        beam = self.config.beam
+        everything = torch.ones(1, len(states), dtype=torch.bool, device=states.device)
         going: list[tuple[float, list[int], PointerState]] = [(0.0, [], state)]
         ended: list[tuple[float, list[int]]] = []
         for length in range(1, len(states) + 2):
+            # Every sentence may follow every hypothesis, once; the last one may follow itself.
             candidates = []
             for total, chosen, state in going:
                 previous = embedded[chosen[-1:]] if chosen else torch.zeros_like(embedded[:1])
@@ -242,16 +243,14 @@ class SentencePointer(Extractor):
                         candidates.append((total + value, number, chosen, state))
             candidates.sort(key=lambda candidate: -candidate[0])
             # The last sentence again ends a hypothesis.
-            ended += [
-                (total / length, chosen)
-                for total, number, chosen, _ in candidates[:beam]
-                if number in chosen
-            ]
+            for total, number, chosen, _ in candidates[:beam]:
+                if number in chosen:
+                    ended.append((total / length, chosen))
             ended = sorted(ended, key=lambda hypothesis: -hypothesis[0])[:beam]
-            further = [candidate for candidate in candidates if candidate[1] not in candidate[2]][
-                :beam
-            ]
-            going = [(total, [*chosen, number], state) for total, number, chosen, state in further]
+            going = []
+            for total, number, chosen, state in candidates:
+                if number not in chosen and len(going) < beam:
+                    going.append((total, [*chosen, number], state))
             if not going or (len(ended) == beam and ended[-1][0] >= going[0][0] / length):
                 break
         return ended

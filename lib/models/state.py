@@ -98,7 +98,10 @@ def _one_size(state: DecoderState, label: str, values: dict[str, Any]) -> int | 
     Raises ValueError where they differ: a wrong label is found here as soon as a document has
     several hypotheses.
     """
-    sizes = {name: size for name in sorted(values) for size in _sizes(values[name])}
+    sizes = {}
+    for name in sorted(values):
+        for size in _sizes(values[name]):
+            sizes[name] = size
     if len(set(sizes.values())) > 1:
         raise ValueError(f"{type(state).__name__}: different numbers of {label}: {sizes}")
     return next(iter(sizes.values()), None)

@@ -89,12 +89,14 @@ class Summarizer(Model):
     def nll(self, output: Any, batch: Batch, state: Any) -> Tensor:
         """Compute -log P: the mean over documents of the mean over a summary's words, or the mean
         over all words."""
+        # -sum of w_t log P(y_t)
         weights = target_weights(batch, full_precision(output.features)[0].dtype)
         if getattr(self.log_prob, "__func__", None) is Summarizer.log_prob:
             words = self.scored_words(output, batch.target, state)
             return -words.weighted_sum(weights, batch.target_places)
-        # a model with a `log_prob` of its own
-        return -(weights * self.log_prob(output, batch.target, state, batch.target_places)).sum()
+        # A model with a `log_prob` of its own.
+        log_p = self.log_prob(output, batch.target, state, batch.target_places)
+        return -(weights * log_p).sum()
 
     def regularisers(
         self, output: Any, batch: Batch, state: Any
@@ -125,10 +127,12 @@ class Summarizer(Model):
         state = self.encode(batch)
         output, _ = self.decode(batch.target_input, state)
         nll = self.nll(output, batch, state)
-        total, terms = nll, self.regularisers(output, batch, state)
-        for weight, value in terms.values():
+        total = nll
+        values = {}
+        for name, (weight, value) in self.regularisers(output, batch, state).items():
             total = total + weight * value
-        return {"loss": total, "nll": nll, **{name: value for name, (_, value) in terms.items()}}
+            values[name] = value
+        return {"loss": total, "nll": nll, **values}
 
 
 class Extractor(Model):
@@ -159,10 +163,12 @@ class PointerModel(Summarizer):
         return self.pointer.vocabulary.weight, self.pointer.vocabulary.bias
 
     def scored_words(self, output: PointerOutput, target: Tensor, state: Any) -> ScoredWords:
-        return mixture(output, target, *self.output_layer())
+        weight, bias = self.output_layer()
+        return mixture(output, target, weight, bias)
 
     def distribution(self, output: PointerOutput, state: Any, extra: int) -> Tensor:
-        return mixture_distribution(output, *self.output_layer(), extra)
+        weight, bias = self.output_layer()
+        return mixture_distribution(output, weight, bias, extra)
 
     def changes(self) -> dict[str, Change]:
         if not getattr(self.config, "copy", True):
@@ -213,12 +219,12 @@ class SoftmaxModel(Summarizer):
 
     def words_of(self, features: Tensor, target: Tensor) -> ScoredWords:
         """Describe log P of target words [R, T] by features [R, T, F]."""
-        return softmax(
-            features, in_vocabulary(target, self.config.vocab_size), *self.output_layer()
-        )
+        weight, bias = self.output_layer()
+        return softmax(features, in_vocabulary(target, self.config.vocab_size), weight, bias)
 
     def distribution(self, output: DecoderOutput, state: Any, extra: int) -> Tensor:
-        return softmax_distribution(output.features[:, -1], *self.output_layer(), extra)
+        weight, bias = self.output_layer()
+        return softmax_distribution(output.features[:, -1], weight, bias, extra)
 
     def seen(self, output: DecoderOutput, state: Any) -> dict[str, Tensor]:
         return {"words": output.attention} if isinstance(output, AttentiveOutput) else {}
@@ -231,7 +237,9 @@ def target_weights(batch: Batch, dtype: torch.dtype) -> Tensor:
     words (`Batch.by_words`).
     """
     mask = batch.target_mask.to(dtype)
-    return mask / mask.sum() if batch.by_words else mask / (mask.sum(1, keepdim=True) * len(mask))
+    if batch.by_words:
+        return mask / mask.sum()
+    return mask / (mask.sum(1, keepdim=True) * len(mask))
 
 
 def mean_over_words(values: Tensor, mask: Tensor) -> Tensor:
@@ -249,10 +257,11 @@ class PieceModel(SoftmaxModel):
     `config` has `vocab_size`, `width`, `dropout` and `smoothing`.
     """
 
-    def __init__(self, config, scale: bool):
+    def __init__(self, config: Any, scale: bool):
         """scale: whether embeddings are multiplied by the root of the width."""
         super().__init__()
-        self.config, self.scale = config, config.width**0.5 if scale else 1.0
+        self.config = config
+        self.scale = config.width**0.5 if scale else 1.0
         self.embedding = nn.Embedding(config.vocab_size, config.width)
         self.bias = nn.Parameter(torch.zeros(config.vocab_size))
         self.dropout = Dropout(config.dropout)
@@ -272,9 +281,8 @@ class PieceModel(SoftmaxModel):
         output, _ = self.decode(batch.target_input, state)
         total = nll = self.nll(output, batch, state)
         if self.training:
-            total = self.smoothed(
-                nll, output.features, batch.target, target_weights(batch, nll.dtype)
-            )
+            weights = target_weights(batch, nll.dtype)
+            total = self.smoothed(nll, output.features, batch.target, weights)
         return {"loss": total, "nll": nll}
 
     def smoothed(self, nll: Tensor, features: Tensor, target: Tensor, weights: Tensor) -> Tensor:
@@ -283,21 +291,24 @@ class PieceModel(SoftmaxModel):
         The sum of log P over all pieces is linear in the scores: only the normaliser needs all V
         scores, and `nll` has it.
         """
-        if not self.config.smoothing:
+        epsilon, pieces = self.config.smoothing, self.config.vocab_size
+        if not epsilon:
             return nll
         weight, bias = self.output_layer()
-        target = in_vocabulary(target, self.config.vocab_size)
+        target = in_vocabulary(target, pieces)
+        # Scores s_w = w^T f + b_w: of the right piece, the sum over all pieces, and of [PAD].
         right = (features * self.embedding(target)).sum(-1) + bias[target]
         every = features @ weight.sum(0) + bias.sum()
         pad = features @ weight[PAD] + bias[PAD]
-        right, every, pad = (
-            (weights * scores).sum() for scores in full_precision(right, every, pad)
-        )
-        # log P(w) = s_w - log sum exp s, and nll + s_right is the log sum exp: the mean over the V
-        # - 2 other pieces
-        others = (every - right - pad) / (self.config.vocab_size - 2) - (nll + right)
+        right, every, pad = full_precision(right, every, pad)
+        right = (weights * right).sum()
+        every = (weights * every).sum()
+        pad = (weights * pad).sum()
+        # log P(w) = s_w - log sum exp s, and the log sum exp is nll + s_right.
+        # So the mean of log P over the V - 2 other pieces is
+        others = (every - right - pad) / (pieces - 2) - (nll + right)
         # (1 - epsilon) (-log P(right)) + epsilon (-mean of log P(others))
-        return (1 - self.config.smoothing) * nll - self.config.smoothing * others
+        return (1 - epsilon) * nll - epsilon * others
 
 
 def xavier(model: nn.Module) -> None:

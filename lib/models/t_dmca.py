@@ -78,14 +78,17 @@ class _DecoderOnlyLayer(nn.Module):
     # attends inside sources: q, k, v [B, N, d] and lengths [B] -> what is found [B, heads, N, s],
     # and `Remembered`
     attend: Callable[..., tuple[Tensor, Remembered]]
-    # what the words after the first `start` attend to, of the source and of all words' k, v
-    # [R, t, d]
+    # what words after the first `start` attend to, of the source and of all words' k, v [R, t, d]
     seen: Callable[..., tuple[Seen, Seen]]
 
     def __init__(self, config: TDMCAConfig):
         super().__init__()
-        self.config, width = config, config.width
-        self.query, self.key, self.value, self.output = (nn.Linear(width, width) for _ in range(4))
+        self.config = config
+        width = config.width
+        self.query = nn.Linear(width, width)
+        self.key = nn.Linear(width, width)
+        self.value = nn.Linear(width, width)
+        self.output = nn.Linear(width, width)
         self.norms = nn.ModuleList(nn.LayerNorm(width, 1e-6) for _ in range(2))
         self.feed_forward = FeedForward(width, config.inner, config.dropout)
         self.dropout = Dropout(config.dropout)
@@ -98,9 +101,8 @@ class _DecoderOnlyLayer(nn.Module):
         """Read sources x [B, N, d] of `lengths` [B]: the output [B, N, d], and keys and values for
         later words."""
         normed = self.norms[0](x)
-        found, remembered = self.attend(
-            self.query(normed), self.key(normed), self.value(normed), lengths
-        )
+        q, k, v = self.query(normed), self.key(normed), self.value(normed)
+        found, remembered = self.attend(q, k, v, lengths)
         return self._add(x, found), remembered
 
     def forward(
@@ -115,8 +117,9 @@ class _DecoderOnlyLayer(nn.Module):
         normed = self.norms[0](x)
         q = self.split(self.query(normed))
         k, v = extended(past, self.key(normed), self.value(normed))
-        seen = self.seen(k, v, source, lengths, k.shape[1] - x.shape[1])
-        return self._add(x, attend_both(q, *seen, self.dropout)), (k, v)
+        of_source, of_words = self.seen(k, v, source, lengths, k.shape[1] - x.shape[1])
+        found = attend_both(q, far=of_source, own=of_words, dropout=self.dropout)
+        return self._add(x, found), (k, v)
 
     def _add(self, x: Tensor, found: Tensor) -> Tensor:
         """Add to x [.., n, d] what attention has found [.., heads, n, s], and then the feed-forward
@@ -131,22 +134,24 @@ class LocalLayer(_DecoderOnlyLayer):
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, lengths: Tensor) -> tuple[Tensor, Remembered]:
         n, block = q.shape[1], self.config.block
-        # softmax_j(q_t k_j / sqrt(s)) v_j over j <= t with floor(j / block) = floor(t / block)
-        # (D1)
-        blocks = (
-            F.pad(y, (0, 0, 0, -n % block)).unflatten(1, (-1, block)).flatten(0, 1)
-            for y in (q, k, v)
-        )
-        queries, keys, values = map(self.split, blocks)
+        # softmax_j(q_t k_j / sqrt(s)) v_j over j <= t with
+        # floor(j / block) = floor(t / block)   (D1)
+        queries, keys, values = self._in_blocks(q), self._in_blocks(k), self._in_blocks(v)
         causal = torch.ones(block, block, dtype=torch.bool, device=q.device).tril()
         found = attend(queries, keys, values, causal, self.dropout)  # [B * blocks, heads, block, s]
-        found = found.transpose(1, 2).reshape(len(q), -1, self.config.heads, found.shape[-1])[:, :n]
+        found = found.transpose(1, 2).reshape(len(q), -1, self.config.heads, found.shape[-1])
         # A word of the summary sees at most the last block - 1 pieces of its source: these,
         # right-aligned.
         places = lengths[:, None] + torch.arange(-block + 1, 0, device=k.device)  # [B, block - 1]
         index = places.clamp_min(0)[..., None].expand(-1, -1, k.shape[-1])
         remembered = self.split(k.gather(1, index)), self.split(v.gather(1, index)), places
-        return found.transpose(1, 2), remembered
+        return found[:, :n].transpose(1, 2), remembered
+
+    def _in_blocks(self, y: Tensor) -> Tensor:
+        """Pad and cut a sequence: [B, N, d] -> [B * blocks, heads, block, s]."""
+        block = self.config.block
+        padded = F.pad(y, (0, 0, 0, -y.shape[1] % block))
+        return self.split(padded.unflatten(1, (-1, block)).flatten(0, 1))
 
     def seen(
         self, k: Tensor, v: Tensor, source: Remembered, lengths: Tensor, start: int
@@ -172,45 +177,47 @@ class CompressedLayer(_DecoderOnlyLayer):
     def __init__(self, config: TDMCAConfig):
         super().__init__(config)
         width, stride = config.width, config.stride
-        # C_k, C_v
-        self.compress_key, self.compress_value = (
-            nn.Linear(stride * width, width) for _ in range(2)
-        )
+        self.compress_key = nn.Linear(stride * width, width)  # C_k, b_k
+        self.compress_value = nn.Linear(stride * width, width)  # C_v, b_v
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, lengths: Tensor) -> tuple[Tensor, Remembered]:
         stride = self.config.stride
-        keys, values = self._compress(k, self.compress_key), self._compress(v, self.compress_value)
+        keys = self._compress(k, self.compress_key)
+        values = self._compress(v, self.compress_value)
         keys, values = self.split(keys), self.split(values)
-        # softmax_m(q_t kappa_m / sqrt(s)) nu_m over stride m + stride - 1 < t, and over the first
-        # piece   (D3)
+        # softmax_m(q_t kappa_m / sqrt(s)) nu_m over stride m + stride - 1 < t,
+        # and over the first piece   (D3)
         step = torch.arange(q.shape[1], device=q.device)
         group = torch.arange(keys.shape[2] - 1, device=q.device)
-        # [N, 1 + groups]
-        seen = F.pad(stride * group + stride - 1 < step[:, None], (1, 0), value=True)
+        complete = stride * group + stride - 1 < step[:, None]
+        seen = F.pad(complete, (1, 0), value=True)  # [N, 1 + groups]
         found = attend(self.split(q), keys, values, seen, self.dropout)
-        begun = (
-            self._begin(k, self.compress_key, lengths),
-            self._begin(v, self.compress_value, lengths),
-        )
-        return found, (keys, values, *begun)
+        begun_key = self._begin(k, self.compress_key, lengths)
+        begun_value = self._begin(v, self.compress_value, lengths)
+        return found, (keys, values, begun_key, begun_value)
 
     def _compress(self, y: Tensor, convolution: nn.Linear) -> Tensor:
         """Compress keys or values [B, N, d] to the first piece as it is and complete groups
         [B, 1 + groups, d]."""
-        # kappa_m = C_k [k_3m; k_3m+1; k_3m+2] + b_k, and nu_m of values likewise   (D2)
-        groups = y.shape[1] // self.config.stride
-        in_groups = y[:, : groups * self.config.stride].unflatten(1, (groups, self.config.stride))
+        # kappa_m = C_k [k_3m; k_3m+1; k_3m+2] + b_k with a stride of 3, and nu_m of values
+        # likewise   (D2)
+        stride = self.config.stride
+        groups = y.shape[1] // stride
+        in_groups = y[:, : groups * stride].unflatten(1, (groups, stride))
         return torch.cat([y[:, :1], convolution(in_groups.flatten(2))], 1)
 
     def _begin(self, y: Tensor, convolution: nn.Linear, lengths: Tensor) -> Tensor:
         """Compute the share [B, d] that the pieces after a source's last complete group have in the
         next group."""
         stride = self.config.stride
-        # [B, stride - 1]
-        places = (lengths - lengths % stride)[:, None] + torch.arange(stride - 1, device=y.device)
+        width = y.shape[-1]
+        complete = lengths - lengths % stride
+        places = complete[:, None] + torch.arange(stride - 1, device=y.device)  # [B, stride - 1]
         left = (places < lengths[:, None])[..., None]
-        index = places.clamp_max(y.shape[1] - 1)[..., None].expand(-1, -1, y.shape[-1])
-        return convolution(F.pad((y.gather(1, index) * left).flatten(1), (0, y.shape[-1])))
+        index = places.clamp_max(y.shape[1] - 1)[..., None].expand(-1, -1, width)
+        pieces = (y.gather(1, index) * left).flatten(1)
+        # At most stride - 1 pieces are left, so that the last place of the group is empty.
+        return convolution(F.pad(pieces, (0, width)))
 
     def seen(
         self, k: Tensor, v: Tensor, source: Remembered, lengths: Tensor, start: int
@@ -220,7 +227,7 @@ class CompressedLayer(_DecoderOnlyLayer):
         group = torch.arange(keys.shape[2] - 1, device=k.device)
         in_source = F.pad(group < lengths[:, None] // stride, (1, 0), value=True)  # [B, 1 + groups]
         in_source = in_source[:, None].expand(-1, k.shape[1] - start, -1)
-        # [B, t] from the group begun
+        # Each word's place from the beginning of the group that the source has begun: [B, t].
         slot = lengths[:, None] % stride + torch.arange(k.shape[1], device=k.device)
         own_keys = self._go_on(k, self.compress_key, begun_key, slot)
         own_values = self._go_on(v, self.compress_value, begun_value, slot)
@@ -238,10 +245,11 @@ class CompressedLayer(_DecoderOnlyLayer):
         count = -(-(y.shape[1] + stride - 1) // stride)
         slots = per_hypothesis(slot, len(y))[..., None].expand_as(y)
         grid = y.new_zeros(len(y), count * stride, y.shape[-1]).scatter(1, slots, y)
-        # the bias is in both parts of the first group
-        first = per_hypothesis(begun, len(y)) - convolution.bias
         groups = convolution(grid.unflatten(1, (count, stride)).flatten(2))  # [R, groups, d]
-        return self.split(torch.cat([groups[:, :1] + first[:, None], groups[:, 1:]], 1))
+        # The first group has a share of the source. The bias is in both parts of it.
+        share = per_hypothesis(begun, len(y)) - convolution.bias
+        first = groups[:, :1] + share[:, None]
+        return self.split(torch.cat([first, groups[:, 1:]], 1))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,9 +293,8 @@ class TDMCA(PieceModel):
         """Read T target pieces at once: tokens [R, T] ids -> features [R, T, d]."""
         begin = per_hypothesis(state.lengths, len(tokens))[:, None] + state.written
         places = begin + torch.arange(tokens.shape[1], device=tokens.device)
-        x, after = state.read_on(
-            self.layers, self.embed(tokens, sinusoids(places, self.config.width)), state.lengths
-        )
+        x = self.embed(tokens, sinusoids(places, self.config.width))
+        x, after = state.read_on(self.layers, x, state.lengths)
         return DecoderOutput(self.norm(x)), after
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
@@ -303,11 +310,22 @@ class TDMCA(PieceModel):
         with torch.no_grad():
             nll = self.nll(output, batch, state)
         summary = self._share_of_mean(
-            output.features, batch.target, batch.target_mask, batch.target_places, batch
+            features=output.features,
+            target=batch.target,
+            mask=batch.target_mask,
+            places=batch.target_places,
+            batch=batch,
         )
-        features, target = state.features[:, :-1], batch.source[:, 1:]  # type: ignore[index]
-        places = put(word_places(batch.source_lengths - 1, target.shape[1]), target.device)
-        source = self._share_of_mean(features, target, batch.source_mask[:, 1:], places, batch)
+        # Each piece of the source but the first is predicted from those before it.
+        assert state.features is not None, "the source's features are kept in training"
+        target = batch.source[:, 1:]
+        source = self._share_of_mean(
+            features=state.features[:, :-1],
+            target=target,
+            mask=batch.source_mask[:, 1:],
+            places=put(word_places(batch.source_lengths - 1, target.shape[1]), target.device),
+            batch=batch,
+        )
         return {"loss": summary + source, "nll": nll, "source": source}
 
     def _share_of_mean(

@@ -51,7 +51,8 @@ class CausalLayer(nn.Module):
         super().__init__()
         c = config
         self.attention = MultiHeadAttention(c.width, c.heads, c.dropout)
-        self.inner, self.outer = nn.Linear(c.width, c.inner), nn.Linear(c.inner, c.width)
+        self.inner = nn.Linear(c.width, c.inner)  # W_1, b_1
+        self.outer = nn.Linear(c.inner, c.width)  # W_2, b_2
         self.norms: Any = nn.ModuleList(nn.LayerNorm(c.width) for _ in range(2))
         self.dropout = Dropout(c.dropout)
 
@@ -71,15 +72,20 @@ class CausalLayer(nn.Module):
         # Y = X + Attention_<=(LN(X)): each piece attends to itself and to those before   (S6)
         attention = self.attention
         normed = self.norms[0](x)
-        keys, values = extended(past, *attention.keys_and_values(normed))
+        keys, values = attention.keys_and_values(normed)
+        keys, values = extended(past, keys, values)
         causal = causal_mask(x.shape[1], keys)  # [T, P + T]
         if source is None or mask is None:
             found = attention(normed, keys, values, causal[None, None])
         else:
+            source_keys, source_values = source
             in_source = mask[:, None].expand(-1, x.shape[1], -1)
-            own = keys, values, causal.expand(len(mask), -1, -1)
-            query = attention.split(attention.query(normed))
-            both = attend_both(query, (*source, in_source), own, attention.dropout)
+            both = attend_both(
+                attention.split(attention.query(normed)),
+                far=(source_keys, source_values, in_source),
+                own=(keys, values, causal.expand(len(mask), -1, -1)),
+                dropout=attention.dropout,
+            )
             found = attention.output(both.transpose(1, 2).flatten(2))
         x = x + self.dropout(found)
         # X' = Y + W_2 gelu(W_1 LN(Y) + b_1) + b_2   (S7)
@@ -112,7 +118,7 @@ class TLM(SoftmaxModel):
 
     def __init__(self, config: TLMConfig):
         super().__init__()
-        self.config, c = config, config
+        self.config = c = config
         self.embedding = nn.Embedding(c.vocab_size, c.width)
         self.position = nn.Embedding(c.window, c.width)
         self.layers: Any = nn.ModuleList(CausalLayer(c) for _ in range(c.layers))
@@ -133,15 +139,17 @@ class TLM(SoftmaxModel):
     def encode(self, batch: Batch) -> TLMState:
         ids, mask, *_ = _rows(batch, first=True)
         features, source = self._read(ids)
-        features = features if self.training else None
-        return TLMState(source=tuple(source), mask=mask, features=features)
+        kept = features if self.training else None
+        return TLMState(source=tuple(source), mask=mask, features=kept)
 
     def decode(self, tokens: Tensor, state: TLMState) -> tuple[DecoderOutput, TLMState]:
         """Read T target pieces at once: tokens [R, T] ids -> features [R, T, d]."""
+        # A summary's places go on where its own source ends, not where the longest does.
         begin = per_hypothesis(state.mask.sum(1), len(tokens))[:, None] + state.written
         places = begin + torch.arange(tokens.shape[1], device=tokens.device)
         longest = state.mask.shape[1] + state.written + tokens.shape[1]
-        x, after = state.read_on(self.layers, self._embed(tokens, places, longest), state.mask)
+        x = self._embed(tokens, places, longest)
+        x, after = state.read_on(self.layers, x, state.mask)
         return DecoderOutput(self.norm(x)), after
 
     def _read(self, ids: Tensor) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
@@ -161,16 +169,15 @@ class TLM(SoftmaxModel):
         longest: pieces of a sequence at most; a GPU is asked for its places only where they may be
         too many.
         """
-        if longest > self.config.window <= int(places.max()):
+        window = self.config.window
+        if longest > window and int(places.max()) >= window:
+            advice = "write shorter summaries, or prepare the corpus with that window"
             raise InputError(
                 f"a sequence of {int(places.max()) + 1} pieces does not fit into the model's "
-                "window of "
-                f"{self.config.window}: write shorter summaries, or prepare the corpus with that "
-                "window"
+                f"window of {window}: {advice}"
             )
-        return self.dropout(
-            self.embedding(in_vocabulary(ids, self.config.vocab_size)) + self.position(places)
-        )
+        words = self.embedding(in_vocabulary(ids, self.config.vocab_size))
+        return self.dropout(words + self.position(places))
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Compute the loss: in training the mean over all pieces of a document.
@@ -180,28 +187,32 @@ class TLM(SoftmaxModel):
         """
         if not self.training:
             return super().loss(batch)
-        # -mean of log P(x_i | x_1 ... x_{i-1}), over i > 1 of [source; BOS; summary] and of the
-        # rest   (S8)
-        state, rows = self.encode(batch), batch.sentences
-        # by what a document's pieces are divided in the mean over documents of their means; the
-        # first of a row is not predicted
+        # -mean of log P(x_i | x_1 ... x_{i-1}),
+        # over i > 1 of [source; BOS; summary] and of the rest   (S8)
+        state = self.encode(batch)
+        rows = batch.sentences
+        # A document's pieces are divided by their number in the mean over documents of their
+        # means. The first piece of a row is not predicted.
         pieces = batch.target_mask.sum(1).index_add(0, rows.owner, rows.mask.sum(1) - 1)
         divisors = pieces * len(batch)  # [B]
         output, _ = self.decode(batch.target_input, state)
         with torch.no_grad():
             nll = self.nll(output, batch, state)
         summary = self._share(
-            output.features, batch.target, batch.target_mask, batch.target_places, divisors
+            features=output.features,
+            target=batch.target,
+            mask=batch.target_mask,
+            places=batch.target_places,
+            divisors=divisors,
         )
+        assert state.features is not None, "the source's features are kept in training"
         ids, mask, _, places = _rows(batch, first=True)
-        features = state.features[:, :-1]  # type: ignore[index]
-        source = self._share(features, ids[:, 1:], mask[:, 1:], places, divisors)
+        source = self._share(state.features[:, :-1], ids[:, 1:], mask[:, 1:], places, divisors)
         ids, mask, owner, places = _rows(batch, first=False)
         rest = source.new_zeros(())
         if ids.shape[1] > 1:
-            rest = self._share(
-                self._read(ids[:, :-1])[0], ids[:, 1:], mask[:, 1:], places, divisors[owner]
-            )
+            features, _ = self._read(ids[:, :-1])
+            rest = self._share(features, ids[:, 1:], mask[:, 1:], places, divisors[owner])
         return {"loss": summary + source + rest, "nll": nll, "source": source, "rest": rest}
 
     def _share(
@@ -222,8 +233,7 @@ def _rows(batch: Batch, first: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     Returns their ids and mask [n, N]; their documents [n]; and the places in the flat [n * (N - 1)]
     of all pieces that are predicted, which are all but the first of a row.
     """
-    # Chosen on the host: a GPU would be waited for to know how many rows there are, and how long
-    # they are.
+    # Chosen on the host: it would wait for a GPU to know how many rows there are, and how long.
     rows, device = batch.sentences, batch.source.device
     chosen = np.flatnonzero((batch.rows.number == 0) == first)
     lengths = torch.from_numpy(batch.rows.length[chosen])

@@ -10,7 +10,7 @@ words in reach, w words of a window, H `hidden`, d = 2H.
 
 import sys
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -49,9 +49,8 @@ class WindowedConfig:
     def __post_init__(self):
         check_window(self.window, self.stride)
         if self.encode == "stream" and self.window is None:
-            raise InputError(
-                "a text is streamed in windows: give window and stride, or encode it whole"
-            )
+            advice = "give window and stride, or encode it whole"
+            raise InputError(f"a text is streamed in windows: {advice}")
 
 
 # Of a hypothesis that reads a stream: states [R, w, d] of its window, and state and cell [R, H] of
@@ -129,8 +128,7 @@ class Windowed(PointerModel):
     def encode(self, batch: Batch) -> WindowedState:
         """Encode the whole text, or its first window. The decoder starts where the encoder ended
         (5)."""
-        # The lengths, and what depends on them, are computed on the host, so that the host does not
-        # wait for a GPU.
+        # Lengths, and what depends on them, are computed on the host: it need not wait for a GPU.
         lengths, device = batch.source_lengths, batch.source.device
         last_window = self._last_window(lengths)
         ends = None
@@ -140,16 +138,14 @@ class Windowed(PointerModel):
         streamed = self.config.encode == "stream"
         size = self.size if streamed else batch.source.shape[1]
         embedded = self.embedding(batch.source[:, :size])
-        # [B, N, d], or of the first window
+        # Of the whole text, [B, N, d], or of the first window.
         words, hidden, cell = self._read(embedded, lengths.clamp_max(size))
         held = None
         if streamed:
+            # The forward direction's state where the second window begins.
             _, (carried, carried_cell) = self.forward_encoder(embedded[:, : self.stride])
-            held = (
-                nn.functional.pad(words, (0, 0, 0, size - words.shape[1])),
-                carried[0],
-                carried_cell[0],
-            )
+            padded = nn.functional.pad(words, (0, 0, 0, size - words.shape[1]))
+            held = padded, carried[0], carried_cell[0]
         return WindowedState(
             source=batch.source_extended,
             lengths=put(lengths, device),
@@ -171,12 +167,13 @@ class Windowed(PointerModel):
     def _read(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Compute states [B, N, d] of words [B, N, E] (5), and the final hidden and cell states
         [B, d]."""
-        # h_j = [h_j forwards; h_j backwards],  s_0 = [h_Tx forwards; h_1 backwards], and cells
-        # likewise   (5)
         forward, last = run_packed(self.forward_encoder, embedded, lengths)
         backward, first = run_packed(self.backward_encoder, embedded, lengths, backwards=True)
+        # h_j = [h_j forwards; h_j backwards]   (5)
         states = torch.cat([forward, backward], -1)
-        hidden, cell = (torch.cat(pair, -1)[0] for pair in zip(last, first))
+        # s_0 = [h_Tx forwards; h_1 backwards], and the cell likewise   (5)
+        hidden = torch.cat([last[0], first[0]], -1)[0]
+        cell = torch.cat([last[1], first[1]], -1)[0]
         return states, hidden, cell
 
     # ---------------------------------------------------------------------------------
@@ -191,25 +188,34 @@ class Windowed(PointerModel):
         embedded = self.embedding(in_vocabulary(tokens, self.config.vocab_size))  # [R, T, E]
         start = state.hidden
         # s_t = LSTM(s_{t-1}, e(y_{t-1}))   (6)
-        # [R, T, d]
-        output, (hidden, cell) = self.decoder(embedded, (start[None], state.cell[None]))
+        before = start[None], state.cell[None]
+        output, (hidden, cell) = self.decoder(embedded, before)  # [R, T, d]
         windows = self._windows(tokens, state)  # [R, T]
         attend = self._attend_whole if self.config.encode == "whole" else self._attend_stream
         copy, context, places, held = attend(output, windows, state)
         previous = torch.cat([start[:, None], output[:, :-1]], 1)  # s_{t-1}
         # a_t = W_a tanh([c_t; s_t]) + b,  l_t = E (W_e a_t + b_e) + b_v   (10)
         attentional = self.pointer.combine(torch.tanh(torch.cat([context, output], -1)))
-        # p_t = sigmoid(q^T [a_t; s_{t-1}; e(y_{t-1})] + b_p),  P = p_t softmax(l_t) + (1 - p_t) P_c
-        # (11, 12)
-        features, switch = self.pointer(
-            attentional, torch.cat([attentional, previous, embedded], -1)
-        )
-        source = per_hypothesis(state.source, len(tokens)).gather(1, places)
-        position = state.position + tokens.shape[1]
+        # p_t = sigmoid(q^T [a_t; s_{t-1}; e(y_{t-1})] + b_p)   (11)
+        # P = p_t softmax(l_t) + (1 - p_t) P_c   (12)
+        switch_inputs = torch.cat([attentional, previous, embedded], -1)
+        features, switch = self.pointer(attentional, switch_inputs)
         after = state.replace(
-            hidden=hidden[0], cell=cell[0], window=windows[:, -1], position=position, held=held
+            hidden=hidden[0],
+            cell=cell[0],
+            window=windows[:, -1],
+            position=state.position + tokens.shape[1],
+            held=held,
         )
-        return WindowedOutput(features, switch, copy, source, places, windows), after
+        result = WindowedOutput(
+            features=features,
+            switch=switch,
+            copy=copy,
+            source=per_hypothesis(state.source, len(tokens)).gather(1, places),
+            places=places,
+            windows=windows,
+        )
+        return result, after
 
     def _windows(self, tokens: Tensor, state: WindowedState) -> Tensor:
         """Compute the window [R, T] of each step (7, 14)."""
@@ -225,16 +231,19 @@ class Windowed(PointerModel):
         """Compute the number of summary words after which each window ends: [B, most windows]
         (14)."""
         c = self.config
-        # share_i = exp(-k (1 + i d^i)) times the share of window i that is filled, which is 1 but
+        # share_i = exp(-k (1 + i d^i)) times the part of window i that is filled, which is 1 but
         # for the last
-        # end_i = floor(T_x / T_max * T_y * sum_{i' <= i} share_i' / sum_i' share_i')   (14)
         t = torch.arange(int(last.max()) + 1, device=lengths.device, dtype=torch.float64)
         share = torch.exp(-c.steepness * (1 + t * c.decay**t)) * (t <= last[:, None])
         share = share * ((lengths[:, None] - t * self.stride) / self.size).clamp(0, 1)
+        # end_i = floor(T_x / T_max * T_y * sum_{i' <= i} share_i' / sum_i' share_i')   (14)
         share = share.cumsum(1) / share.sum(1, keepdim=True)
-        return (share * (lengths[:, None] * c.budget / c.longest) + 1e-9).long()
+        ends = share * (lengths[:, None] * c.budget / c.longest)
+        return (ends + 1e-9).long()  # rounding errors must not move an end
 
-    def _attend_whole(self, query: Tensor, windows: Tensor, state: WindowedState):
+    def _attend_whole(
+        self, query: Tensor, windows: Tensor, state: WindowedState
+    ) -> tuple[Tensor, Tensor, Tensor, None]:
         """Attend to the states of the whole text, where they are in the window."""
         low, high = 0, state.source.shape[1]
         if query.shape[1] == 1 and self.config.window:
@@ -254,21 +263,24 @@ class Windowed(PointerModel):
         behind = places[:, None] - windows[..., None] * self.stride
         return (behind >= 0) & (behind < self.size)
 
-    def _attend_stream(self, query: Tensor, windows: Tensor, state: WindowedState):
+    def _attend_stream(
+        self, query: Tensor, windows: Tensor, state: WindowedState
+    ) -> tuple[Tensor, Tensor, Tensor, Held]:
         """Attend to windows that are encoded when a hypothesis enters them, one for each row."""
         first, held = state.window, state.held
         assert held is not None, "the text is read as a stream"
         lengths = per_hypothesis(state.lengths, len(query))
         alphas, contexts, places = [], torch.zeros_like(query), []
+        in_window = torch.arange(self.size, device=query.device)
         for ahead in range(int((windows[:, -1] - first).max()) + 1):
             now = first + ahead
             if ahead:
-                held = self._enter(held, now, (windows[:, -1] >= now).nonzero()[:, 0], state)
+                entering = (windows[:, -1] >= now).nonzero()[:, 0]
+                held = self._enter(held, now, entering, state)
             here = windows == now[:, None]  # [R, T]
             # A CPU skips windows that no row is in. To know that, the host would wait for a GPU.
             if here.device.type != "cpu" or here.any():
-                # [R, w]
-                place = now[:, None] * self.stride + torch.arange(self.size, device=query.device)
+                place = now[:, None] * self.stride + in_window  # [R, w]
                 seen = here[..., None] & (place < lengths[:, None])[:, None]
                 alpha, context = _attend(query, held[0], seen)
                 alphas.append(alpha)
@@ -283,29 +295,32 @@ class Windowed(PointerModel):
         The forward direction goes on from the state it had where the window begins, the backward
         direction starts at the window's end.
         """
-        document = per_hypothesis(torch.arange(len(state.source), device=rows.device), len(window))
-        # A text has fewer windows than words. To count the groups, the host waits for a GPU once.
-        groups, group = (document[rows] * state.source.shape[1] + window[rows]).unique(
-            return_inverse=True
-        )
+        documents = torch.arange(len(state.source), device=rows.device)
+        document = per_hypothesis(documents, len(window))
+        # A text has fewer windows than words, so this is one number for document and window.
+        key = document[rows] * state.source.shape[1] + window[rows]
+        # To count the groups, the host waits for a GPU once.
+        groups, group = key.unique(return_inverse=True)
         first = torch.empty_like(groups).scatter_(0, group, rows)  # a row of each group
-        source, start = state.source[document[first]], window[first] * self.stride
+        source = state.source[document[first]]
+        start = window[first] * self.stride
         lengths = (state.lengths[document[first]] - start).clamp(max=self.size)
         places = start[:, None] + torch.arange(self.size, device=rows.device)  # [G, w]
         ids = source.gather(1, places.clamp_max(source.shape[1] - 1))
         embedded = self.embedding(in_vocabulary(ids, self.config.vocab_size))
-        _, carried, carried_cell = held
+        states, carried, carried_cell = held
         begin = carried[first][None], carried_cell[first][None]
         forward, (hidden, cell) = self.forward_encoder(embedded[:, : self.stride], begin)
         if self.stride < self.size:
             rest, _ = self.forward_encoder(embedded[:, self.stride :], (hidden, cell))
             forward = torch.cat([forward, rest], 1)
-        backward = reverse(self.backward_encoder(reverse(embedded, lengths))[0], lengths)
-        entered = torch.cat([forward, backward], -1), hidden[0], cell[0]
-        states, carried, carried_cell = (
-            old.index_copy(0, rows, new[group]) for old, new in zip(held, entered)
+        backward, _ = self.backward_encoder(reverse(embedded, lengths))
+        entered = torch.cat([forward, reverse(backward, lengths)], -1)  # [G, w, d]
+        return (
+            states.index_copy(0, rows, entered[group]),
+            carried.index_copy(0, rows, hidden[0][group]),
+            carried_cell.index_copy(0, rows, cell[0][group]),
         )
-        return states, carried, carried_cell
 
     # ---------------------------------------------------------------------------------
     # probabilities
@@ -350,13 +365,15 @@ def _attend(query: Tensor, keys: Tensor, seen: Tensor) -> tuple[Tensor, Tensor]:
 
     A query that sees nothing has weights 0.
     """
-    # e_tj = s_t^T h_j   (8)
+    rows, steps, _ = query.shape
     grouped = per_document(query, len(keys)).flatten(1, 2)  # [G, K * T, d]
-    (scores,) = full_precision((grouped @ keys.transpose(1, 2)).view(*query.shape[:2], -1))
-    # alpha_t = softmax_j(e_tj) over the window's words,  c_t = sum_j alpha_tj h_j   (9)
-    nothing = ~seen.any(-1, keepdim=True)
+    # e_tj = s_t^T h_j   (8)
+    (scores,) = full_precision((grouped @ keys.transpose(1, 2)).view(rows, steps, -1))
+    # alpha_t = softmax_j(e_tj) over the window's words   (9)
+    nothing = ~seen.any(-1, keepdim=True)  # a softmax needs an entry
     alpha = masked_softmax(scores, seen | nothing).masked_fill(nothing, 0)
-    context = alpha.to(keys.dtype).view(*grouped.shape[:2], -1) @ keys
+    # c_t = sum_j alpha_tj h_j   (9)
+    context = alpha.to(keys.dtype).view(len(keys), grouped.shape[1], -1) @ keys
     return alpha, context.view(query.shape)
 
 
@@ -374,12 +391,11 @@ def check_window(window: int | None, stride: int | None) -> None:
         if window != stride:
             raise InputError("window and stride are given both or not at all")
     elif not 1 <= stride <= window:
-        raise InputError(
-            f"a window of {window} words must move on by 1 to {window} words, not {stride}"
-        )
+        steps = f"1 to {window} words"
+        raise InputError(f"a window of {window} words must move on by {steps}, not {stride}")
 
 
-def count_windows(words, window: int, stride: int):
+def count_windows(words: Any, window: int, stride: int) -> Any:
     """Count the windows of `window` words, `stride` words apart, that a text of `words` words
     needs.
 

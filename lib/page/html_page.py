@@ -20,9 +20,9 @@ def html_page(template: str | Path, data: object, **parts: str) -> str:
         content = content.replace(sign, f"\\u{ord(sign):04x}")
     parts = {**parts, "DATA": content}
     page = Path(template).read_text(encoding="utf-8")
-    page = re.sub(
-        "|".join(rf"\[{name}\]" for name in parts), lambda found: parts[found[0][1:-1]], page
-    )
+    # All at once: a text that is put in may hold such a name.
+    name = "|".join(parts)
+    page = re.sub(rf"\[({name})\]", lambda found: parts[found[1]], page)
     if code := re.search(r"<script>(.*)</script>", page, re.DOTALL):
         digest = hashlib.sha256(code[1].encode()).digest()
         page = page.replace("[HASH]", f"sha256-{base64.b64encode(digest).decode()}", 1)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -35,12 +36,14 @@ class ShownText:
         sentences = []
         start = 0
         for row in reading.rows:
-            for first, end in [(0, len(row))] if unit == "sentence" else _find_sentences(row):
+            found = [(0, len(row))] if unit == "sentence" else _find_sentences(row)
+            for first, end in found:
                 self.spans.append((start + first, start + end))
                 sentences.append("".join(row[first:end]))
             start += len(row)
-        sentences += [sentence for _, text in reading.unread for sentence in split_sentences(text)]
-        # the last one: equal sentences are before it
+        for _, text in reading.unread:
+            sentences += split_sentences(text)
+        # The last one: equal sentences are before it.
         self._title_number = len(sentences) if title else None
         self._source = SourceText([*sentences, *filter(None, [title])])
 
@@ -53,16 +56,12 @@ class ShownText:
             sentence = terms("".join(tokens))
             missing = not_in_text(sentence, self._source, names)
             for start, end in pairwise(accumulate(map(len, tokens), initial=0)):
-                lacks.append(
-                    next(
-                        (kind for term, kind in missing if term.start < end and start < term.end),
-                        "",
-                    )
-                )
-            found = self._source.carriers(sentence)
-            carriers.append(
-                [(TITLE if n == self._title_number else n, share) for n, share in found]
-            )
+                inside = [kind for term, kind in missing if term.start < end and start < term.end]
+                lacks.append(inside[0] if inside else "")
+            found = []
+            for number, share in self._source.carriers(sentence):
+                found.append((TITLE if number == self._title_number else number, share))
+            carriers.append(found)
         return lacks, carriers
 
 
@@ -133,13 +132,13 @@ def write_page(
 def _record(document: ShownDocument) -> dict[str, object]:
     """Return what the page's script reads: cut rows as lists of [index, weight], the other arrays
     as they are."""
+    attention = {}
+    for name, values in document.attention.items():
+        attention[name] = list(map(_largest, values)) if name in SPARSE else _rounded(values)
     return {
         **vars(document),
         "copied": document.copied and list(map(int, document.copied)),
-        "attention": {
-            name: [_largest(row) for row in values] if name in SPARSE else _rounded(values)
-            for name, values in document.attention.items()
-        },
+        "attention": attention,
         "unread": [(section, split_sentences(text)) for section, text in document.unread],
     }
 
@@ -151,7 +150,7 @@ def _largest(row: np.ndarray) -> list[list[float]]:
     return [[int(i), _rounded(row[i])] for i in order[mass_before < KEPT_MASS * row.sum()]]
 
 
-def _rounded(values):
+def _rounded(values: Any) -> Any:
     """Round numbers to 3 digits; whole numbers, such as a word's place in the text, stay."""
     if np.ndim(values):
         return [_rounded(value) for value in values]

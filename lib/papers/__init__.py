@@ -1,9 +1,9 @@
 """The papers: a folder each. To add one, write its folder and put it into the list below."""
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lib.data.prepared import TextEncoder
 from lib.papers.paper import Paper, Setup
@@ -59,7 +59,13 @@ def paper(name: str) -> Paper:
     return PAPERS[one_of(name, PAPERS, "model")]
 
 
-def resolve(name: str, preset: str, variant: str | None = None, options=None, **train) -> Setup:
+def resolve(
+    name: str,
+    preset: str,
+    variant: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    **train: Any,
+) -> Setup:
     """Find a preset of a paper in one of its variants (`Paper.setup`)."""
     return paper(name).setup(preset, variant, options, **train)
 
@@ -69,13 +75,13 @@ def open_run(folder: str | Path, weights: str = "", device: str | None = None) -
     from lib.decoding.run import Run  # not needed for training
 
     flush_denormals()
-    place, folder = device_named(device), Path(folder)
+    place = device_named(device)
+    folder = Path(folder)
     config = read_config(folder)
     try:
         owner = paper(config["paper"])
-        variant = owner.variants[
-            one_of(config["variant"], owner.variants, f"variant of {owner.name}")
-        ]
+        name = one_of(config["variant"], owner.variants, f"variant of {owner.name}")
+        variant = owner.variants[name]
         sizes = from_json(variant.kind.Config, config["model"], "config.json: model")
         preset = next(iter(variant.presets_of(owner).values()))
         options = from_json(type(preset.options), config["options"], "config.json: options")
@@ -86,9 +92,7 @@ def open_run(folder: str | Path, weights: str = "", device: str | None = None) -
             f"{folder}: its configuration or vocabulary cannot be read ({error})"
         ) from None
     if encoder.digest() != config["encoder"]:
-        raise RunError(
-            f"{folder}: the vocabulary is not the one that the run was trained with. Put its own "
-            "there."
-        )
+        reason = "the vocabulary is not the one that the run was trained with"
+        raise RunError(f"{folder}: {reason}. Put its own there.")
     model = load_weights(variant.kind(sizes), folder, weights or config["weights"])
     return Run(folder, config, model.eval().to(place), encoder, decode)

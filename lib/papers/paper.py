@@ -80,26 +80,25 @@ def read_presets(
     presets: dict[str, Preset] = {}
     for name, record in tomllib.loads(path.read_text(encoding="utf-8")).items():
         base = presets[record["base"]] if "base" in record else Preset(options(), decode=decode())
-        parts = {
-            part: _fields(record.get(part, {})) for part in ("options", "model", "train", "decode")
-        }
         presets[name] = Preset(
-            options=replace(base.options, **parts["options"]),
-            config={**base.config, **parts["model"]},
+            options=replace(base.options, **_fields(record, "options")),
+            config={**base.config, **_fields(record, "model")},
             variant=record.get("variant", base.variant),
-            train=replace(base.train, **parts["train"]),
-            decode=replace(base.decode, **parts["decode"]),
+            train=replace(base.train, **_fields(record, "train")),
+            decode=replace(base.decode, **_fields(record, "decode")),
             documents=record.get("documents", base.documents),
         )
     return presets
 
 
-def _fields(record: dict[str, Any]) -> dict[str, Any]:
+def _fields(record: dict[str, Any], part: str) -> dict[str, Any]:
     """Values of TOML as fields have them: "none" for None, which TOML lacks, and tuples."""
-    values = {name: None if value == "none" else value for name, value in record.items()}
-    return {
-        name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
-    }
+    values = {}
+    for name, value in record.get(part, {}).items():
+        if value == "none":
+            value = None
+        values[name] = tuple(value) if isinstance(value, list) else value
+    return values
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,11 @@ class Paper:
     )
 
     def setup(
-        self, preset: str, variant: str | None = None, options: Mapping | None = None, **train
+        self,
+        preset: str,
+        variant: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        **train: Any,
     ) -> "Setup":
         """Find a preset in one of the paper's variants.
 
@@ -132,24 +135,27 @@ class Paper:
         if model.presets:
             own = model.presets_of(self)
             chosen = own[one_of(preset, own, f"preset of {name}")]
-        given, training = (
-            {k: v for k, v in values.items() if v is not None} for values in (options or {}, train)
-        )
-        varied = {
-            name: value(getattr(chosen.options, name)) if callable(value) else value
-            for name, value in model.options.items()
-            if name not in given
-        }
+        # The caller's options come before the variant's, and these before the preset's.
+        changes = _without_none(options or {})
+        for field_name, value in model.options.items():
+            if field_name not in changes:
+                old = getattr(chosen.options, field_name)
+                changes[field_name] = value(old) if callable(value) else value
+        training = {**model.train.get(preset, {}), **_without_none(train)}
         return Setup(
             paper=self,
             preset=preset,
-            options=replace(chosen.options, **varied, **given),
+            options=replace(chosen.options, **changes),
             config={**chosen.config, **model.config},
             variant=name,
-            train=replace(chosen.train, **{**model.train.get(preset, {}), **training}),
+            train=replace(chosen.train, **training),
             decode=chosen.decode,
             documents=chosen.documents,
         )
+
+
+def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,14 +209,12 @@ class Setup(Preset):
             say_once(f"{corpus.name}: {remark}")
         return replace(prepared, name=corpus.name)  # the cache may know it by another path
 
-    def model_config(self, **corpus) -> Any:
+    def model_config(self, **corpus: Any) -> Any:
         """Make the model's config. corpus: fields that follow from the corpus."""
+        shared = {name: getattr(self.options, name) for name in self.shared}
+        values = {**self.config, **shared, **corpus}
+        # A preset may have fields of other variants.
         names = field_names(self.kind.Config)
-        values = {
-            **self.config,
-            **{name: getattr(self.options, name) for name in self.shared},
-            **corpus,
-        }
         return self.kind.Config(**{name: value for name, value in values.items() if name in names})
 
     def build(self, corpus: PreparedCorpus) -> Any:
@@ -221,12 +225,13 @@ class Setup(Preset):
         """
         varied = {name for variant in self.paper.variants.values() for name in variant.options}
         for name in sorted((varied | self.shared) & field_names(type(self.options))):
-            prepared, asked = (getattr(options, name) for options in (corpus.options, self.options))
+            prepared = getattr(corpus.options, name)
+            asked = getattr(self.options, name)
             if prepared != asked:
+                option = f"--options.{name.replace('_', '-')}"
                 raise InputError(
                     f"{corpus.name} was prepared with {name} {prepared!r}, not {asked!r}: prepare "
-                    "it anew, or ask "
-                    f"for the same (preset, variant, --options.{name.replace('_', '-')})"
+                    f"it anew, or ask for the same (preset, variant, {option})"
                 )
         config = self.model_config(vocab_size=len(corpus.vocabulary))
         make = imported(self.paper.variants[self.variant].make)

@@ -18,24 +18,20 @@ def _check_ours() -> None:
     if hasattr(lib, "load"):
         return
     found = Path(getattr(lib, "__file__", None) or next(iter(lib.__path__))).resolve()
-    reason = f"{found} is in the way: Python takes it for {OURS}"
-    advice = (
-        "start in another folder (papermill: --cwd FOLDER), a command with python -P -m, or rename "
-        "it"
-    )
     if OURS in (found, found.parent):
-        reason = (
-            f"{OURS / '__init__.py'} is not this project's file: another program has replaced or "
-            "removed it"
-        )
+        file = OURS / "__init__.py"
+        change = "another program has replaced or removed it"
+        reason = f"{file} is not this project's file: {change}"
         advice = "install this project again: pip install -e . in its clone"
+    else:
+        reason = f"{found} is in the way: Python takes it for {OURS}"
+        folder = "start in another folder (papermill: --cwd FOLDER)"
+        advice = f"{folder}, a command with python -P -m, or rename it"
     others = {*packages_distributions().get("lib", [])} - {"neural-summarization-companion"}
-    other = (
-        f"pip uninstall {' '.join(sorted(others))}, or use an environment without it; or "
-        if others
-        else ""
-    )
-    raise ImportError(f"{reason}. What helps: {other}{advice}")
+    if others:
+        uninstall = f"pip uninstall {' '.join(sorted(others))}"
+        advice = f"{uninstall}, or use an environment without it; or {advice}"
+    raise ImportError(f"{reason}. What helps: {advice}")
 
 
 _check_ours()

@@ -19,9 +19,8 @@ def missing_for_triton() -> str:
     if own is not None and not shutil.which(own):
         return f"a C compiler, and CC={own!r} is none here: install it, or unset CC"
     if own is None and not (shutil.which("gcc") or shutil.which("clang")):
-        return (
-            "a C compiler, and there is no gcc or clang here: install gcc, or set CC to another one"
-        )
+        advice = "install gcc, or set CC to another one"
+        return f"a C compiler, and there is no gcc or clang here: {advice}"
     if not (_python_headers() / "Python.h").is_file():
         return f"Python.h, and there is none in {_python_headers()}: install python3-dev"
     return ""
@@ -30,6 +29,6 @@ def missing_for_triton() -> str:
 def _python_headers() -> Path:
     """Find the folder of Python's headers. Debian's own scheme is for what its users install."""
     scheme = sysconfig.get_default_scheme()
-    return Path(
-        sysconfig.get_paths("posix_prefix" if scheme == "posix_local" else scheme)["include"]
-    )
+    if scheme == "posix_local":
+        scheme = "posix_prefix"
+    return Path(sysconfig.get_paths(scheme)["include"])

@@ -40,15 +40,12 @@ def device_named(name: str | None = None) -> torch.device:
     if name is None and _default:
         return _default[-1]
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    name = name or ("cuda" if gpus else "cpu")
-    known = {
-        "cpu": "cpu",
-        "cuda": f"cuda:{rank_device()}",
-        **{f"cuda:{i}": f"cuda:{i}" for i in range(gpus)},
-    }
-    if name not in known or (name == "cuda" and rank_device() >= gpus):
-        raise RunError(f"no device {name!r} here: this machine has the CPU and {gpus} GPUs")
-    return torch.device(known[name])
+    asked = name or ("cuda" if gpus else "cpu")
+    # "cuda" is the GPU of this process among those that torchrun started.
+    full = f"cuda:{rank_device()}" if asked == "cuda" else asked
+    if full not in ("cpu", *(f"cuda:{i}" for i in range(gpus))):
+        raise RunError(f"no device {asked!r} here: this machine has the CPU and {gpus} GPUs")
+    return torch.device(full)
 
 
 _default: list[torch.device] = []  # the last one counts
@@ -68,16 +65,17 @@ def float32_products(precision: str) -> AbstractContextManager[None]:
     """Set the precision of float32 matrix products by PyTorch's name: "highest", "high" or
     "medium"."""
     return restored(
-        torch.get_float32_matmul_precision, torch.set_float32_matmul_precision, precision
+        read=torch.get_float32_matmul_precision,
+        write=torch.set_float32_matmul_precision,
+        value=precision,
     )
 
 
 def attention_of_many_lengths() -> AbstractContextManager[None]:
     """Switch off cuDNN's attention on a GPU: it makes a plan for each new shape, and almost every
     batch has one."""
-    return restored(
-        torch.backends.cuda.cudnn_sdp_enabled, torch.backends.cuda.enable_cudnn_sdp, False
-    )
+    cuda = torch.backends.cuda
+    return restored(read=cuda.cudnn_sdp_enabled, write=cuda.enable_cudnn_sdp, value=False)
 
 
 def rank_device() -> int:
@@ -149,7 +147,8 @@ def with_shared_gradients(model: nn.Module, device: torch.device) -> Distributed
     # PyTorch warns once in a process where all weights have a gradient, which is the usual case.
     # Its C++ code prints the line, so that Python's filters of warnings do not reach it.
     with _silent_stderr():
-        DistributedDataParallel(nn.Linear(1, 1).to(device), **options)(torch.ones(1, device=device))
+        smallest = DistributedDataParallel(nn.Linear(1, 1).to(device), **options)
+        smallest(torch.ones(1, device=device))
     return DistributedDataParallel(model, **options)
 
 

@@ -2,7 +2,7 @@
 is a fault of the program, and keeps its traceback."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -33,10 +33,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f", did you mean {near[0]!r}?" if near else "."
 
 
-def one_of(value: str, allowed, what: str) -> str:
+def one_of(value: str, allowed: Collection[str], what: str) -> str:
     """`value` if it is allowed; otherwise a ValueError that proposes the nearest."""
     if value in allowed:
         return value
-    raise InputError(
-        f"unknown {what} {value!r}{did_you_mean(value, allowed)} There are: {', '.join(allowed)}"
-    )
+    known = f"There are: {', '.join(allowed)}"
+    raise InputError(f"unknown {what} {value!r}{did_you_mean(value, allowed)} {known}")

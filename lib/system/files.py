@@ -26,9 +26,9 @@ def _checkout() -> Path | None:
     """Find the checkout that `lib` is in; None where `lib` was installed without one."""
     folder = Path(__file__).resolve().parents[2]
     path = folder / "pyproject.toml"
-    lines = (
-        path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
-    )
+    if not path.is_file():
+        return None
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     return folder if f'name = "{PROJECT}"' in lines else None
 
 
@@ -36,10 +36,9 @@ def check_checkout() -> None:
     """Raise InputError where there is no checkout, which has what pages show: trained runs and
     stored results."""
     if _checkout() is None:
+        place = Path(__file__).parents[1]
         raise InputError(
-            f"pages need a clone of the project ({PROJECT}): there is none around "
-            f"{Path(__file__).parents[1]}. Clone "
-            ""
+            f"pages need a clone of the project ({PROJECT}): there is none around {place}. Clone "
             "the project, run `pip install -e .` in the clone, and open the page there"
         )
 
@@ -77,11 +76,11 @@ def cached(name: str, whole: str = "") -> Path:
 
 
 def _shared_cache() -> Path:
+    named = os.environ.get("COMPANION_CACHE")
+    if named:
+        return Path(named)
     checkout = _checkout()
-    return Path(
-        os.environ.get("COMPANION_CACHE")
-        or (checkout / "cache" if checkout else _user_folder("cache"))
-    )
+    return checkout / "cache" if checkout else _user_folder("cache")
 
 
 def _user_folder(kind: str) -> Path:
@@ -105,9 +104,8 @@ def _writable(folder: Path, kind: str) -> Path:
 
 def _is_writable(folder: Path) -> bool:
     """Whether files can be written in a folder, which need not exist yet."""
-    existing = next(
-        path for path in (folder.absolute(), *folder.absolute().parents) if os.path.exists(path)
-    )
+    whole = folder.absolute()
+    existing = next(path for path in (whole, *whole.parents) if os.path.exists(path))
     return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
 
 
@@ -172,10 +170,9 @@ def would_be_published(path: str | Path) -> bool:
     """Whether a file is, or would be, in a Git checkout that does not ignore it."""
     path = Path(path).resolve()
     existing = next(folder for folder in path.parents if folder.is_dir())
+    command = ["git", "check-ignore", "--quiet", str(path)]
     try:
-        asked = subprocess.run(
-            ["git", "check-ignore", "--quiet", str(path)], cwd=existing, capture_output=True
-        )
+        asked = subprocess.run(command, cwd=existing, capture_output=True)
     except OSError:  # without git nothing is committed
         return False
     return asked.returncode == 1  # 128: there is no checkout
@@ -205,15 +202,15 @@ def read_json(path: Path) -> Any:
 
 
 def read_numbers(path: Path, what: str, needed: Iterable[str]) -> dict:
-    """Read a JSON object. Raises InputError where it is no `what`, an object with the keys that are
+    """Read a JSON object. Raises InputError where it is no `what`: it lacks a key that is
     `needed`."""
     try:
         numbers = read_json(path)
     except ValueError as error:
         raise InputError(f"{path}: no JSON ({error})") from None
-    missing = (
-        [key for key in needed if key not in numbers] if isinstance(numbers, dict) else ["object"]
-    )
+    missing = ["object"]
+    if isinstance(numbers, dict):
+        missing = [key for key in needed if key not in numbers]
     if missing:
         raise InputError(f"{path}: no {what}: it has no {', '.join(map(repr, missing))}")
     return numbers
@@ -236,6 +233,5 @@ def check_replaces(output: Path, what: str, needed: Iterable[str], *beside: Path
         try:
             read_numbers(output, what, needed)
         except InputError as error:
-            raise InputError(
-                f"--output would replace {error}. Name another file, or remove this one"
-            ) from None
+            advice = "Name another file, or remove this one"
+            raise InputError(f"--output would replace {error}. {advice}") from None

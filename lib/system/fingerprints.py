@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 _ROOT = Path(__file__).resolve().parents[2]
 
 
-def digest(value, length: int = 12) -> str:
+def digest(value: Any, length: int = 12) -> str:
     """A short, stable name of anything that json can write."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:length]
 
@@ -28,7 +29,7 @@ def code_digest(*modules: str) -> str:
     waiting, code = set(modules), {}
     while waiting:
         name = waiting.pop()
-        path = _ROOT.joinpath(*name.split(".")).with_suffix(".py")
+        path = (_ROOT / name.replace(".", "/")).with_suffix(".py")
         if name not in code and path.is_file():
             code[name], imported = _read_code(path)
             waiting |= imported
@@ -38,7 +39,8 @@ def code_digest(*modules: str) -> str:
 @cache
 def _read_code(path: Path) -> tuple[str, set[str]]:
     """A digest of a module's syntax tree, and names of what it imports, among which are modules."""
-    tree, imported = ast.parse(path.read_bytes()), set()
+    tree = ast.parse(path.read_bytes())
+    imported: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             imported |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}

@@ -16,9 +16,14 @@ def read_metrics(folder: str | Path) -> list[dict]:
 
 def hours_of(metrics: list[dict]) -> float:
     """Return the hours of training, by the median time of a step: pauses do not count."""
-    pairs = [
-        (a, b) for a, b in pairwise(m for m in metrics if "seconds" in m) if a["step"] != b["step"]
-    ]
-    paces = [(b["seconds"] - a["seconds"]) / (b["step"] - a["step"]) for a, b in pairs]
-    paces = [pace for pace in paces if pace > 0]  # where it was resumed the clock begins again
-    return max(m["step"] for m in metrics) * float(np.median(paces)) / 3600 if paces else 0.0
+    timed = [m for m in metrics if "seconds" in m]
+    paces = []  # seconds of a step
+    for a, b in pairwise(timed):
+        steps = b["step"] - a["step"]
+        seconds = b["seconds"] - a["seconds"]
+        # Where a run was resumed, the clock begins again.
+        if steps and seconds / steps > 0:
+            paces.append(seconds / steps)
+    if not paces:
+        return 0.0
+    return max(m["step"] for m in metrics) * float(np.median(paces)) / 3600

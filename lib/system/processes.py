@@ -16,7 +16,7 @@ CHUNK = 256  # documents
 
 def default_workers() -> int:
     """The number of processes: on Linux, where they are forked, one for each core that this one may
-    use, which on a shared machine are often not all; elsewhere one."""
+    use (on a shared machine often not all); elsewhere one."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
 
 
@@ -31,9 +31,8 @@ def in_processes(function: Callable, items: Iterable, workers: int, size: int = 
     # forked: the workers only handle text, and a script need not guard its main module
     watch = {"initializer": _end_with, "initargs": (os.getpid(),)}
     with ProcessPoolExecutor(workers, mp_context=get_context("fork"), **watch) as pool:
-        results = results_in_order(
-            pool, partial(_of_each, function), chain(first, chunks), 2 * workers
-        )
+        every = chain(first, chunks)
+        results = results_in_order(pool, partial(_of_each, function), every, 2 * workers)
         yield from chain.from_iterable(results)
 
 
@@ -50,7 +49,8 @@ def _of_each(function: Callable, items: list) -> list:
 def results_in_order(pool: Executor, function: Callable, items: Iterable, ahead: int) -> Iterator:
     """Yield `function` of every item. A pool is given `ahead` items before the first result is
     taken, then one for each."""
-    items, running = iter(items), deque()
+    items = iter(items)
+    running = deque()
     try:
         for item in islice(items, ahead):
             running.append(pool.submit(function, item))
@@ -66,7 +66,7 @@ def _end_with(parent: int) -> None:
     """End this process when `parent` has ended: a worker whose parent was killed would wait for
     work for ever."""
 
-    def watch():
+    def watch() -> None:
         while os.getppid() == parent:
             time.sleep(0.5)
         os._exit(1)

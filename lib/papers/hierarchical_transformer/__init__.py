@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from lib.models.hierarchical_transformer import CopyingTransformer, HierarchicalTransformer
 from lib.models.t_dmca import TDMCA, TDMCAConfig
@@ -11,7 +12,7 @@ from lib.papers.paper import Paper, Variant, read_presets
 _FLAT = {"local_layers": 6, "global_layers": 0, "paragraph_positions": False}
 
 
-def _flat(pieces: int, **options) -> Variant:
+def _flat(pieces: int, **options: Any) -> Variant:
     """One sequence of the best paragraphs, which a transformer without global layers reads. The
     paper's "6-layer transformer": 6 layers in the encoder, and in the decoder 1, as all rows have
     it."""
@@ -20,6 +21,11 @@ def _flat(pieces: int, **options) -> Variant:
 
 def _sequence(pieces: int) -> dict:
     return {"flat": True, "paragraphs": 40, "source_tokens": pieces}
+
+
+def _t_dmca_training(factor: int) -> dict[str, Any]:
+    """The rate by the width (Vaswani et al. 2017, equation 3, whose factor is 1)."""
+    return {"learning_rate": factor * TDMCAConfig.width**-0.5, "loss_mean": "documents"}
 
 
 # The rows of tables 2 and 3, and one of ours. T-DMCA is wider than the others in the paper's
@@ -40,30 +46,22 @@ VARIANTS = {
     "T-DMCA": Variant(
         TDMCA,
         options=_sequence(3000),
-        train={  # the rate by the width (Vaswani et al. 2017, equation 3, whose factor is 1)
-            name: {"learning_rate": factor * TDMCAConfig.width**-0.5, "loss_mean": "documents"}
-            for name, factor in (("paper", 2), ("code", 3))
-        },
+        train={"paper": _t_dmca_training(2), "code": _t_dmca_training(3)},
     ),
 }
-_ABLATIONS = [
-    f"HT without {part}" for part in ("paragraph positions", "multi-head pooling", "global layers")
-]
+_PARTS = ("paragraph positions", "multi-head pooling", "global layers")
+_ABLATIONS = [f"HT without {part}" for part in _PARTS]
 _GRAPHS = ["HT + similarity graph", "HT + discourse graph"]
 _COPYING = ["FT 600", "FT 1200", "HT", *_GRAPHS, *_ABLATIONS]
-# beside the preset `short`: as much text as HT reads there, half of it, and as many layers in the
-# encoder
-_SHORT = {f"FT {pieces}": pieces for pieces in (150, 300)}
-VARIANTS |= {
-    name: replace(_flat(pieces), config={**_FLAT, "local_layers": 4})
-    for name, pieces in _SHORT.items()
-}
+# Beside the preset `short`: as much text as HT reads there, half of it, and as many layers in the
+# encoder.
+_SHORT = {"FT 150": 150, "FT 300": 300}
+for _name, _pieces in _SHORT.items():
+    VARIANTS[_name] = replace(_flat(_pieces), config={**_FLAT, "local_layers": 4})
 _UNRANKED = "FT 300, no ranking"
 VARIANTS[_UNRANKED] = replace(VARIANTS["FT 300"], options={**_sequence(300), "ranking": "order"})
-VARIANTS |= {
-    f"{name} + copying": replace(VARIANTS[name], model=CopyingTransformer)
-    for name in (*_COPYING, *_SHORT, _UNRANKED)
-}
+for _name in (*_COPYING, *_SHORT, _UNRANKED):
+    VARIANTS[f"{_name} + copying"] = replace(VARIANTS[_name], model=CopyingTransformer)
 
 
 PAPER = Paper(

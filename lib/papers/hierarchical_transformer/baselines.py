@@ -14,13 +14,12 @@ def cluster_baselines(
 ) -> dict[str, list[list[str]]]:
     """Lead: the first words of what the model reads, as many as the reference has; LexRank,
     weighted by cosine, picks paragraphs."""
-    lengths = [sum(len(s.split()) for s in d.summary) for d in documents]
+    lengths = [len(" ".join(d.summary).split()) for d in documents]
     texts = [" ".join(source_sentences(d, prepared.vocabulary)) for d in encoded]
     paragraphs = [prepared.options.example(d).paragraphs for d in documents]
     letters = counted_in(documents)
-    return {
-        "lead": [[" ".join(text.split()[:n])] for text, n in zip(texts, lengths)],
-        "lexrank": [
-            lexrank(p, n, threshold=None, all_letters=letters) for p, n in zip(paragraphs, lengths)
-        ],
-    }
+    leads, ranked = [], []
+    for text, of_cluster, length in zip(texts, paragraphs, lengths):
+        leads.append([" ".join(text.split()[:length])])
+        ranked.append(lexrank(of_cluster, length, threshold=None, all_letters=letters))
+    return {"lead": leads, "lexrank": ranked}

@@ -85,7 +85,11 @@ def discourse_graph(
     """
     entities = entities or entity_finder()[0]
     names = [entities(text) for text in paragraphs]
-    graph = 0.2 * np.array([[len(a & b) for b in names] for a in names])
+    # G_ij = 0.2 |entities of i and j| + 1 if a marker joins them   (26)
+    shared = np.zeros((len(names), len(names)))
+    for i, own in enumerate(names):
+        shared[i] = [len(own & other) for other in names]
+    graph = 0.2 * shared
     for i in range(1, len(paragraphs)):
         if sources[i] == sources[i - 1] and _MARKER.search(paragraphs[i]):
             graph[i - 1, i] += 1
@@ -104,9 +108,11 @@ def entity_finder() -> tuple[Callable[[str], set[str]], str]:
         model = spacy.load("en_core_web_sm", enable=["tok2vec", "ner"])
     except (ImportError, OSError):
         return capitalised_names, "capitalised names"
-    return lambda text: {
-        e.text for e in model(text).ents if e.label_ in ENTITY_TYPES
-    }, "spaCy en_core_web_sm"
+
+    def find(text: str) -> set[str]:
+        return {e.text for e in model(text).ents if e.label_ in ENTITY_TYPES}
+
+    return find, "spaCy en_core_web_sm"
 
 
 def capitalised_names(text: str) -> set[str]:
@@ -114,9 +120,8 @@ def capitalised_names(text: str) -> set[str]:
     names = set()
     for match in _NAME.finditer(text):
         name = match.group()
-        begins = (
-            not text[: match.start()].rstrip() or text[: match.start()].rstrip()[-1] in ".!?\"'”"
-        )
+        before = text[: match.start()].rstrip()
+        begins = not before or before[-1] in ".!?\"'”"
         if not begins or len(name.split()) > 1:
             names.add(name)
     return names

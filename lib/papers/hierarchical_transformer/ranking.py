@@ -11,12 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import repeat
-from typing import Literal, NamedTuple
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
 
 from lib.data.batch import NOWHERE, EncodedDocument, in_order, rows_of
+from lib.data.corpus import Corpus
 from lib.data.documents import CorpusError, Document
 from lib.data.options import PieceOptions, beginnings, cased, summary_pieces, words_of
 from lib.data.pieces import Pieces
@@ -96,7 +98,7 @@ class ParagraphOptions(PieceOptions):
             places=[cluster.places[i] for i in kept],
         )
 
-    def for_corpus(self, corpus) -> "ParagraphOptions":
+    def for_corpus(self, corpus: Corpus) -> "ParagraphOptions":
         return replace(self, **_IF_RANKED) if corpus.ranked else self
 
     def texts(self, document: Document) -> Iterable[str]:
@@ -109,17 +111,16 @@ class ParagraphOptions(PieceOptions):
         """Encode title and all paragraphs, to be ranked: the title's row ends in `<T>`."""
         cluster = self.example(document)
         if not cluster.paragraphs:
-            raise InputError(
-                f"document {document.id!r} has no paragraph: nothing is left to summarize"
-            )
+            reason = "has no paragraph: nothing is left to summarize"
+            raise InputError(f"document {document.id!r} {reason}")
         title, *paragraphs = pieces.encode(cased([document.title, *cluster.paragraphs], self))
         rows = [np.append(title[: self.paragraph_tokens - 1], TITLE_END)]
-        rows += [
-            row[: self.paragraph_tokens] if len(row) else np.array([PARAGRAPH_END])
-            for row in paragraphs
-        ]
+        for row in paragraphs:
+            # A paragraph of which nothing is left keeps its place.
+            rows.append(row[: self.paragraph_tokens] if len(row) else np.array([PARAGRAPH_END]))
         target = summary_pieces(document.summary, pieces, self)
-        lengths, source = [len(row) for row in rows], np.concatenate(rows)
+        lengths = [len(row) for row in rows]
+        source = np.concatenate(rows)
         encoded = EncodedDocument.of(
             document.id, source, lengths, target, (), document.summary, document.tokenised
         )
@@ -167,24 +168,25 @@ class ClusterOptions(ParagraphOptions):
     def outside(self) -> str:
         return entity_finder()[1] if self.graph == "discourse" else ""
 
-    def for_corpus(self, corpus) -> ParagraphOptions:
+    def for_corpus(self, corpus: Corpus) -> ParagraphOptions:
         """Raise CorpusError where a corpus comes ranked, and the options need the order of its
         paragraphs."""
         if corpus.ranked and (self.ranking != "learned" or self.graph == "discourse"):
             raise CorpusError(
                 f"{corpus.name}: its paragraphs come ranked, and neither their order nor their "
-                "pages are known: it "
-                ""
-                "cannot be ranked in another way, nor have a discourse graph"
+                "pages are known: it cannot be ranked in another way, nor have a discourse graph"
             )
         return super().for_corpus(corpus)
 
-    def make(self, corpus, base, limit, progress, folder) -> PreparedCorpus:
+    def make(
+        self, corpus: Corpus, base: Any, limit: int | None, progress: bool, folder: Path
+    ) -> PreparedCorpus:
         """Choose the best paragraphs of every cluster. Those of a corpus that comes ranked keep
         their order."""
         learned = self.ranking == "learned" and not corpus.ranked
         ranker = train_ranker(base, self, progress) if learned else None
-        splits, pieces = {}, base.vocabulary
+        splits = {}
+        pieces = base.vocabulary
         for name, split in base.splits.items():
             texts = corpus.split(name) if self.graph == "discourse" else None
             scores = paragraph_scores(split, self.ranking, pieces, ranker)
@@ -192,19 +194,19 @@ class ClusterOptions(ParagraphOptions):
             chosen = choose_rows(split, scores, self, pieces, texts)
             splits[name] = Split.write(folder, name, chosen, max(len(pieces), longest))
         weights = chooser_weights(ranker) if ranker else None
-        return replace(
-            base, encoder=replace(base.encoder, options=self, chooser=weights), splits=splits
-        )
+        encoder = replace(base.encoder, options=self, chooser=weights)
+        return replace(base, encoder=encoder, splits=splits)
 
     def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[EncodedDocument]:
         """Choose paragraphs with the encoder's ranker; without one (its corpus came ranked) in
         their order."""
-        documents, pieces = list(documents), encoder.vocabulary
-        wide, ranker = super().encode(documents, encoder), None
+        documents = list(documents)
+        pieces = encoder.vocabulary
+        wide = super().encode(documents, encoder)
+        ranker = None
         if self.ranking == "learned" and encoder.chooser is not None:
-            ranker = chooser_model(lambda: _ranker(encoder, self.ranker_width), encoder).to(
-                device_named()
-            )
+            ranker = chooser_model(lambda: _ranker(encoder, self.ranker_width), encoder)
+            ranker = ranker.to(device_named())
         scores = paragraph_scores(wide, self.ranking, pieces, ranker)
         return list(choose_rows(wide, scores, self, pieces, documents))
 
@@ -226,9 +228,11 @@ def train_ranker(
         seed=seed,
         validate_every=max(1, options.ranker_steps // 5),
     )
-    return train_in_cache(
-        "ranker", lambda: _ranker(wide.encoder, options.ranker_width), wide, config, progress
-    )
+
+    def make() -> ParagraphRanker:
+        return _ranker(wide.encoder, options.ranker_width)
+
+    return train_in_cache("ranker", make, wide, config, progress)
 
 
 def _ranker(encoder: TextEncoder, width: int) -> ParagraphRanker:
@@ -259,10 +263,13 @@ def learned_scores(
     model: ParagraphRanker, split: Sequence[EncodedDocument], batch_size: int = 8
 ) -> list[np.ndarray]:
     """Compute equation 6 for every paragraph: an array for each document."""
-    device, scores = next(model.parameters()).device, []
+    device = next(model.parameters()).device
+    scores = []
     for batch in in_order(split, batch_size, model.config.vocab_size):
-        counts = (batch.sentence_counts - 1).tolist()
-        scores += [s.cpu().numpy() for s in model.logits(batch.to(device)).sigmoid().split(counts)]
+        counts = (batch.sentence_counts - 1).tolist()  # without the title
+        # s = sigmoid(W_2 p^)   (6)
+        of_batch = model.logits(batch.to(device)).sigmoid()
+        scores += [s.cpu().numpy() for s in of_batch.split(counts)]
     return scores
 
 
@@ -275,10 +282,8 @@ def similarity_scores(split: Sequence[EncodedDocument], pieces: Vocabulary) -> l
 
 def words_of_rows(document: EncodedDocument, pieces: Vocabulary) -> list[list[str]]:
     """Lower-cased words of a cluster's title and paragraphs."""
-    return [
-        words_of(pieces.text(row), lower=True, tokenised=document.tokenised)
-        for row in rows_of(document)
-    ]
+    texts = [pieces.text(row) for row in rows_of(document)]
+    return [words_of(text, lower=True, tokenised=document.tokenised) for text in texts]
 
 
 def best_first(scores: np.ndarray) -> np.ndarray:

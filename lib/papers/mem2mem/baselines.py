@@ -15,7 +15,9 @@ def mem2mem_baselines(
     sentences, as many as Lead-10 and the heads of Mem2Mem choose, and the sentences that
     Subramanian et al. (2020) label, whose "Gold Ext" the paper quotes."""
     letters = counted_in(documents)
-    numbers = [matches(d.sentences, d.summary, all_letters=letters) for d in documents]
-    labelled = [[d.sentences[i] for i in chosen] for d, chosen in zip(documents, numbers)]
+    labelled = []
+    for document in documents:
+        numbers = matches(document.sentences, document.summary, all_letters=letters)
+        labelled.append([document.sentences[i] for i in numbers])
     ten = [oracle(d.sentences, d.summary, 10, letters) for d in documents]
     return {**text_baselines(documents, encoded, prepared), "oracle-10": ten, "labelled": labelled}

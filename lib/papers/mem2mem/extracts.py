@@ -8,10 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from lib.data.batch import NOWHERE, EncodedDocument
+from lib.data.corpus import Corpus
 from lib.data.documents import SPLITS, CorpusError, Document
 from lib.data.options import PieceOptions, cased, encode_split, piece_places, summary_pieces
 from lib.data.pieces import Pieces
@@ -57,9 +59,8 @@ class ExtractOptions(PieceOptions):
         """Encode the first sentences, and the summary with `<Q>` between its sentences; without
         one, [EOS]."""
         if not document.sentences:
-            raise InputError(
-                f"document {document.id!r} has no sentence: nothing is left to summarize"
-            )
+            reason = "has no sentence: nothing is left to summarize"
+            raise InputError(f"document {document.id!r} {reason}")
         rows = _rows(document.sentences[: self.sentences], pieces, self)
         lengths = [len(row) for row in rows]
         target = summary_pieces(document.summary, pieces, self)
@@ -73,7 +74,8 @@ class ExtractOptions(PieceOptions):
             raise CorpusError(f"document {document.id!r} has no summary")
         encoded = self.encode_one(document, pieces)
         labels = np.zeros(len(encoded.sentence_lengths), dtype=np.float32)
-        labels[matches(document.sentences[: self.sentences], document.summary, self.matches)] = 1
+        read = document.sentences[: self.sentences]
+        labels[matches(read, document.summary, self.matches)] = 1
         return replace(encoded, labels=labels)
 
 
@@ -96,30 +98,28 @@ class SequenceOptions(ExtractOptions):
     def __post_init__(self):
         least = self.summary_tokens + 1 + self.extracts * (self.extract_tokens + 1)
         if self.window < least:
-            raise InputError(
-                f"window must be at least {least}, to hold extracted sentences and the summary"
-            )
+            reason = "to hold extracted sentences and the summary"
+            raise InputError(f"window must be at least {least}, {reason}")
 
     @property
     def base(self) -> ExtractOptions:
         """Options of the sentences that Sent-PTR reads."""
         return as_kind(self, ExtractOptions)
 
-    def make(self, corpus, base, limit, progress, folder) -> PreparedCorpus:
+    def make(
+        self, corpus: Corpus, base: Any, limit: int | None, progress: bool, folder: Path
+    ) -> PreparedCorpus:
         """Put extracted sentences after the introduction: in training those that are right, which
         the paper found to be best, otherwise those that Sent-PTR chooses, which is trained on the
         same documents."""
         pointer = train_pointer(base, self, progress) if self.extracts else None
-        pieces, splits = base.vocabulary, {}
+        pieces = base.vocabulary
+        splits = {}
         for name in SPLITS:
-            texts = watched(
-                corpus.split(name, limit), f"{corpus.name}, {name}, as sequences", progress
-            )
-            pairs = zip(
-                texts,
-                _chosen(base[name], pieces, pointer if name != "train" else None),
-                strict=True,
-            )
+            what = f"{corpus.name}, {name}, as sequences"
+            texts = watched(corpus.split(name, limit), what, progress)
+            chosen = _chosen(base[name], pieces, pointer if name != "train" else None)
+            pairs = zip(texts, chosen, strict=True)
             encode = partial(encode_sequence, options=self, rest=name == "train")
             splits[name] = encode_split(folder, name, pairs, encode, pieces)
         weights = chooser_weights(pointer) if pointer else None
@@ -127,7 +127,8 @@ class SequenceOptions(ExtractOptions):
 
     def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[EncodedDocument]:
         """Encode documents as those that TLM is tested on."""
-        documents, pieces = list(documents), encoder.vocabulary
+        documents = list(documents)
+        pieces = encoder.vocabulary
         encoded = super().encode(documents, encoder)
         chosen: Iterable[Sequence[int]] = [()] * len(encoded)
         if self.extracts:
@@ -155,20 +156,22 @@ def encode_sequence(
     start = sum(map(len, document.sections[:number]))
     end = start + len(document.sections[number])
     rows = _rows(document.sentences, pieces, options)
-    # what is read, as numbers of tokens; `<P>` is the one after all of the document's
+    # What is read is chosen by numbers of tokens; `<P>` is the one after all of the document's.
     ids = np.append(np.concatenate(rows), PARAGRAPH_END)
     tokens = np.split(np.arange(len(ids) - 1), np.cumsum([len(row) for row in rows])[:-1])
     extracted: list[int] = []
     if options.extracts:
         extracts = _joined(tokens[i] for i in chosen)
         extracted = [len(ids) - 1, *extracts[: options.extract_tokens]]
-    introduction, others = _joined(tokens[start:end]), _joined(tokens[:start] + tokens[end:])
+    introduction = _joined(tokens[start:end])
+    others = _joined(tokens[:start] + tokens[end:])
     room = options.window - options.summary_tokens - len(extracted)
     order = introduction[:room] + extracted
     lengths = [len(order)]
     if rest:
         left = (introduction[room:] + others)[: options.rest_tokens]
-        lengths += [len(left[i : i + options.window]) for i in range(0, len(left), options.window)]
+        for begin in range(0, len(left), options.window):
+            lengths.append(len(left[begin : begin + options.window]))
         order += left
     target = summary_pieces(document.summary, pieces, options)
     encoded = EncodedDocument.of(document.id, ids[order], lengths, target, (), document.summary)
@@ -184,9 +187,8 @@ def _joined(tokens: Iterable[np.ndarray]) -> list[int]:
 
 def _rows(sentences: Sequence[str], pieces: Pieces, options: PieceOptions) -> list[np.ndarray]:
     """Pieces of each sentence; one of which nothing is left is [UNK]."""
-    return [
-        row if len(row) else np.array([UNK]) for row in pieces.encode(cased(sentences, options))
-    ]
+    rows = pieces.encode(cased(sentences, options))
+    return [row if len(row) else np.array([UNK]) for row in rows]
 
 
 def make_sentence_classifier(
@@ -224,14 +226,21 @@ def train_pointer(
         weight_decay=1e-5,
         validate_every=min(200, max(1, options.pointer_steps // 5)),
     )
-    return train_in_cache(
-        "pointer", lambda: _pointer(prepared.vocabulary, options), prepared, config, progress
-    )
+
+    def make() -> SentencePointer:
+        return _pointer(prepared.vocabulary, options)
+
+    return train_in_cache("pointer", make, prepared, config, progress)
 
 
 def _pointer(pieces: Vocabulary, options: SequenceOptions) -> SentencePointer:
-    sizes = options.pointer_embedding, options.pointer_hidden, options.pointer_layers
-    return SentencePointer(SentenceExtractorConfig(len(pieces), *sizes))
+    config = SentenceExtractorConfig(
+        vocab_size=len(pieces),
+        embedding=options.pointer_embedding,
+        hidden=options.pointer_hidden,
+        layers=options.pointer_layers,
+    )
+    return SentencePointer(config)
 
 
 _FOLDER = Path(__file__).parent

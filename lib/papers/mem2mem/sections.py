@@ -7,6 +7,7 @@ tokens (facts of the paper's appendix A.2), lower-cased.
 from itertools import chain
 from typing import Annotated, Literal
 
+from lib.data.corpus import Corpus
 from lib.data.documents import CorpusError, Document
 from lib.data.options import Part, WordOptions, beginnings
 from lib.data.sections import choose_sections
@@ -25,18 +26,16 @@ class CohanOptions(WordOptions):
     # what an encoder reads before it reads the document
     unit: Literal["sentence", "section"] = "sentence"
 
-    def for_corpus(self, corpus) -> "CohanOptions":
+    def for_corpus(self, corpus: Corpus) -> "CohanOptions":
         """Raise CorpusError where sections are the units, and no training document of the first
         1,000 has several."""
-        if self.unit == "section" and all(
-            len(d.sections) < 2 for d in corpus.split("train", 1_000)
-        ):
+        if self.unit == "sentence":
+            return self
+        if not any(len(document.sections) > 1 for document in corpus.split("train", 1_000)):
             raise CorpusError(
                 f"{corpus.name}: no document has more than one section, and this model reads "
-                "section by section. "
-                ""
-                "arXiv and PubMed have sections in the release of Cohan et al., not on the Hub: "
-                "give its folder."
+                "section by section. arXiv and PubMed have sections in the release of Cohan et "
+                "al., not on the Hub: give its folder."
             )
         return self
 
@@ -57,5 +56,8 @@ class CohanOptions(WordOptions):
     def rows(self, parts: list[list[tuple[int, list[str]]]]) -> list[list[str]]:
         if self.unit == "sentence":
             return super().rows(parts)
-        # a section is stored as one sentence
-        return [list(chain.from_iterable(words for _, words in part)) for part in parts if part]
+        # A section is stored as one sentence.
+        sections = []
+        for part in filter(None, parts):
+            sections.append(list(chain.from_iterable(words for _, words in part)))
+        return sections

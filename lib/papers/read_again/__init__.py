@@ -10,11 +10,8 @@ from lib.papers.read_again.headlines import HeadlineOptions
 
 def _variant(encoder: str, copy: bool) -> Variant:
     """A variant; options 1 and 2 read the paper's two sentences, or more."""
-    return Variant(
-        ReadAgain,
-        {"encoder": encoder, "copy": copy},
-        {"sentences": at_least(2)} if "option" in encoder else {},
-    )
+    options = {"sentences": at_least(2)} if "option" in encoder else {}
+    return Variant(ReadAgain, config={"encoder": encoder, "copy": copy}, options=options)
 
 
 def _ras(decoder: str, rate: float) -> Variant:
@@ -38,19 +35,17 @@ def _lvt(candidates: int) -> Variant:
 # The models of Table 1: every encoder (and one that reads both ways) without and with copying, and
 # ABS; and those of Table 2.
 READERS = *ENCODERS, BIDIRECTIONAL
-VARIANTS = {
-    name + suffix: _variant(name, bool(suffix)) for name in READERS for suffix in ("", " + copy")
-}
-# the text of the paper: a vector in (5) is found better than a single value
+VARIANTS: dict[str, Variant] = {}
+for _name in READERS:
+    VARIANTS[_name] = _variant(_name, copy=False)
+    VARIANTS[f"{_name} + copy"] = _variant(_name, copy=True)
+# The text of the paper: a vector in (5) is found better than a single value.
 _SINGLE = {"encoder": "read-again gru", "single_importance": True}
 VARIANTS |= {
-    f"read-again gru, single importance{' + copy' * copy}": Variant(
-        ReadAgain, {**_SINGLE, "copy": copy}
-    )
-    for copy in (False, True)
-}
-VARIANTS |= {
-    f"abs {encoder}": Variant(ABS, {"encoder": encoder}) for encoder in ("bag", "attention")
+    "read-again gru, single importance": Variant(ReadAgain, {**_SINGLE, "copy": False}),
+    "read-again gru, single importance + copy": Variant(ReadAgain, {**_SINGLE, "copy": True}),
+    "abs bag": Variant(ABS, {"encoder": "bag"}),
+    "abs attention": Variant(ABS, {"encoder": "attention"}),
 }
 VARIANTS |= {"RAS-LSTM": _ras("lstm", 0.1), "RAS-Elman": _ras("elman", 0.5)}
 VARIANTS |= {f"words-lvt{n}k": _lvt(1_000 * n) for n in (2, 5)}

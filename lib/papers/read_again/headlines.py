@@ -19,10 +19,8 @@ from lib.system.settings import Count, checked
 # their code); the first kind is looked for anywhere in the headline, as they do.
 _UNFIT = (  # noqa: SIM905
     "update recasts undated grafs corrects retransmitting dateline writethru recaps inserts "
-    "incorporates adv## "
-    "ld-writethru djlfx edits byline repetition background thruout quotes attention ny### overline "
-    "embargo ap gmt "
-    "adds urgent ? -lrb- -rrb-"
+    "incorporates adv## ld-writethru djlfx edits byline repetition background thruout quotes "
+    "attention ny### overline embargo ap gmt adds urgent ? -lrb- -rrb-"
 ).split()
 _UNFIT_WORDS = ("i", ":", "-", "by")
 UNKNOWN_WORD = "<unk>"  # as prepared Gigaword writes it
@@ -49,14 +47,14 @@ class HeadlineOptions(WordOptions):
         words, as in PTB."""
         if self.digits:  # a # of the text represents a digit, so that ##.# is one word
             sentence = sentence.replace("#", "0")
-        words = [
-            SPECIALS[UNK] if word == UNKNOWN_WORD else word
-            for word in super().words(sentence, tokenised)
-        ]
+        found = super().words(sentence, tokenised)
+        words = [SPECIALS[UNK] if word == UNKNOWN_WORD else word for word in found]
         return [re.sub(r"\d", "#", word) for word in words] if self.digits else words
 
     def spans(self, sentence: str, tokenised: bool = False) -> list[tuple[int, int]]:
-        return super().spans(sentence.replace("#", "0") if self.digits else sentence, tokenised)
+        if self.digits:
+            sentence = sentence.replace("#", "0")
+        return super().spans(sentence, tokenised)
 
     def parts(self, document: Document) -> list[Part]:
         """The first sentences."""
@@ -82,16 +80,15 @@ def fits(source: list[str], headline: list[str]) -> bool:
     """Whether Rush et al. (2015) keep the pair: a full stop in the text, 11 to 99 words in it and 4
     to 49 in the headline, a word of more than three letters in both, and nothing of an agency's own
     in the headline."""
+    if "." not in source or not 10 < len(source) < 100 or not 3 < len(headline) < 50:
+        return False
+    if not any(len(word) > 3 for word in set(headline) & set(source)):
+        return False
     text = " ".join(headline)
-    inner = set(headline[1:-1])
-    return (
-        "." in source
-        and 10 < len(source) < 100
-        and 3 < len(headline) < 50
-        and bool({w for w in headline if len(w) > 3} & {w for w in source if len(w) > 3})
-        and not any(unfit in text for unfit in _UNFIT)
-        and not any(word in inner for word in _UNFIT_WORDS)
-    )
+    inner = headline[1:-1]
+    if any(unfit in text for unfit in _UNFIT):
+        return False
+    return not any(word in inner for word in _UNFIT_WORDS)
 
 
 def _headline(example: Example) -> list[str]:

@@ -13,9 +13,8 @@ from lib.system.errors import InputError
 def _needed(window: int | None) -> int:
     """The preset's window. Raises InputError where it has none."""
     if window is None:
-        raise InputError(
-            "the preset has no window: choose the variant 'standard', or another preset"
-        )
+        advice = "choose the variant 'standard', or another preset"
+        raise InputError(f"the preset has no window: {advice}")
     return window
 
 

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from pydantic import Field
 
 from lib.data.batch import EncodedDocument
+from lib.data.corpus import Corpus
 from lib.data.documents import Document
 from lib.data.options import Part, WordOptions, beginnings
 from lib.data.prepared import PreparedCorpus
@@ -79,11 +80,19 @@ class ArticleOptions(WordOptions):
         file = Path(self.vectors)
         return files_digest(file.parent, [file]) if file.is_file() else ""
 
-    def make(self, corpus, base, limit, progress, folder) -> PreparedCorpus:
+    def make(
+        self,
+        corpus: Corpus,
+        base: PreparedCorpus | None,
+        limit: int | None,
+        progress: bool,
+        folder: Path,
+    ) -> PreparedCorpus:
         """Put [SLIDE] into the summaries of a corpus without it, or make such a corpus."""
         if base is None:
             return super().make(corpus, base, limit, progress, folder)
-        vectors, splits = vectors_for(base, self), {}
+        vectors = vectors_for(base, self)
+        splits = {}
         for name, split in base.splits.items():
             marked = (self.mark(document, vectors) for document in split)
             splits[name] = Split.write(folder, name, marked, len(base.vocabulary) + split.longest)
@@ -103,24 +112,26 @@ def link(
     lengths: [S] of `target_sentences`. A sentence without a known word is linked to the first
     source sentence.
     """
-    summary, source = (
-        (document.target[: lengths.sum()], lengths),
-        (document.source, document.sentence_lengths),
-    )
+    summary = document.target[: lengths.sum()], lengths
+    source = document.source, document.sentence_lengths
     similar = similarities(summary, source, vectors)
     assert options.window and options.stride  # only a text with windows is linked to them
     windows = windows_of(document, options.window, options.stride)
     if options.links == "best path":
         return best_path(similar, windows)
+    # The window of the most similar sentence, but never back.
     return np.maximum.accumulate(windows[similar.argmax(1)])
 
 
 def windows_of(document: EncodedDocument, window: int, stride: int) -> np.ndarray:
     """Find the window of each source sentence: [L]."""
-    ends, box = np.cumsum(document.sentence_lengths), (len(document.source), window, stride)
-    return np.array(
-        [window_of(int(a), int(b), *box) for a, b in zip(ends - document.sentence_lengths, ends)]
-    )
+    words = len(document.source)
+    ends = np.cumsum(document.sentence_lengths)
+    starts = ends - document.sentence_lengths
+    windows = []
+    for start, end in zip(starts.tolist(), ends.tolist()):
+        windows.append(window_of(start, end, words, window, stride))
+    return np.array(windows)
 
 
 def best_path(similar: np.ndarray, windows: np.ndarray) -> np.ndarray:
@@ -132,7 +143,7 @@ def best_path(similar: np.ndarray, windows: np.ndarray) -> np.ndarray:
     scores = np.full((len(similar), windows.max() + 1), -np.inf)
     for window in set(windows.tolist()):
         scores[:, window] = similar[:, windows == window].max(1)
-    # the sums of the best paths to each window, sentence by sentence
+    # The sums of the best paths to each window, sentence by sentence.
     totals = list(accumulate(scores, lambda best, row: row + np.maximum.accumulate(best)))
     path = [int(windows.max())]
     for total in reversed(totals):
@@ -157,10 +168,11 @@ def make_windowed(config: WindowedConfig, corpus: PreparedCorpus) -> Windowed:
     if not corpus.options.start_from_vectors:
         return model
     vectors = vectors_for(corpus, corpus.options)
-    if (width := vectors.shape[1]) != config.embedding:
+    width = vectors.shape[1]
+    if width != config.embedding:
         raise InputError(
-            f"word vectors of {width} numbers, embeddings of {config.embedding}: they must be the "
-            "same"
+            f"word vectors of {width} numbers, embeddings of {config.embedding}: they must be "
+            "the same"
         )
     known = vectors.any(1)
     with torch.no_grad():
