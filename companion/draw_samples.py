@@ -1,7 +1,9 @@
 """Make the papers' tables of summaries and pictures of attention from trained runs.
 
-    python -m companion.draw_samples mem2mem_table6 --dataset pmc-sample --output T.json Mem2Mem=trained/mem2mem
-    python -m companion.draw_samples mem2mem_figure3 --dataset aclsum --output F.png Mem2Mem=trained/mem2mem
+    python -m companion.draw_samples mem2mem_table6 --dataset pmc-sample --output T.json \\
+        Mem2Mem=trained/mem2mem
+    python -m companion.draw_samples mem2mem_figure3 --dataset aclsum --output F.png \\
+        Mem2Mem=trained/mem2mem
 
 `workflow/Snakefile` makes the runs and calls these. Of a corpus whose texts may not be published,
 samples have the number of the document instead of its title, its text and its reference.
@@ -16,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import lib
-from companion.command import run_command, split_labels
+from companion.command import split_labels
 from companion.pages.figures import Plot, attention_maps, draw, maximum_attention, shaded_words
 from companion.results.tables import SHOWN
 from lib.data.corpora import check_unpublished, load_corpus, unseen
@@ -25,6 +27,7 @@ from lib.data.registry import is_private
 from lib.decoding.config import DECODINGS
 from lib.decoding.run import Run, Summary
 from lib.evaluation.baselines import lead
+from lib.system.command_line import run_command
 from lib.system.errors import InputError, one_of, printable
 from lib.system.files import write_json, write_whole
 

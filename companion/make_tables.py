@@ -1,12 +1,15 @@
 """The papers' result tables, made of scores: intervals, comparisons, and the published rows beside.
 
-    python -m companion.make_tables table mem2mem_table2 --corpus aclsum --output T.json hred=a/scores.json ...
-    python -m companion.make_tables table mem2mem_table2 --corpus aclsum --output U.json --add-to T.scores.json.gz ...
-    python -m companion.make_tables page read_again_table4 --figure read_again_seconds.json --output T.json
-    python -m companion.make_tables support --output T.json Mem2Mem=runs/scores/mem2mem/scores.json ...
+    python -m companion.make_tables table mem2mem_table2 --corpus aclsum --output T.json \\
+        hred=a/scores.json ...
+    python -m companion.make_tables table mem2mem_table2 --corpus aclsum --output U.json \\
+        --add-to T.scores.json.gz ...
+    python -m companion.make_tables page read_again_table4 --figure F.json --output T.json
+    python -m companion.make_tables support --output T.json Mem2Mem=scores.json ...
     python -m companion.make_tables keep T.json          # into figures/, and docs or a card
     python -m companion.make_tables again NAME           # a kept table from its kept scores
-    python -m companion.make_tables render               # the project's texts again, from kept tables and claims
+    python -m companion.make_tables first-words data     # what a table has to beat to count
+    python -m companion.make_tables render               # the project's texts again
 
 `workflow/Snakefile` makes the runs and the scores (`lib.evaluation.scores`) and calls these. The
 scores of a table are written beside it. Numbers: `companion.results.numbers`; as text:
@@ -17,12 +20,14 @@ import shlex
 from functools import partial
 from pathlib import Path
 
-from companion.command import run_command, split_labels
+from companion.command import split_labels
 from companion.results import places
+from companion.results.first_words import measure_first_words
 from companion.results.kept import SCORES, read_table_scores, stored_numbers, write_table_scores
 from companion.results.numbers import REFERENCES, make_table, page_table, support_table
 from companion.results.tables import TABLES
 from companion.results.text import markdown
+from lib.system.command_line import run_command
 from lib.system.errors import InputError, one_of
 from lib.system.files import project_root, read_numbers, write_json, write_whole
 
@@ -136,6 +141,15 @@ def again(names: tuple[str, ...], /) -> None:
     places.render()
 
 
+def first_words(data: Path, /) -> None:
+    """Score the first words of the texts that kept tables are of, as many as their rows write.
+
+    Args:
+        data: a folder that holds the corpora, each in a folder of its name.
+    """
+    print(measure_first_words(data))
+
+
 def render() -> None:
     """Write kept tables and claims into the texts again."""
     print(*places.render(), sep="\n")
@@ -147,6 +161,7 @@ COMMANDS = {
     "support": support,
     "keep": keep,
     "again": again,
+    "first-words": first_words,
     "render": render,
 }
 main = partial(run_command, "companion.make_tables", __doc__, COMMANDS)

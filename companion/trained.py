@@ -1,8 +1,8 @@
 """Trained runs that the project keeps, in `trained`: weights in 16 bits, losses, vocabulary,
 scores, a card.
 
-    python -m companion.trained keep runs/mem2mem              # into trained/mem2mem: all that lib.load needs
-    python -m companion.trained score mem2mem                  # into trained/mem2mem/table.json, and its card
+    python -m companion.trained keep runs/mem2mem      # all that lib.load needs: trained/mem2mem
+    python -m companion.trained score mem2mem          # trained/mem2mem/table.json, and its card
 
 A run is scored twice, with plain beam search and with trigram blocking, beside Lead and LexRank of
 as many words.
@@ -18,7 +18,6 @@ from pathlib import Path
 from safetensors.torch import save
 
 import lib
-from companion.command import run_command
 from companion.results.numbers import table_numbers
 from companion.results.places import render
 from companion.results.tables import TRAINED, Row, Table, TrainedRun
@@ -30,6 +29,7 @@ from lib.decoding.run import Run
 from lib.decoding.search import summarize
 from lib.evaluation.baselines import counted_in, lexrank
 from lib.evaluation.scores import about, cut, score_systems
+from lib.system.command_line import run_command
 from lib.system.errors import RunError, one_of
 from lib.system.files import trained_folder, write_json, write_whole
 from lib.training.folder import weights_of

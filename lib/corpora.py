@@ -1,23 +1,24 @@
 """List the corpora, or count the documents of one.
 
-python -m lib.corpora                # names, sizes, licences, splits, and how to get each: a
-Markdown table
-python -m lib.corpora sumpubmed      # counts of data/sumpubmed by split, what was left out and why
-python -m lib.corpora FOLDER
-python -m lib.corpora NAME:FOLDER    # a corpus as its owners release it
+    python -m lib.corpora                # a table: names, sizes, licences, and how to get each
+    python -m lib.corpora sumpubmed      # counts of data/sumpubmed, what was left out and why
+    python -m lib.corpora FOLDER
+    python -m lib.corpora NAME:FOLDER    # a corpus as its owners release it
 
 The exit status is 1 if a split cannot be read to its end or has no document.
 
 A folder whose texts are already cut into words needs a file corpus.json: {"tokenised": true}
 """
 
+import re
 import sys
 from collections import Counter
+from functools import partial
 
 from lib.data.corpora import load_corpus
 from lib.data.documents import SPLITS, CorpusError
 from lib.data.registry import CORPORA
-from lib.system.command_line import plain_errors
+from lib.system.command_line import run_command
 
 
 def table() -> str:
@@ -51,19 +52,36 @@ def contents(dataset: str) -> tuple[str, bool]:
         documents = corpus.passes[split_name].used
         means = " ".join(f"{total / documents:,.0f} {what}" for what, total in sums.items())
         lines.append(f"{split_name}: {documents:,} documents, in the mean {means}")
-    return "\n".join([*lines, corpus.report()]), corpus.is_read
+    return _named_once("\n".join([*lines, corpus.report()])), corpus.is_read
 
 
-def main(arguments: list[str]) -> int:
-    asks_for_help = len(arguments) > 1 or arguments[:1] in (["-h"], ["--help"])
-    with plain_errors():
-        if asks_for_help:
-            print(__doc__)
-            return int(len(arguments) > 1)
-        text, is_read = contents(arguments[0]) if arguments else (table(), True)
-        print(text)
+_MISSING = re.compile(r"no source and summary \(.*?\) among \[.*?\]")
+
+
+def _named_once(text: str) -> str:
+    """Keep the list of known and own columns only where it is new."""
+    seen: set[str] = set()
+
+    def shortened(found: re.Match[str]) -> str:
+        is_new = found[0] not in seen
+        seen.add(found[0])
+        return found[0] if is_new else "no source and summary, as before"
+
+    return _MISSING.sub(shortened, text)
+
+
+def show(corpus: str = "", /) -> int:
+    """List the corpora, or count the documents of one; return the exit status.
+
+    Args:
+        corpus: a name, a folder or NAME:FOLDER; by default all are listed.
+    """
+    text, is_read = contents(corpus) if corpus else (table(), True)
+    print(text)
     return int(not is_read)
 
 
+main = partial(run_command, "lib.corpora", __doc__, show)
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

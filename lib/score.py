@@ -1,13 +1,15 @@
 """Score a trained run, or systems that need no training, on a corpus.
 
     python -m lib.score run runs/x --dataset aclsum
-    python -m lib.score baselines mem2mem --preset demo --dataset aclsum --output runs/baselines.json
-    python -m lib.score summaries theirs.jsonl --dataset aclsum --output runs/theirs.json
+    python -m lib.score run trained/windowed --dataset pmc-sample --decode slide=median
+    python -m lib.score baselines mem2mem --preset demo --dataset aclsum --output baselines.json
+    python -m lib.score summaries theirs.jsonl --dataset aclsum --output theirs.json
+    python -m lib.score compare runs/x runs/y lexrank theirs.jsonl --dataset aclsum
 
 Tables are made from the scores (`companion.make_tables`). A run's summaries are written beside
 them: beside scores-200.json in summaries-200.jsonl, beside x.json in x.summaries.jsonl. `summary`
 has the model's own words, which are scored; `readable` is for people to judge (`companion.human`).
-`summaries` scores such a file of any system: JSON lines of {id, summary}.
+`summaries` scores such a file of any system.
 
 Besides ROUGE, scores show what of a summary is not in its text (`lib.evaluation.support`): numbers,
 names, words and word pairs. They also show how many sentences are taken from one source sentence.
@@ -16,137 +18,392 @@ The references have a row of their own.
 Several GPUs share the documents, with the same result:
 
     torchrun --standalone --nproc-per-node 4 -m lib.score run runs/x --dataset aclsum
-"""  # noqa: E501
+"""
+
+from __future__ import annotations
 
 import json
 import re
-from argparse import Namespace
-from collections.abc import Iterable
-from dataclasses import replace
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import pandas as pd
+from tyro.conf import arg
 
 import lib
-from lib.data.corpora import check_unpublished, learned_from, unseen
-from lib.data.options import Options
-from lib.evaluation.bootstrap import no_interval
-from lib.evaluation.measures import SUPPORT
-from lib.evaluation.scores import intervals, score_run, score_systems, setting
-from lib.evaluation.summaries import read_summary_sentences, write_summaries
-from lib.papers import PAPERS, resolve
-from lib.papers.paper import corpus_for, imported
-from lib.system.command_line import command_parser, count, plain_errors
-from lib.system.devices import Process, processes
-from lib.system.errors import InputError
-from lib.system.fields import field_names
+from lib.system.command_line import Count, Grouped, Repeated, RunFolder, run_command
+from lib.system.errors import InputError, one_of
 from lib.system.files import (
     check_replaces,
     check_writable,
     trained_folder,
     work_folder,
+    write_json,
     write_whole,
 )
+from lib.system.settings import field_names
+
+if TYPE_CHECKING:  # a command imports PyTorch when it begins, so that --help is fast
+    from lib.data.documents import Document
+    from lib.data.options import Options
+    from lib.decoding.config import DecodeConfig
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = command_parser("lib.score", __doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    run = commands.add_parser("run", help="write summaries with a run and score them")
-    run.add_argument("folder", type=Path, help="the folder of a run")
-    run.add_argument(
-        "--scaled",
-        action="append",
-        default=[],
-        metavar="OPTION=FACTOR",
-        help="read more than in training",
-    )
-    run.add_argument(
-        "--min-length",
-        type=int,
-        help="the smallest number of words of a summary; by default the run's",
-    )
-    run.add_argument("--max-length", type=count, help="the largest number of words")
-    run.add_argument("--beam", type=count, help="width of the search")
-    run.add_argument(
-        "--slide",
-        help="how a window slides: 'as a word' (the paper's search), half, median or coin",
-    )
-    cut_help = (
-        "cut each summary to the words of its reference, as the code of windowed attention does"
-    )
-    run.add_argument("--as-long-as-references", action="store_true", help=cut_help)
-    run.add_argument(
-        "--numbers", action="store_true", help="replace # by the text's numbers (Rush et al. 2015)"
-    )
-    run.add_argument("--batch-size", type=count, default=16, help="documents in a batch")
-    run.add_argument("--device", help="cpu or cuda; by default the GPU if there is one")
-    where = (
-        "the file of scores; by default scores.json beside the run, or in runs/scores/NAME for "
-        "trained/NAME"
-    )
-    run.add_argument("--output", type=Path, help=where)
-    summaries = commands.add_parser("summaries", help="score the summaries of any system")
-    summaries.add_argument(
-        "file", type=Path, help="JSON lines of id and summary (a text, or a list of sentences)"
-    )
-    summaries.add_argument("--output", type=Path, required=True, help="the file of scores")
-    base = commands.add_parser("baselines", help="score systems that are not trained")
-    base.add_argument("paper", choices=PAPERS)
-    base.add_argument("--preset", default="demo")
-    base.add_argument("--output", type=Path, required=True, help="the file of scores")
-    for command in (run, summaries, base):
-        command.add_argument("--dataset", required=True)
-        command.add_argument(
-            "--limit", type=count, help="documents of each split, at most; as in training"
-        )
-        command.add_argument(
-            "--errors", choices=("raise", "skip"), default="raise", help="at a malformed record"
-        )
-        command.add_argument("--test", default="", help="take the test documents of another corpus")
-        command.add_argument("--split", choices=("val", "test"), default="test")
-        command.add_argument(
-            "--documents", type=count, help="score only the first documents, this many"
-        )
-    args = parser.parse_args(arguments)
-    with plain_errors(), processes() as process:
-        output = args.output or _folder_of_scores(args.folder) / "scores.json"
+BASELINES = ("lexrank", "lead")  # systems that `compare` takes by name
+
+
+@dataclass(frozen=True)
+class CorpusOptions:
+    """The documents that are scored.
+
+    Attributes:
+        dataset: a corpus name or a folder.
+        limit: documents of each split, at most; as in training.
+        errors: what happens at a malformed record.
+        test: take the test documents of another corpus.
+        split: the split whose documents are scored.
+        documents: score only the first documents, this many.
+    """
+
+    dataset: str
+    limit: Count | None = None
+    errors: Literal["raise", "skip"] = "raise"
+    test: str = ""
+    split: Literal["val", "test"] = "test"
+    documents: Count | None = None
+
+    @property
+    def scored(self) -> str:
+        """The corpus of the scored documents."""
+        return self.test if self.test and self.split == "test" else self.dataset
+
+
+@dataclass(frozen=True)
+class WritingOptions:
+    """How summaries are written and cut.
+
+    Attributes:
+        min_length: the smallest number of words of a summary; by default the run's.
+        max_length: the largest number of words.
+        beam: width of the search.
+        decode: NAME=VALUE, another setting of the run's own decoding, as block_ngrams=0.
+        scaled: OPTION=FACTOR, read more than in training.
+        as_long_as_references: cut each summary to the words of its reference, as the code of
+            windowed attention does.
+        numbers: replace # by the text's numbers (Rush et al. 2015).
+        batch_size: documents in a batch.
+        device: cpu or cuda; by default the GPU if there is one.
+    """
+
+    min_length: int | None = None
+    max_length: Count | None = None
+    beam: Count | None = None
+    decode: Repeated[tuple[str, ...]] = ()
+    scaled: Repeated[tuple[str, ...]] = ()
+    as_long_as_references: bool = False
+    numbers: bool = False
+    batch_size: Count = 16
+    device: str | None = None
+
+
+# ---------------------------------------------------------------------------------
+# commands
+
+
+def score_run(
+    folder: RunFolder,
+    /,
+    *,
+    corpus: Grouped[CorpusOptions],
+    writing: Grouped[WritingOptions],
+    output: Path | None = None,
+) -> None:
+    """Write summaries with a run and score them.
+
+    Args:
+        folder: the folder of a run.
+        output: the file of scores; by default scores.json beside the run, or in runs/scores/NAME
+            for trained/NAME.
+    """
+    from lib.data.corpora import check_unpublished, unseen
+    from lib.evaluation import scores
+    from lib.evaluation.summaries import write_summaries
+    from lib.papers.paper import corpus_for
+    from lib.system.devices import processes
+
+    with processes() as process:
+        output = output or _folder_of_scores(folder) / "scores.json"
         check_replaces(output, "scores", ("ids", "parts"))
-        if process.rank and args.command != "run":  # only a model's work is shared
-            return
-        score = {"run": _run, "summaries": _summaries, "baselines": _baselines}[args.command]
-        scores = score(args, output, process)
+        beside = _summaries_beside(output)
+        check_writable(beside)
+        check_unpublished(beside, corpus.scored)
+        run = lib.load(folder, device=writing.device)
+        encoder = replace(run.encoder, options=_scaled(run.options, writing.scaled))
+        decode = _decoding(folder, run.decode, writing)
+        run = replace(run, encoder=encoder, decode=decode)
+        limits = [n for n in (corpus.documents, corpus.limit) if n is not None]
+        if not limits and Path(corpus.scored).resolve() == Path(run.config["corpus"]).resolve():
+            # as many as there were in training
+            limits = [n for n in [run.config["documents"].get(corpus.split)] if n]
+        texts = corpus_for(corpus.dataset, corpus.errors, corpus.test)
+        learned = [run.config["corpus"]]
+        documents = unseen(texts, corpus.split, learned, min(limits, default=None))
+        name = Path(corpus.scored).name
+        how = writing.batch_size, writing.numbers, process, writing.as_long_as_references
+        found, summaries = scores.score_run(run, documents, corpus.split, name, *how)
         if process.rank:
             return
-        write_whole(output, json.dumps(scores, ensure_ascii=False) + "\n")
-        print(f"{tables(scores)}\n\nAll scores: {output}")
+        write_summaries(beside, documents, summaries, name, run)
+        _write(output, found)
+
+
+def score_summaries(
+    file: Annotated[Path, arg(metavar="FILE")], /, *, corpus: Grouped[CorpusOptions], output: Path
+) -> None:
+    """Score the summaries of any system.
+
+    Args:
+        file: a summary a line (.txt) in the order of the documents, JSON lines or CSV of id and
+            summary, one JSON list or {id: text}, or what lib.summarize --json writes.
+        output: the file of scores.
+    """
+    from lib.evaluation.scores import score_systems, setting
+    from lib.evaluation.summaries import read_summary_sentences
+    from lib.papers.paper import corpus_for
+
+    check_replaces(output, "scores", ("ids", "parts"))
+    texts = corpus_for(corpus.dataset, corpus.errors, corpus.test)
+    split = list(texts.split(corpus.split, corpus.limit))
+    by_id = read_summary_sentences(file, [d.id for d in split[: corpus.documents]])
+    # with --documents, a file may have summaries of more
+    if corpus.documents is None and (unknown := by_id.keys() - {d.id for d in split}):
+        raise InputError(
+            f"{file}: {Path(corpus.scored).name} has no {corpus.split} document {min(unknown)!r}; "
+            f"its first one is {split[0].id!r}"
+        )
+    documents = _with_summaries(file, by_id, split)[: corpus.documents]
+    systems = {
+        "summaries": [by_id[d.id] for d in documents],
+        "reference": [d.summary for d in documents],
+    }
+    found = {
+        "model": file.stem,
+        **setting(Path(corpus.scored).name, documents, corpus.split),
+        "parts": score_systems(systems, documents),
+    }
+    _write(output, found)
+
+
+def _with_summaries(
+    file: str | Path, by_id: dict[str, list[str]], documents: Sequence[Document]
+) -> list[Document]:
+    """Choose the documents that a file has summaries of; standard error counts the others."""
+    chosen = [document for document in documents if document.id in by_id]
+    missing = [document.id for document in documents if document.id not in by_id]
+    if not chosen:
+        raise InputError(
+            f"{file}: no summary of a document that is scored: it has {min(by_id)!r}, and the "
+            f"documents have {missing[:1]}"
+        )
+    if missing:
+        shown = ", ".join(missing[:3]) + ", ..." * (len(missing) > 3)
+        print(
+            f"{file}: no summary of {len(missing)} of {len(documents)} documents ({shown}): "
+            f"scores are of the other {len(chosen)}",
+            file=sys.stderr,
+        )
+    return chosen
+
+
+def compare_systems(
+    systems: Annotated[tuple[str, ...], arg(metavar="SYSTEM [SYSTEM ...]")],
+    /,
+    *,
+    corpus: Grouped[CorpusOptions],
+    output: Path | None = None,
+    device: str | None = None,
+) -> None:
+    """Compare systems on the same documents: paired differences with 95% intervals.
+
+    Args:
+        systems: folders of runs, files of summaries (as `summaries` takes them), lexrank or lead.
+        output: a JSON file for the numbers.
+        device: cpu or cuda; by default the GPU if there is one.
+    """
+    from lib.data.corpora import unseen
+    from lib.evaluation.comparison import baseline_summaries, compare
+    from lib.evaluation.summaries import read_summary_sentences
+    from lib.papers.paper import corpus_for
+
+    if len(systems) < 2 or len({*systems}) < len(systems):
+        raise InputError("give two systems or more, each once: runs, files, lexrank or lead")
+    if output:
+        check_replaces(output, "comparison", ("systems", "documents"))
+    runs = {name: lib.load(name, device=device) for name in systems if Path(name).is_dir()}
+    texts = corpus_for(corpus.dataset, corpus.errors, corpus.test)
+    learned = [run.config["corpus"] for run in runs.values()]
+    documents = unseen(texts, corpus.split, learned, corpus.limit)[: corpus.documents]
+    ids = [document.id for document in documents]
+    files = {
+        name: read_summary_sentences(name, ids)
+        for name in systems
+        if name not in runs and name not in BASELINES
+    }
+    for name, by_id in files.items():
+        documents = _with_summaries(name, by_id, documents)
+    written: dict[str, Any] = {}
+    for name in systems:
+        if name in runs:
+            found = runs[name].summarize(documents)
+            written[name] = [summary.sentences for summary in found]
+        elif name in files:
+            written[name] = [files[name][document.id] for document in documents]
+        else:
+            written[name] = baseline_summaries(name, documents)
+    compared = compare(written, documents)
+    print(comparison_text(compared, len(documents), Path(corpus.scored).name, corpus.split))
+    if output:
+        about = {"corpus": Path(corpus.scored).name, "split": corpus.split, "systems": systems}
+        write_json(output, {**about, "documents": [d.id for d in documents], **compared})
+
+
+def comparison_text(compared: dict, count: int, corpus: str, split: str) -> str:
+    """Write a comparison as tables."""
+    import pandas as pd
+
+    from lib.evaluation.bootstrap import no_interval
+
+    remark = no_interval(count) or "95% intervals"
+    lines = [f"{count} {split} documents of {corpus}; {remark}. ROUGE (F1); words: mean length"]
+    for way, found in compared.items():
+        rows = {name: _shortened(row) for name, row in found["systems"].items()}
+        pairs = {
+            f"{pair['second']} - {pair['first']}": _shortened(pair["difference"])
+            for pair in found["pairs"]
+        }
+        lines += [f"Summaries {way}", pd.DataFrame(rows).T.to_string()]
+        lines += ["Differences", pd.DataFrame(pairs).T.to_string()]
+    return "\n\n".join(lines)
+
+
+def score_baselines(
+    paper: Annotated[str, arg(metavar="PAPER")],
+    /,
+    *,
+    corpus: Grouped[CorpusOptions],
+    output: Path,
+    preset: str = "demo",
+) -> None:
+    """Score systems that are not trained.
+
+    Args:
+        paper: whose baselines they are: mem2mem, windowed, read_again or hierarchical_transformer.
+        preset: of the paper; its preprocessing is used.
+        output: the file of scores.
+    """
+    from lib.data.corpora import learned_from
+    from lib.evaluation.scores import score_systems, setting
+    from lib.papers import resolve
+    from lib.papers.paper import corpus_for, imported
+
+    check_replaces(output, "scores", ("ids", "parts"))
+    setup = resolve(paper, preset)
+    prepared = setup.open_corpus(
+        corpus.dataset, corpus.errors, corpus.limit, corpus.test, progress=False
+    )
+    texts = corpus_for(corpus.dataset, corpus.errors, corpus.test)
+    # runs leave these documents out as well
+    seen = learned_from(texts, corpus.split, [corpus.dataset])
+    unseen = (d for d in prepared[corpus.split] if d.id not in seen)
+    encoded = list(islice(unseen, corpus.documents))
+    ids = {d.id for d in encoded}
+    by_id = {d.id: d for d in texts.split(corpus.split) if d.id in ids}
+    documents = [by_id[d.id] for d in encoded]
+    systems = imported(setup.paper.baselines)(documents, encoded, prepared)
+    systems["reference"] = [document.summary for document in documents]
+    name = Path(corpus.scored).name
+    found = {
+        "model": setup.paper.name,
+        "variant": setup.variant,
+        **setting(name, documents, corpus.split, len(prepared["train"])),
+        "parts": score_systems(systems, documents, prepared.options),
+    }
+    _write(output, found)
+
+
+def _write(output: Path, scores: dict) -> None:
+    write_whole(output, json.dumps(scores, ensure_ascii=False) + "\n")
+    print(f"{tables(scores)}\n\nAll scores: {output}")
+
+
+ROWS = {  # what the rows of the tables are
+    "summaries": "what the system wrote",
+    "plain beam search": "the same run without trigram blocking",
+    "trigram blocking": "the same run, no three words twice",
+    "extracts": "the sentences that the run chooses or attends to",
+    "lead": "the first sentences, as many as references have",
+    "lead-3": "the first 3 sentences",
+    "lead-10": "the first 10 sentences",
+    "lexrank": "the most central sentences, as many words as references have",
+    "oracle": "the sentences with the highest ROUGE",
+    "oracle-10": "the same, 10 sentences",
+    "labelled": "the sentences that are most like the reference's",
+    "reference": "the authors' summaries",
+}
 
 
 def tables(scores: dict) -> str:
-    """Write the scores of each system: ROUGE, and what its summaries have and their texts do
-    not."""
+    """Write the scores of each system: ROUGE, lengths, and what its summaries have and their texts
+    do not."""
+    import pandas as pd
+
+    from lib.evaluation.bootstrap import no_interval
+    from lib.evaluation.measures import SUPPORT
+    from lib.evaluation.scores import intervals
+
     count, letters = len(scores["ids"]), scores.get("letters", "ASCII letters")
+    parts = scores["parts"]
+    rouge: dict[str, dict[str, str]] = {}
+    support: dict[str, dict[str, str]] = {}
+    for name, part in parts.items():
+        rouge[name] = {column: _short(cell) for column, cell in intervals("rouge", part).items()}
+        rouge[name]["words"] = f"{part['words']:.0f}"
+        shares = intervals("support", part)
+        for kind, column in SUPPORT.items():
+            written = sum(number for _, number in part["support"][kind])
+            shown = f"{_short(shares[column])} of {written:,}" if written else "none written"
+            support.setdefault(name, {})[kind] = shown
+    rows = "; ".join(f"{name}: {ROWS[name]}" for name in parts if name in ROWS)
     lines = [
         f"{count} {scores['split']} documents of {scores['corpus']}; "
-        f"{no_interval(count) or '95% intervals'}"
+        f"{no_interval(count) or '95% intervals'}",
+        f"ROUGE (F1) of words of {letters}. R-Lsum: ROUGE-L, sentence by sentence. "
+        "words: mean length",
+        pd.DataFrame(rouge).T.to_string(),
+        "What the text does not have, in percent of all that are written. "
+        "pairs: of words; carried: sentences that one sentence of the text carries",
+        pd.DataFrame(support).T.to_string(),
+        f"Rows. {rows}",
     ]
-    lacking = (
-        "What the text does not have, in percent; carried: sentences that one of its sentences "
-        "carries"
-    )
-    for measure, heading in {
-        "rouge": f"ROUGE (F1) of words of {letters}",
-        "support": lacking,
-    }.items():
-        columns = {name: intervals(measure, part) for name, part in scores["parts"].items()}
-        table = pd.DataFrame(columns).T.rename(
-            columns={long: short for short, long in SUPPORT.items()}
-        )
-        lines += [heading, table.map(lambda value: str(value).partition(" (")[0]).to_string()]
     return "\n\n".join(lines)
+
+
+def _shortened(row: dict) -> dict:
+    return {column: _short(cell) for column, cell in row.items()}
+
+
+def _short(cell: object) -> str:
+    """Write an interval without the reason why there is none, which the head of the tables has."""
+    return str(cell).partition(" (")[0]
+
+
+# ---------------------------------------------------------------------------------
+# files and settings
 
 
 def _folder_of_scores(run: Path) -> Path:
@@ -156,41 +413,30 @@ def _folder_of_scores(run: Path) -> Path:
     return work_folder() / "scores" / run.name if run == trained_folder(run.name).resolve() else run
 
 
-def _scored(args: Namespace) -> str:
-    """Name the corpus of the scored documents."""
-    return args.test if args.test and args.split == "test" else args.dataset
+def _summaries_beside(scores: Path) -> Path:
+    """Return the file of a run's summaries beside that of its scores."""
+    if "scores" in scores.stem:
+        return scores.with_name(f"{scores.stem.replace('scores', 'summaries')}.jsonl")
+    return scores.with_name(f"{scores.stem}.summaries.jsonl")
 
 
-def _run(args: Namespace, output: Path, process: Process) -> dict:
-    name = (
-        output.stem.replace("scores", "summaries")
-        if "scores" in output.stem
-        else f"{output.stem}.summaries"
-    )
-    beside = output.with_name(f"{name}.jsonl")
-    corpus = Path(_scored(args))
-    check_writable(beside)
-    check_unpublished(beside, str(corpus))
-    run = lib.load(args.folder, device=args.device)
-    options = {name: getattr(args, name) for name in ("min_length", "max_length", "beam", "slide")}
-    changes = {name: value for name, value in options.items() if value is not None}
-    if "slide" in changes and "slide" not in field_names(type(run.decode)):
-        raise InputError(f"--slide: {args.folder} holds no model with windows")
-    decode = replace(run.decode, **changes)
-    run = replace(
-        run, encoder=replace(run.encoder, options=_scaled(run.options, args.scaled)), decode=decode
-    )
-    limits = [n for n in (args.documents, args.limit) if n is not None]
-    if not limits and corpus.resolve() == Path(run.config["corpus"]).resolve():
-        # as many as there were in training
-        limits = [n for n in [run.config["documents"].get(args.split)] if n]
-    texts = corpus_for(args.dataset, args.errors, args.test)
-    documents = unseen(texts, args.split, [run.config["corpus"]], min(limits, default=None))
-    how = args.batch_size, args.numbers, process, args.as_long_as_references
-    scores, summaries = score_run(run, documents, args.split, corpus.name, *how)
-    if not process.rank:
-        write_summaries(beside, documents, summaries, corpus.name, run)
-    return scores
+def _decoding(folder: Path, own: DecodeConfig, writing: WritingOptions) -> DecodeConfig:
+    """Return a run's decoding with the settings that a command replaces."""
+    changes: dict[str, Any] = {}
+    for pair in writing.decode:
+        name, is_pair, value = pair.partition("=")
+        if not is_pair:
+            raise InputError(f"--decode {pair}: give NAME=VALUE, as block_ngrams=0")
+        known = sorted(field_names(type(own)))
+        one_of(name, known, f"--decode setting of {folder}")
+        try:
+            changes[name] = json.loads(value)  # a number, true, false or null
+        except ValueError:
+            changes[name] = value
+    for name in ("min_length", "max_length", "beam"):
+        if (value := getattr(writing, name)) is not None:
+            changes[name] = value
+    return replace(own, **changes)
 
 
 def _scaled(options: Options, pairs: Iterable[str]) -> Options:
@@ -206,46 +452,13 @@ def _scaled(options: Options, pairs: Iterable[str]) -> Options:
     return replace(options, **changes)
 
 
-def _summaries(args: Namespace, *_: Any) -> dict:
-    by_id = read_summary_sentences(args.file)
-    corpus = Path(_scored(args))
-    split = corpus_for(args.dataset, args.errors, args.test).split(args.split, args.limit)
-    documents = list(islice((d for d in split if d.id in by_id), args.documents))
-    if args.documents is None and (unknown := by_id.keys() - {d.id for d in documents}):
-        raise InputError(
-            f"{args.file}: {corpus.name} has no {args.split} document {min(unknown)!r}"
-        )
-    if not documents:
-        raise InputError(f"{args.file}: no summary of a {args.split} document of {corpus.name}")
-    systems = {
-        "summaries": [by_id[d.id] for d in documents],
-        "reference": [d.summary for d in documents],
-    }
-    return {
-        "model": args.file.stem,
-        **setting(corpus.name, documents, args.split),
-        "parts": score_systems(systems, documents),
-    }
-
-
-def _baselines(args: Namespace, *_: Any) -> dict:
-    setup = resolve(args.paper, args.preset)
-    corpus = setup.open_corpus(args.dataset, args.errors, args.limit, args.test, progress=False)
-    texts = corpus_for(args.dataset, args.errors, args.test)
-    seen = learned_from(texts, args.split, [args.dataset])  # runs leave these documents out as well
-    encoded = list(islice((d for d in corpus[args.split] if d.id not in seen), args.documents))
-    ids = {d.id for d in encoded}
-    by_id = {d.id: d for d in texts.split(args.split) if d.id in ids}
-    documents = [by_id[d.id] for d in encoded]
-    systems = imported(setup.paper.baselines)(documents, encoded, corpus)
-    systems["reference"] = [document.summary for document in documents]
-    return {
-        "model": setup.paper.name,
-        "variant": setup.variant,
-        **setting(corpus.name, documents, args.split, len(corpus["train"])),
-        "parts": score_systems(systems, documents, corpus.options),
-    }
-
+COMMANDS = {
+    "run": score_run,
+    "summaries": score_summaries,
+    "baselines": score_baselines,
+    "compare": compare_systems,
+}
+main = partial(run_command, "lib.score", __doc__, COMMANDS)
 
 if __name__ == "__main__":
     main()

@@ -1,7 +1,8 @@
-"""Summarize your own texts with a trained run.
+"""Summarize your own texts with a trained run, or by choosing sentences.
 
     python -m lib.summarize runs/arxiv paper.md notes.txt
     cat paper.txt | python -m lib.summarize runs/arxiv
+    python -m lib.summarize lexrank paper.md --words 100
     python -m lib.summarize runs/arxiv papers.jsonl more.csv --json > summaries.jsonl
     python -m lib.summarize runs/arxiv paper.md --html paper.html
 
@@ -18,27 +19,32 @@ model's own words ("sentences"), which are scored. Standard error has a line on 
 and its errors, and one for each text: how much was read, and whether it is too short for the model,
 or of another field than its corpus.
 
+`lexrank` chooses the most central sentences of a text and `lead` the first ones, until there are
+--words (100). They have learned nothing, and LexRank is the strongest system on most texts. A page
+of a model shows LexRank's summary beside the model's.
+
 --words and --min-words bound the length of a summary, in words and marks or in pieces of words, as
 the model counts. The summary of a text that is shorter than the shortest summary is at most as long
 as the text.
 
 Several GPUs share the texts, with the same result:
 
-    torchrun --standalone --nproc-per-node 4 -m lib.summarize runs/arxiv papers.jsonl --json > summaries.jsonl
-"""  # noqa: E501
+    torchrun --standalone --nproc-per-node 4 -m lib.summarize runs/arxiv papers.jsonl --json
+"""
+
+from __future__ import annotations
 
 import io
 import json
 import re
 import sys
-from argparse import Namespace
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
@@ -47,97 +53,116 @@ from lib.data.documents import CorpusError, Document
 from lib.data.files import texts_of
 from lib.data.plain_text import left_out_words
 from lib.data.readers import json_lines, reading, records_reader
-from lib.decoding.run import Run, Summary
-from lib.evaluation.support import Names, names_of
-from lib.models.summarizer import Extractor
-from lib.page.summary_page import ShownDocument, ShownText, write_page
-from lib.papers import paper
-from lib.system.command_line import command_parser, plain_errors
-from lib.system.devices import Process, processes
+from lib.system.command_line import Files, Grouped, RunFolder, run_command
 from lib.system.errors import InputError, printable
 from lib.system.files import check_writable
 
+if TYPE_CHECKING:  # a command imports PyTorch when it begins, so that --help is fast
+    from lib.decoding.run import Run, Summary
+    from lib.evaluation.baseline_run import Baseline
+    from lib.evaluation.support import Names
+    from lib.page.summary_page import ShownDocument
+
+BASELINES = ("lexrank", "lead")  # which need no training; a folder of that name is ./lexrank
 AT_ONCE = 64  # documents: where a model looked takes megabytes for each
 STRANGE = 0.25  # share of words that a model does not know, in another language, say (docs/run.md)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("lib.summarize", __doc__)
-    parser.add_argument("run", type=Path, help="the folder of a run, which lib.train wrote")
-    parser.add_argument(
-        "files",
-        nargs="*",
-        type=Path,
-        help="texts (plain, Markdown, PDF, DOCX, HTML, JATS), or records in .jsonl, .json, .csv, "
-        ".parquet; none: "
-        "standard input",
-    )
-    parser.add_argument("--json", action="store_true", help="write a line of JSON for each text")
-    parser.add_argument(
-        "--html",
-        type=Path,
-        metavar="OUT",
-        help="write a page that shows what the model attended to",
-    )
-    parser.add_argument(
-        "--words",
-        type=int,
-        metavar="N",
-        help="the largest number of words (or pieces) of a summary",
-    )
-    parser.add_argument(
-        "--min-words", type=int, metavar="N", help="the smallest number; by default the run's"
-    )
-    parser.add_argument(
-        "--weights", default="", help="best, last, best-STEP or average; by default the run's own"
-    )
-    parser.add_argument("--device", help="cpu or cuda; by default the GPU if there is one")
-    args = parser.parse_args(arguments)
-    with plain_errors(), processes() as process:
-        _summarize(args, process)
+@dataclass(frozen=True)
+class SummaryOptions:
+    """How summaries are written, and in which form.
+
+    Attributes:
+        json: write a line of JSON for each text.
+        html: write a page that shows what the model attended to.
+        words: the largest number of words (or pieces) of a summary.
+        min_words: the smallest number; by default the run's.
+        weights: best, last, best-STEP or average; by default the run's own.
+        device: cpu or cuda; by default the GPU if there is one.
+    """
+
+    json: bool = False
+    html: Path | None = None
+    words: int | None = None
+    min_words: int | None = None
+    weights: str = ""
+    device: str | None = None
 
 
-def _summarize(args: Namespace, process: Process) -> None:
-    if args.run.is_file():
+def summarize(run: RunFolder, files: Files = (), /, *, writing: Grouped[SummaryOptions]) -> None:
+    """Write the summaries of texts.
+
+    Args:
+        run: the folder of a run, which lib.train wrote; or lexrank or lead, which need none.
+        files: texts (plain, Markdown, PDF, DOCX, HTML, JATS), or records in .jsonl, .json, .csv,
+            .parquet; by default standard input.
+    """
+    from lib.evaluation.support import names_of
+    from lib.page.summary_page import write_page
+    from lib.system.devices import processes
+
+    if run.is_file():
         raise InputError(
-            f"{args.run} is a file, not a run: python -m lib.summarize trained/mem2mem {args.run}"
+            f"{run} is a file, not a run: python -m lib.summarize trained/mem2mem {run}"
         )
-    if args.html:
-        check_page("--html", args.html, args.files)
-    named = list(read_texts(args.files))
-    if not named:
-        raise CorpusError(f"{', '.join(map(str, args.files))}: there is nothing to summarize")
-    run = with_length(lib.load(args.run, args.weights, args.device), args.words, args.min_words)
-    names = [name for name, _ in named]
-    documents = run.documents([text for _, text in named], names)
-    progress = partial(
-        tqdm, desc="summaries", unit=" batches", delay=2, leave=False, disable=process.rank > 0
-    )
-    how = {"attention": bool(args.html or args.json), "progress": progress, "process": process}
-    parts = (documents[start : start + AT_ONCE] for start in range(0, len(documents), AT_ONCE))
-    summaries = chain.from_iterable(run.summarize(part, **how) for part in parts)
-    if process.rank:  # the first process writes what all have made
-        deque(summaries, 0)
-        return
-    print(printable(run.caution), file=sys.stderr)
-    known_names = names_of(documents)
-    shown = []
-    for number, ((name, text), document, summary) in enumerate(zip(named, documents, summaries)):
-        left_out = left_out_words(text) if isinstance(text, str) else 0
-        notes = remarks(run, summary, left_out)
-        for note in notes:
-            print(printable(f"{name}: {note}"), file=sys.stderr)
-        if args.json:
-            line = json.dumps(record(name, summary, notes, left_out), ensure_ascii=False)
-        else:
-            heading = f"{name}\n" if len(names) > 1 else ""
-            line = "\n" * (number > 0) + heading + "\n".join(summary.readable.sentences)
-        print(printable(line), flush=True)  # what is made is not lost
-        if args.html:
-            shown.append(_shown(run, document, name, summary, notes, known_names))
-    if args.html:
-        page = write_page(args.html, model_name(run), shown, run.caution)
-        print(f"{page}: {len(shown)} summaries, and where the model looked", file=sys.stderr)
+    if writing.html:
+        check_page("--html", writing.html, files)
+    with processes() as process:
+        named = list(read_texts(files))
+        if not named:
+            raise CorpusError(f"{', '.join(map(str, files))}: there is nothing to summarize")
+        opened = open_system(run, writing)
+        names = [name for name, _ in named]
+        documents = opened.documents([text for _, text in named], names)
+        progress = partial(
+            tqdm, desc="summaries", unit=" batches", delay=2, leave=False, disable=process.rank > 0
+        )
+        attention = bool(writing.html or writing.json)
+        how: dict[str, Any] = {"attention": attention, "progress": progress, "process": process}
+        parts = (documents[start : start + AT_ONCE] for start in range(0, len(documents), AT_ONCE))
+        summaries = chain.from_iterable(opened.summarize(part, **how) for part in parts)
+        if process.rank:  # the first process writes what all have made
+            deque(summaries, 0)
+            return
+        print(printable(opened.caution), file=sys.stderr)
+        known_names = names_of(documents)
+        shown = []
+        for number, ((name, text), document, summary) in enumerate(
+            zip(named, documents, summaries)
+        ):
+            left_out = left_out_words(text) if isinstance(text, str) else 0
+            notes = remarks(opened, summary, left_out)
+            for note in notes:
+                print(printable(f"{name}: {note}"), file=sys.stderr)
+            if writing.json:
+                line = record(name, summary, notes, left_out)
+                if document.id != name:  # a record's own
+                    line = {"id": document.id, **line}
+                line = json.dumps(line, ensure_ascii=False)
+            else:
+                heading = f"{name}\n" if len(names) > 1 else ""
+                line = "\n" * (number > 0) + heading + "\n".join(summary.readable.sentences)
+            print(printable(line), flush=True)  # what is made is not lost
+            if writing.html:
+                shown.append(_shown(opened, document, name, summary, notes, known_names))
+        if writing.html:
+            page = write_page(writing.html, model_name(opened), shown, opened.caution)
+            print(f"{page}: {len(shown)} summaries, and where the model looked", file=sys.stderr)
+
+
+def open_system(name: Path, writing: SummaryOptions) -> Run | Baseline:
+    """Open a run, or a system that needs no training, with the length that is asked for."""
+    if str(name) not in BASELINES:
+        run = lib.load(name, writing.weights, writing.device)
+        return with_length(run, writing.words, writing.min_words)
+    from lib.evaluation.baseline_run import WORDS, Baseline
+
+    if writing.min_words is not None:
+        raise InputError(f"{name} chooses whole sentences: no --min-words")
+    words = WORDS if writing.words is None else writing.words
+    if words < 1:
+        raise InputError(f"--words must be at least 1, not {words}")
+    return Baseline(str(name), words)
 
 
 def check_page(option: str, page: Path, texts: Sequence[Path]) -> None:
@@ -150,7 +175,14 @@ def check_page(option: str, page: Path, texts: Sequence[Path]) -> None:
         )
 
 
-def model_name(run: Run) -> str:
+def model_name(run: Run | Baseline) -> str:
+    """Return the name of a model, or of a system without one, for a page."""
+    from lib.evaluation.baseline_run import Baseline
+
+    if isinstance(run, Baseline):
+        return run.title
+    from lib.papers import paper
+
     return f"{paper(run.config['paper']).title}, {run.config['variant']}"
 
 
@@ -204,7 +236,7 @@ def with_length(run: Run, max_words: int | None, min_words: int | None) -> Run:
     """
     if max_words is None and min_words is None:
         return run
-    if isinstance(run.model, Extractor):
+    if run.is_extractor:
         raise InputError(
             f"{run.folder}: this model chooses whole sentences: no --words and --min-words"
         )
@@ -213,18 +245,22 @@ def with_length(run: Run, max_words: int | None, min_words: int | None) -> Run:
     return replace(run, decode=replace(run.decode, min_length=shortest, max_length=longest))
 
 
-def remarks(run: Run, summary: Summary, left_out: int = 0) -> list[str]:
+def remarks(run: Run | Baseline, summary: Summary, left_out: int = 0) -> list[str]:
     """Return a line on what was read of a text, and others if it is too short or too strange for
     the model.
 
     left_out: words of the file that are no sentences: headings, code, alternative texts of
     pictures.
     """
+    from lib.evaluation.baseline_run import Baseline
+
     lines = [str(summary.reading)]
     if left_out:
         lines[0] += f"; {left_out:,} more are of headings, code and the like"
-    length, shortest = sum(map(len, summary.source)), run.decode.min_length
-    if length < shortest and not isinstance(run.model, Extractor):
+    if isinstance(run, Baseline):
+        return lines
+    length = sum(map(len, summary.source))
+    if not run.is_extractor and length < (shortest := run.decode.min_length):
         unit = "pieces" if run.in_pieces else "words and marks"
         lines.append(
             f"{length} {unit} read are fewer than a summary has ({shortest}): this one has at most "
@@ -261,16 +297,24 @@ def record(name: str, summary: Summary, notes: Sequence[str] = (), left_out: int
 
 
 def _shown(
-    run: Run, document: Document, name: str, summary: Summary, notes: list[str], names: Names
+    run: Run | Baseline,
+    document: Document,
+    name: str,
+    summary: Summary,
+    notes: list[str],
+    names: Names,
 ) -> ShownDocument:
     """Return a summary for the page."""
-    unit = "paragraph" if run.options.of_paragraphs else getattr(run.options, "unit", "sentence")
-    text = ShownText(summary.reading, unit, document.title)
+    from lib.evaluation.baselines import lexrank
+    from lib.page.summary_page import ShownDocument, ShownText
+
+    words = sum(len(sentence.split()) for sentence in summary.readable.sentences)
+    text = ShownText(summary.reading, run.unit, document.title)
     lacks, carriers = text.support(summary.readable.tokens, names)
     return ShownDocument(
         document.title or name,
         summary.reading.rows,
-        unit,
+        run.unit,
         summary.readable.tokens,
         {key: value for key, value in summary.attention.items() if key != "importance"},
         summary.copied or None,
@@ -281,8 +325,11 @@ def _shown(
         spans=text.spans,
         lacks=lacks,
         carriers=carriers,
+        lexrank=[] if run.is_extractor else lexrank(document.sentences, max(1, words)),
     )
 
+
+main = partial(run_command, "lib.summarize", __doc__, summarize)
 
 if __name__ == "__main__":
     main()

@@ -1,97 +1,107 @@
 """Train a model of a paper, and store in a folder all that is needed to use it.
 
     python -m lib.train mem2mem --dataset aclsum --preset demo --output runs/demo
-    python -m lib.train mem2mem --dataset arxiv --preset paper --variant +transfer --output runs/arxiv
-    python -m lib.train mem2mem --preset demo --model.hidden 128 --options.section-tokens 150 --output runs/wider
-    torchrun --standalone --nproc-per-node 4 -m lib.train mem2mem --dataset pubmed --preset paper --output runs/pubmed
+    python -m lib.train mem2mem --dataset arxiv --preset paper --variant +transfer --output runs/a
+    python -m lib.train mem2mem --preset demo --model.hidden 128 --output runs/wider
     python -m lib.train ... --resume       # continue a stopped run, to the same weights
 
+Several GPUs share the documents of each update:
+
+    torchrun --standalone --nproc-per-node 4 -m lib.train mem2mem --preset paper --output runs/p
+
 `python -m lib.train PAPER` lists the presets, and `python -m lib.train PAPER --preset PRESET
---help` every field of training, decoding, preprocessing and model with the preset's value.
-"""  # noqa: E501
+--help` every field of training, decoding, preprocessing and model with the preset's value. The
+papers are mem2mem, windowed, read_again and hierarchical_transformer.
+"""
+
+from __future__ import annotations
 
 import sys
-from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import asdict, make_dataclass, replace
+from dataclasses import asdict, dataclass, make_dataclass, replace
+from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import tyro
-from tyro.conf import OmitArgPrefixes
+from tyro.conf import Positional, arg
 
-from lib.papers import PAPERS, resolve
-from lib.papers.paper import Paper, Setup
-from lib.system.command_line import command_parser, count, plain_errors
-from lib.system.devices import default_device, device_named, rank_device
+from lib.system.command_line import Count, Flag, Grouped, parse_arguments, plain_errors
 from lib.system.errors import InputError, one_of
 from lib.system.files import errors_named, trained_folder
 from lib.system.metrics import hours_of, read_metrics
-from lib.training.config import TrainConfig
-from lib.training.loop import check_output, train
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a command imports PyTorch when it begins, so that --help is fast
     from lib.decoding.run import Run
+    from lib.papers.paper import Paper, Setup
 
-DATASET = (
-    "a corpus name, a folder of documents or a prepared corpus; by default the paper's own. A "
-    "folder of text whose "
-    ""
-    'words are separated by spaces needs a file corpus.json: {"tokenised": true}'
-)
+HELP = {"-h", "--help"}
 
 
-def parse(arguments: Sequence[str] | None = None) -> tuple[Namespace, Setup]:
+@dataclass(frozen=True)
+class Command:
+    """What is trained, on which corpus, and where the run goes.
+
+    Attributes:
+        paper: the paper whose model is trained.
+        preset: sizes, training and decoding; without it, the presets are listed.
+        variant: a row of the paper's tables; by default the preset's.
+        output: the run's folder.
+        dataset: a corpus name, a folder of documents or a prepared corpus; by default the paper's
+            own. A folder of text whose words are separated by spaces needs a file corpus.json:
+            {"tokenised": true}
+        errors: what happens at a malformed record.
+        limit: use at most this many documents of each split.
+        device: cpu or cuda; by default the GPU if there is one.
+        resume: continue the run in the output folder.
+    """
+
+    paper: Positional[Annotated[str, arg(metavar="PAPER")]]
+    preset: str | None = None
+    variant: str | None = None
+    output: Path = Path()
+    dataset: str = ""
+    errors: Literal["raise", "skip"] = "raise"
+    limit: Count | None = None
+    device: str | None = None
+    resume: Flag = False
+
+
+def parse(arguments: Sequence[str] | None = None) -> tuple[Command, Setup]:
     """Read the command in two steps: names of paper, preset and variant give the defaults of all
     other fields."""
-    first = command_parser("lib.train", __doc__, add_help=False)
-    first.add_argument("paper", choices=PAPERS, help="the paper whose model is trained")
-    first.add_argument(
-        "--preset", help="sizes, training and decoding; without it, the presets are listed"
-    )
-    first.add_argument("--variant", help="a row of the paper's tables; by default the preset's")
-    first.add_argument("--output", help="the run's folder")
-    first.add_argument("--dataset", help=DATASET)
-    first.add_argument(
-        "--errors", choices=("raise", "skip"), default="raise", help="at a malformed record"
-    )
-    first.add_argument("--limit", type=count, help="use at most this many documents of each split")
-    first.add_argument("--device", help="cpu or cuda; by default the GPU if there is one")
-    first.add_argument(
-        "--resume", action="store_true", help="continue the run in the output folder"
-    )
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    if not set(arguments) - {"-h", "--help"}:
-        first.print_help()
-        sys.exit()
-    command, others = first.parse_known_args(arguments)
-    if command.preset is None and not {"-h", "--help"} & {*others}:
-        first.exit(2, describe_presets(PAPERS[command.paper], command.variant))
+    if not {*arguments} - HELP:
+        parse_arguments("lib.train", __doc__, Command, ["--help"])
+    named = [argument for argument in arguments if argument not in HELP]
+    command, others = parse_arguments(
+        "lib.train", __doc__, Command, named, return_unknown_args=True
+    )
+    from lib.papers import paper, resolve
+
+    chosen = paper(command.paper)
+    if command.preset is None and not HELP & {*arguments}:
+        print(describe_presets(chosen, command.variant), file=sys.stderr)
+        sys.exit(2)
     setup = resolve(command.paper, command.preset or "paper", command.variant)
-    command.dataset = command.dataset or setup.paper.dataset
+    command = replace(command, dataset=command.dataset or chosen.dataset)
     given = {argument.partition("=")[0] for argument in others}
-    if wrong := next(
-        (name for name in sorted(given) if name.startswith(("--train.", "--decode."))), None
-    ):
-        raise InputError(f"unknown option {wrong}, did you mean --{wrong.partition('.')[2]}?")
     # the preset's steps would override the epochs
     if "--epochs" in given and "--steps" not in given:
         setup = replace(setup, train=replace(setup.train, steps=None))
     model = setup.model_config()
-    parts = [
-        ("train", OmitArgPrefixes[TrainConfig], setup.train),
-        ("decode", OmitArgPrefixes[type(setup.decode)], setup.decode),
+    parts: list[tuple[str, Any, Any]] = [
+        # with resume=True as its default, the option would be --no-resume
+        ("command", Grouped[Command], replace(command, resume=False)),
+        ("train", Grouped[type(setup.train)], setup.train),
+        ("decode", Grouped[type(setup.decode)], setup.decode),
         ("options", type(setup.options), setup.options),
         ("model", type(model), model),
     ]
-    fields = tyro.cli(
-        make_dataclass("Fields", parts),
-        args=others,
-        prog="python -m lib.train",
-        description=first.format_help(),
-    )
-    if command.output is None:
-        first.error("the following arguments are required: --output")
+    # config: fields of presets are switched on or off, --bf16 or --no-bf16
+    kind = make_dataclass("Training", parts)
+    fields = parse_arguments("lib.train", __doc__, kind, arguments, config=None)
+    if command.output == Path():
+        raise InputError("--output is missing: the folder of the run")
     for name in ("vocab_size", *setup.shared):
         if getattr(fields.model, name) != getattr(model, name):
             option = name.replace("_", "-")
@@ -105,6 +115,9 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[Namespace, Setup]:
 def main(arguments: Sequence[str] | None = None) -> None:
     with plain_errors("With --resume the same command goes on from its last checkpoint."):
         command, setup = parse(arguments)
+        from lib.system.devices import default_device, device_named, rank_device
+        from lib.training.loop import check_output
+
         check_output(command.output, command.resume)
         with default_device(device_named(command.device)):
             run = _train(command, setup)
@@ -128,12 +141,12 @@ def describe_presets(paper: Paper, variant: str | None) -> str:
     hours = hours_of(read_metrics(trained_folder(paper.name)))
     shipped = (
         f"The shipped run, a medium one, took {hours:.1f} hours. docs/gpu.md has those of the "
-        "paper's sizes.\n"
+        "paper's sizes."
     )
     return "\n".join([*lines, shipped])
 
 
-def report(run: "Run", dataset: str) -> str:
+def report(run: Run, dataset: str) -> str:
     """Say what a run has learned, where it is and which commands use it."""
     folder, losses = quote(str(run.folder)), [m["loss"] for m in run.metrics if m["split"] == "val"]
     learned = (
@@ -148,7 +161,7 @@ def report(run: "Run", dataset: str) -> str:
     )
 
 
-def draw_losses(run: "Run") -> None:
+def draw_losses(run: Run) -> None:
     """Draw the losses into curve.png beside metrics.jsonl, where matplotlib is installed."""
     try:
         from matplotlib.figure import Figure
@@ -166,7 +179,10 @@ def draw_losses(run: "Run") -> None:
         figure.savefig(picture)
 
 
-def _train(command: Namespace, setup: Setup) -> "Run":
+def _train(command: Command, setup: Setup) -> Run:
+    from lib.system.devices import rank_device
+    from lib.training.loop import train
+
     # before processes meet, so that no timeout runs: one process prepares, the others wait for its
     # lock
     corpus = setup.open_corpus(command.dataset, errors=command.errors, limit=command.limit)

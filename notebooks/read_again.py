@@ -109,7 +109,7 @@ Read-Again rests on two ideas. The first is about reading. When a recurrent enco
 
 The other idea is about writing. The decoder chooses from two lists at once: the words of a small vocabulary, and the places of the text. To choose a place is to **copy** its word. Then a small vocabulary should be enough, which is fast.
 
-So two sets of weights lie over the text. With one the decoder *attends*: it mixes the states of the words into its own. With the other it *copies*. In many models these are the same numbers. Here they are not.
+So two sets of weights lie over the text. With one the decoder *attends*: it mixes the states of the words into its own. With the other it *copies*. In many models these are the same numbers. The paper gives no equation for the second set. We compute it with a key of its own, so here they are not.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "slide"} tags=["remove-input"]
@@ -229,7 +229,7 @@ station("context", figures)
 r"""
 So $\mathbf p_i$ carries a little of its word. The bet asks about the word of $Y$ that is nearest to $\mathbf p_i$: there $\mathbf p_i$ leads by 0.008 nats.
 
-With [UNK] fed back instead, the references lose only 0.014 nats a word, and the toy learns its task as well.
+With [UNK] fed back instead, the references lose 0.014 nats a word over all words. But $\mathbf p_i$ can act only after a copied unknown word: there they lose 0.125 nats. The toy learns its task without it as well.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -353,7 +353,7 @@ r"""
 
 * **Attention and copying are two things.** Before you read a map of weights, ask what the model does with them.
 * **A model can depend on a part that it could have done without.** Changing a trained model shows that it depends on a part. What the part is worth, only training without it shows.
-* **A mean can hide what it is a mean of.** Importance looks alike for all words until its dimensions are counted one by one.
+* **A mean can hide what it is a mean of.** The mean importance of a word differs little in size between rare and frequent words, but it does so in four of five pairs. Read a difference beside its own spread.
 """
 
 # %% [markdown] slideshow={"slide_type": "notes"}

@@ -289,7 +289,7 @@ The **best path** avoids this. Of all sequences of windows that never go back, i
 
 So the marks push to the end as well. But they are not the main reason for the jump: the model that learned from such marks does not jump if we let it draw. Marks by the best path alone do not help: trained with them, the row CD_II of the author's table changes by {wind.points("windowed_table_sumpubmed", pair=("CD_II, plain beam search", "CD_II, best path, plain beam search"))} R-1 (two seeds of small models, plain beam search).
 
-What helps is not to learn the slide at all. **Static windows** (14) move after a fixed share of the words, and need no marks. With three seeds they have {wind.points("windowed_table_sumpubmed", pair=("CD_II, plain beam search", "CD_II, static windows, plain beam search"))} R-1 more than windows that → moves, and {wind.points("windowed_table_sumpubmed", pair=("CD_I, plain beam search", "CD_II, static windows, plain beam search"))} more than the first 400 words.
+Need the slide be learned at all? **Static windows** (14) move after a fixed share of the words, and need no marks. With three seeds they have {wind.points("windowed_table_sumpubmed", pair=("CD_II, plain beam search", "CD_II, static windows, plain beam search"))} R-1 more than windows that → moves (plain beam search), and {wind.points("windowed_table_sumpubmed", pair=("CD_I, plain beam search", "CD_II, static windows, plain beam search"))} more than the first 400 words. With trigram blocking this is {wind.points("windowed_table_sumpubmed", pair=("CD_II", "CD_II, static windows"))}, and windows whose search decides first whether to slide are as good as static ones. So much of the difference is repetition.
 """)
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -662,7 +662,7 @@ slide, stayed = slide_first(P[SLIDE], stayed)      # ours, in decoding only
 r"""
 ## On your own corpus
 
-With a `dataset`, the shipped model reads its test documents. With a `preset` the page trains a model first, and with `run` it shows a run of yours. The stations of the reading path are then measured on these documents. Here are its facts, a summary with trigram blocking, and scores of up to 20 documents. `python -m lib.score run FOLDER --slide median` decides first.
+With a `dataset`, the shipped model reads its test documents. With a `preset` the page trains a model first, and with `run` it shows a run of yours. The stations of the reading path are then measured on these documents. Here are its facts, a summary with trigram blocking, and scores of up to 20 documents. `python -m lib.score run FOLDER --decode slide=median` decides first.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
@@ -1019,6 +1019,6 @@ r"""
 # Where to go from here
 
 * **[Watch it write](../docs/live.md)**: the shipped model in your browser, without Python. Step through a summary of your own text, watch the window slide, and forbid the symbol.
-* `python -m lib.score run trained/windowed --dataset pmc-sample --slide median` scores a model that decides first.
+* `python -m lib.score run trained/windowed --dataset pmc-sample --decode slide=median` scores a model that decides first.
 * [`docs/papers/windowed.md`](../docs/papers/windowed.md) has all tables, the deviations from the sources, and where each equation is in `lib`. Next page: [Read-Again](read_again.ipynb).
 """

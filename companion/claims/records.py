@@ -8,65 +8,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from pydantic import TypeAdapter
 
+from companion.claims.effects import Effect, Setting, effect_of, has_learned, size_of
 from companion.results.kept import stored_numbers
-from companion.tasks.task import by_row
-from lib.system.errors import InputError, one_of
 
-# A 95% interval is 3.92 standard errors wide. It excludes 0 in 80% of repetitions if the true
-# effect is 2.8 of them.
-SEEN_SHARE = 2.8 / 3.92
+LARGE = 2 / 3  # a training is as large as the largest if it has this share of its size
+CLUSTERS = ("scisummnet_mds",)  # corpora whose texts are several documents
 EXPLAINED = 0.5  # a control explains an effect if it has this share of it
 
 
 @dataclass(frozen=True)
-class Effect:
-    """The difference of two systems, the second minus the first, with its 95% interval (or its
-    range over seeds)."""
-
-    mean: float
-    low: float
-    high: float
-    seeds: int
-    is_range: bool = False
-
-    @property
-    def smallest_seen(self) -> float | None:
-        """The smallest true effect that this comparison would see in 80% of all repetitions; None
-        for a range."""
-        return None if self.is_range else SEEN_SHARE * (self.high - self.low)
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A comparison whose result is stored in `figures/SOURCE.json` or, as `trained_NAME`, beside a
-    trained run.
-
-    It is a pair of a table, an entry of `effects` or `changes`, or two rows of a synthetic task's
-    results.
-    """
-
-    label: str
-    source: str
-    first: str = ""
-    second: str = ""
-    column: str = "R-1"
-    # of a task: the measure of the same row that is subtracted, where there is no first row
-    minus: str = ""
-    effect: str = ""
-    # 100 for percent; negative where the stored difference has the other direction
-    scale: float = 1
-    synthetic: bool = False
-    # of a control: what is left of the effect once the other explanation is taken away
-    remains: bool = False
-
-
-@dataclass(frozen=True)
 class Claim:
-    """A claim of a paper. The first setting is the paper's own decoding on real texts, and gives
-    the verdict."""
+    """A claim of a paper. `deciding` says which of its settings gives the verdict."""
 
     id: str
     claim: str
@@ -81,6 +35,8 @@ class Claim:
     controls: tuple[Setting, ...] = ()
     readme: bool = False
     note: str = ""
+    # whether the paper claims it of texts that are several documents
+    several_documents: bool = False
     paper: str = field(default="", compare=False)
 
     @property
@@ -100,58 +56,40 @@ def records_of(paper: str) -> dict[str, Any]:
 @cache
 def claims_of(paper: str) -> tuple[Claim, ...]:
     """Read the claims of a paper."""
-    rows = records_of(paper).get("claims", [])
-    return TypeAdapter(tuple[Claim, ...]).validate_python([row | {"paper": paper} for row in rows])
+    records = records_of(paper)
+    of_paper = {"paper": paper, "several_documents": records.get("several_documents", False)}
+    rows = [of_paper | row for row in records.get("claims", [])]
+    return TypeAdapter(tuple[Claim, ...]).validate_python(rows)
 
 
-@cache
-def effect_of(setting: Setting) -> Effect:
-    """Read the effect of a setting. Raises InputError where its source has no such comparison."""
-    if setting.effect:
-        found = _stored_effect(setting)
-    elif "_table" in setting.source or setting.source.startswith("trained_"):
-        found = _table_effect(setting)
-    else:
-        found = _task_effect(setting)
-    low, high = sorted((setting.scale * found.low, setting.scale * found.high))
-    return Effect(setting.scale * found.mean, low, high, found.seeds, found.is_range)
+def deciding(claim: Claim) -> Setting | None:
+    """Choose the setting that gives the verdict, by a rule that does not see the effects.
+
+    Of comparisons of trained rows, those whose systems have learned (`has_learned`); of these the
+    paper's kind of input, then the largest trainings, then the paper's decoding; the first one that
+    is listed. None where no system has learned. Other claims rest on their first setting.
+    """
+    first = claim.settings[0]
+    if not first.is_of_table:
+        return first
+    chosen = [s for s in claim.settings if s.is_of_table and s.column == first.column]
+    chosen = list(filter(has_learned, chosen))
+    if not chosen:
+        return None
+    if claim.several_documents:
+        chosen = list(filter(_is_of_several_documents, chosen)) or chosen
+    largest = max(map(size_of, chosen))
+    chosen = [setting for setting in chosen if size_of(setting) >= LARGE * largest]
+    return next((setting for setting in chosen if not setting.is_ours), chosen[0])
 
 
-def _stored_effect(setting: Setting) -> Effect:
-    numbers = stored_numbers(setting.source)
-    entries = {
-        entry.get("name", entry.get("change")): entry
-        for entry in numbers.get("effects") or numbers["changes"]
-    }
-    entry = entries[one_of(setting.effect, entries, f"effect in {setting.source}")]
-    return Effect(
-        entry.get("difference", entry["mean"]),
-        entry["low"],
-        entry["high"],
-        len(entry.get("seeds", [0])),
-    )
+def shown_setting(claim: Claim) -> Setting:
+    """Return the setting whose effect is shown first: the deciding one, where there is one."""
+    return deciding(claim) or claim.settings[0]
 
 
-def _table_effect(setting: Setting) -> Effect:
-    numbers = stored_numbers(setting.source)
-    seeds = {row["label"]: len(row["seeds"]) for row in numbers["rows"] if "seeds" in row}
-    fewest = min(seeds[label] for label in (setting.first, setting.second) if label in seeds)
-    for pair in numbers["pairs"]:
-        if {pair["first"], pair["second"]} == {setting.first, setting.second}:
-            sign = 1 if pair["first"] == setting.first else -1
-            mean, low, high = (sign * pair[setting.column][key] for key in ("mean", "low", "high"))
-            return Effect(mean, min(low, high), max(low, high), fewest)
-    raise InputError(f"{setting.source} does not compare {setting.first!r} and {setting.second!r}")
-
-
-def _task_effect(setting: Setting) -> Effect:
-    rows = by_row(stored_numbers(setting.source)["results"])
-    second = rows[one_of(setting.second, rows, f"row of {setting.source}")]
-    values = np.array(second[setting.column], dtype=float)
-    if setting.first or setting.minus:
-        first = rows[one_of(setting.first or setting.second, rows, f"row of {setting.source}")]
-        values = values - first[setting.minus or setting.column]
-    return Effect(values.mean(), values.min(), values.max(), len(values), is_range=True)
+def _is_of_several_documents(setting: Setting) -> bool:
+    return stored_numbers(setting.source).get("corpus") in CLUSTERS
 
 
 def verdict(claim: Claim) -> str:
@@ -159,7 +97,13 @@ def verdict(claim: Claim) -> str:
     verdicts)."""
     if not claim.settings:
         return "not tested"
-    decisive = claim.settings[0]
+    decisive = deciding(claim)
+    others = [setting for setting in claim.settings if setting != decisive]
+    elsewhere = "; confirmed in a synthetic task" if _confirmed_elsewhere(others) else ""
+    if decisive and decisive.synthetic:
+        elsewhere = ""
+    if decisive is None:
+        return f"not learned here{elsewhere}"
     found = effect_of(decisive)
     said = _judge(claim, found)
     if said in ("confirmed", "confirmed, smaller than the paper's", "opposite"):
@@ -167,8 +111,8 @@ def verdict(claim: Claim) -> str:
             said = f"explained by a control: {explanation}"
         elif decisive.synthetic and said != "opposite":
             return "confirmed in a synthetic task only"
-    elif _confirmed_elsewhere(claim.settings[1:]):
-        said += "; confirmed in a synthetic task"
+    else:
+        said += elsewhere
     blocking = "with trigram blocking, " if "blocking" in decisive.label else ""
     return {1: "one seed: ", 2: "two seeds: "}.get(found.seeds, "") + blocking + said
 

@@ -3,13 +3,12 @@
 import re
 from collections.abc import Mapping
 
+from companion.claims.effects import Effect, Setting, effect_of, has_learned
 from companion.claims.records import (
     Claim,
-    Effect,
-    Setting,
     claims_of,
-    effect_of,
     records_of,
+    shown_setting,
     verdict,
 )
 from companion.results.kept import stored_numbers
@@ -81,7 +80,7 @@ def readme_table() -> str:
         for claim in (claim for claim in claims_of(paper) if claim.readme):
             name = f"[{about.title}](docs/papers/{paper}.md)"
             here = (
-                f"{_effect(claim, claim.settings[0])} {claim.unit.replace('R-1', '')}"
+                f"{_effect(claim, shown_setting(claim))} {claim.unit.replace('R-1', '')}"
                 if claim.settings
                 else ""
             )
@@ -119,9 +118,10 @@ def _row(claim: Claim, up: str) -> tuple[str, ...]:
     text = f"{claim.claim} ([{claim.place}]({up}docs/papers/{claim.docs}))"
     if not claim.settings:
         return text, verdict(claim), _published(claim), "", "", claim.note
-    smallest = effect_of(claim.settings[0]).smallest_seen
+    shown = shown_setting(claim)
+    smallest = effect_of(shown).smallest_seen
     picture = f"![{_description(claim)}]({up}{PICTURES}/{claim.paper}-{claim.id}.svg)"
-    others = [f"{setting.label}: {_effect(claim, setting)}" for setting in claim.settings[1:]]
+    others = [_other(claim, setting) for setting in claim.settings if setting != shown]
     others += [
         f"{'left' if c.remains else 'control'}, {c.label}: {_effect(claim, c)}"
         for c in claim.controls
@@ -130,10 +130,15 @@ def _row(claim: Claim, up: str) -> tuple[str, ...]:
         text,
         verdict(claim),
         _published(claim),
-        f"{picture} {_effect(claim, claim.settings[0])} {claim.unit}, {claim.settings[0].label}",
+        f"{picture} {_effect(claim, shown)} {claim.unit}, {shown.label}",
         "" if smallest is None else _number(smallest, claim.unit),
         "; ".join(filter(None, [*others, claim.note])),
     )
+
+
+def _other(claim: Claim, setting: Setting) -> str:
+    below = "" if has_learned(setting) else " (no better than the first words)"
+    return f"{setting.label}: {_effect(claim, setting)}{below}"
 
 
 def _published(claim: Claim) -> str:
@@ -157,7 +162,7 @@ def _number(value: float, unit: str, sign: str = "") -> str:
 def _description(claim: Claim) -> str:
     expected = "" if claim.expected is None else f"{claim.expected:g}"
     name = "the smallest effect that counts" if claim.published is None else "the paper's effect"
-    return f"{_effect(claim, claim.settings[0])}{expected and f'; {name}: {expected}'}"
+    return f"{_effect(claim, shown_setting(claim))}{expected and f'; {name}: {expected}'}"
 
 
 def pictures() -> Mapping[str, str]:
@@ -167,7 +172,7 @@ def pictures() -> Mapping[str, str]:
     diamond, and a grey band of effects that are too small to be seen.
     """
     return {
-        f"{PICTURES}/{paper}-{claim.id}.svg": _picture(claim, effect_of(claim.settings[0]))
+        f"{PICTURES}/{paper}-{claim.id}.svg": _picture(claim, effect_of(shown_setting(claim)))
         for paper in PAPERS
         for claim in claims_of(paper)
         if claim.settings

@@ -1,4 +1,7 @@
-"""Exercises of the page on hierarchical transformers."""
+"""The cases of the exercises of the page on hierarchical transformers.
+
+The solutions are on the page, below each exercise: `notebooks/hierarchical_transformer.py`.
+"""
 
 from collections.abc import Iterator, Sequence
 from functools import cache, partial

@@ -1,4 +1,7 @@
-"""Exercises of the page on Mem2Mem."""
+"""The cases of the exercises of the page on Mem2Mem.
+
+The solutions are on the page, below each exercise: `notebooks/mem2mem.py`.
+"""
 
 from collections.abc import Iterator
 from functools import cache, partial

@@ -1,4 +1,7 @@
-"""Exercises of the page on Read-Again, and the reader's own model."""
+"""The cases of the exercises of the page on Read-Again, and the reader's own model.
+
+The solutions are on the page, below each exercise: `notebooks/read_again.py`.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -49,8 +52,8 @@ def _numbers(*shape: int) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)))
 
 
-# ------------------------------------------------------------------------------------------ the
-# reader's own model
+# ---------------------------------------------------------------------------------
+# the reader's own model
 
 SIZES = {"one text": (1, 5), "three texts": (3, 4)}
 READS = {

@@ -1,4 +1,7 @@
-"""Exercises of the page Start here."""
+"""The cases of the exercises of the page Start here.
+
+The solutions are on the page, below each exercise: `notebooks/start_here.py`.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace

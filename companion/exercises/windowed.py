@@ -1,4 +1,7 @@
-"""The reader's own model, and the exercises, of the page on windowed attention."""
+"""The cases of the exercises of the page on windowed attention, and the reader's own model.
+
+The solutions are on the page, below each exercise: `notebooks/windowed.py`.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace

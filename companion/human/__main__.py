@@ -1,7 +1,7 @@
 """People judge summaries: blinded forms to fill in, and their judgements in numbers.
 
-    python -m companion.human sheet runs/rating --documents 20 HT=ht.jsonl FT=ft.jsonl Lead=lead.jsonl
-    python -m companion.human scores runs/rating        # when people have sent their saved forms back
+    python -m companion.human sheet runs/rating --documents 20 HT=ht.jsonl FT=ft.jsonl
+    python -m companion.human scores runs/rating        # when people have sent their forms back
 
 `sheet` draws documents and writes `form.html`, one file for a browser: ratings from 1 to 5 by the
 criteria of Mem2Mem's Table 5, and which of three summaries is best and which worst by
@@ -17,10 +17,11 @@ documents, as those that `lib.score run` writes. Only `key.json` has the system 
 from functools import partial
 from pathlib import Path
 
-from companion.command import run_command, split_labels
+from companion.command import split_labels
 from companion.human.ratings import report
 from companion.human.sheets import write_sheets
 from lib.evaluation.summaries import read_summaries
+from lib.system.command_line import run_command
 from lib.system.errors import InputError
 
 

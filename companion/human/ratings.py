@@ -28,11 +28,13 @@ def read_ratings(folder: str | Path) -> pd.DataFrame:
     key, rows, seen = read_key(folder), [], {}
     for path in sorted(Path(folder).glob("form-*.csv")):
         table = read_csv(path, ("sheet", "item", "field", "value"))
-        # a browser's second download, or a copy, would count as another person
+        # a browser's second download would count as another person
         first_download = re.sub(r" \(\d+\)$", "", path.stem)
-        judged = frozenset(table.itertuples(index=False, name=None))
-        if other := seen.get(first_download) or seen.get(judged):
+        if other := seen.get(first_download):
             raise InputError(f"{other} and {path.name} are of the same person: keep one of them")
+        judged = frozenset(table.itertuples(index=False, name=None))
+        if (other := seen.get(judged)) and _is_copy(other, path.name):
+            raise InputError(f"{other} and {path.name} are a form and its copy: keep one of them")
         seen |= dict.fromkeys((first_download, judged), path.name)
         if table.duplicated(["sheet", "item", "field"]).any():
             raise InputError(f"{path}: something is filled in twice")
@@ -47,6 +49,25 @@ def read_ratings(folder: str | Path) -> pd.DataFrame:
                 ) from None
             rows += [(path.stem.removeprefix("form-"), *judgement) for judgement in judgements]
     return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _is_copy(one: str, other: str) -> bool:
+    """Whether names of equal forms differ only by what is added to the name of a copy."""
+    stems = sorted((Path(name).stem.lower() for name in (one, other)), key=len)
+    return stems[1].startswith(stems[0]) or stems[1].endswith(stems[0])
+
+
+def equal_forms(folder: str | Path) -> list[tuple[str, str]]:
+    """Find pairs of forms with the same judgements, which may be a form and its copy."""
+    first: dict[frozenset, str] = {}
+    pairs = []
+    for path in sorted(Path(folder).glob("form-*.csv")):
+        table = read_csv(path, ("sheet", "item", "field", "value"))
+        judged = frozenset(table.itertuples(index=False, name=None))
+        if judged in first:
+            pairs.append((first[judged], path.name))
+        first.setdefault(judged, path.name)
+    return pairs
 
 
 def _judgements(
@@ -126,7 +147,11 @@ def compare_systems(values: dict[str, list[float]]) -> tuple[pd.DataFrame, pd.Da
 
 def report(folder: str | Path) -> str:
     """Report the judgements criterion by criterion; of one that cannot be compared yet, why."""
-    ratings, key, parts = read_ratings(folder), read_key(folder), []
+    ratings, key = read_ratings(folder), read_key(folder)
+    parts = [
+        f"{one} and {other} have the same judgements everywhere: remove one if it is a copy"
+        for one, other in equal_forms(folder)
+    ]
     for criterion in (*key["criteria"], BEST_WORST):
         values = by_system(ratings, criterion)
         if not values:
@@ -140,8 +165,16 @@ def report(folder: str | Path) -> str:
             parts.append(f"{criterion}: {error}")
             continue
         alpha = agreement(ratings, criterion)
-        agreed = "needs two raters" if alpha is None else f"{alpha:.2f}"
-        raters = len(set(ratings["rater"][ratings["criterion"] == criterion]))
+        own: Any = ratings[ratings["criterion"] == criterion]
+        raters = own["rater"].nunique()
+        if alpha is not None:
+            agreed = f"{alpha:.2f}"
+        elif raters < 2:
+            agreed = "needs two raters"
+        elif own["value"].nunique() < 2:
+            agreed = "needs ratings that differ: all are equal"
+        else:
+            agreed = "needs two raters of the same summaries"
         variance = (
             "all ratings are the same" if np.isnan(p) else f"analysis of variance: p = {p:.2g}"
         )

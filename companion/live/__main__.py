@@ -20,11 +20,11 @@ from functools import partial
 from pathlib import Path
 
 import lib
-from companion.command import run_command
 from companion.live.page import OWN_PAGES, LivePaper, sample_papers, write_live_page
 from companion.pages.dispatches import made_up_dispatches
 from lib.decoding.run import Run
 from lib.summarize import check_page, model_name, read_texts
+from lib.system.command_line import run_command
 from lib.system.errors import InputError
 
 

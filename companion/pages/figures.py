@@ -1,6 +1,6 @@
 """The plots of the pages, in one style, each saved with its numbers.
 
-    python -m companion.pages.figures            # draw every figure in figures/ again, from its numbers
+    python -m companion.pages.figures            # draw every figure again, from its numbers
     python -m companion.pages.figures FOLDER
 
 A figure NAME.png has a NAME.json beside it: the name of a function of this file, and its arguments.
@@ -20,7 +20,7 @@ import numpy as np
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from companion.command import run_command
+from lib.system.command_line import run_command
 from lib.system.errors import one_of
 from lib.system.files import project_root, read_numbers, write_whole
 

@@ -26,7 +26,7 @@ def task_table(
     rows: Mapping[str, str] | None = None,
     by_seed: bool = False,
 ) -> pd.DataFrame:
-    """Tabulate results of `companion.solve NAME`: the mean over seeds of each measure, with its
+    """Tabulate results of `companion.train_task NAME`: the mean over seeds of each measure, with its
     range; or its shares by seed.
 
     columns, rows: {name in the table: measure or row}; by default all rows. A cell is empty where a

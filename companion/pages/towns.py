@@ -1,5 +1,5 @@
 """Synthetic tasks on the hierarchical transformer's page: a decoder's steps, a head of a global
-layer, learning curves, and tables of the numbers of `companion.solve`."""
+layer, learning curves, and tables of the numbers of `companion.train_task`."""
 
 from collections.abc import Mapping, Sequence
 

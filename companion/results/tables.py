@@ -39,7 +39,8 @@ class Row:
     scaled: Mapping[str, str] = field(default_factory=dict)
     exactly: int | None = None  # words that are written at test time
     numbers: bool = False  # whether the text's numbers replace # before scoring
-    slide: str = ""  # how windows slide (`SlidingConfig.slide`), where it is not the paper's search
+    # other settings of the run's own decoding, as `slide` of a model with windows
+    decode: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self):
         if self.is_run and not self.part:

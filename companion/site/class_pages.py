@@ -15,7 +15,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from companion.command import run_command
+from lib.system.command_line import run_command
 from lib.system.errors import InputError
 from lib.system.files import project_root, read_json, write_whole
 

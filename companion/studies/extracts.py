@@ -1,7 +1,9 @@
 """Compare the extract of a memory's heads with other extracts that are as long, and with chance.
 
-    python -m companion.studies.extracts trained/mem2mem --dataset sumpubmed pmc-sample --output extracts.json
-    python -m companion.studies.extracts trained/mem2mem --dataset sumpubmed --reading small --output chance.json
+    python -m companion.studies.extracts trained/mem2mem --dataset sumpubmed pmc-sample \\
+        --output extracts.json
+    python -m companion.studies.extracts trained/mem2mem --dataset sumpubmed --reading small \\
+        --output chance.json
 
 R-1 rewards an extract that is as long as the reference, so extracts are compared at equal length.
 Sentences are taken in a random order, or in LexRank's, until the extract is about as long as that
@@ -19,7 +21,7 @@ import numpy as np
 from rouge_score.rouge_scorer import RougeScorer
 
 import lib
-from companion.command import run_command, this_command
+from companion.command import this_command
 from companion.stored import effect_row
 from companion.studies.slots import head_places
 from lib.data.corpora import load_corpus, unseen
@@ -29,6 +31,7 @@ from lib.decoding.search import choose_sentences, source_sentences
 from lib.evaluation.baselines import by_centrality, counted_in, lead, random_sentences
 from lib.evaluation.rouge import count_words, words_for
 from lib.papers import resolve
+from lib.system.command_line import run_command
 from lib.system.files import write_json
 
 DRAWS = 10

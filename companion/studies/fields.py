@@ -1,10 +1,9 @@
-"""Measure how well texts of another field than a run's corpus are recognised by their words, and
-make the weights.
+"""Measure how well texts of another field than a run's corpus are recognised by their words.
 
-    python -m companion.studies.fields trained/mem2mem "biomedical papers" --like pmc-sample \
+    python -m companion.studies.fields trained/mem2mem "biomedical papers" --like pmc-sample \\
         --unlike aclsum docstrings reuters data/specs
 
-The measure of a text is the mean, over the words that the model reads of it, of log P in the corpus
+This makes the weights of the words, too. The measure of a text is the mean, over the words that the model reads of it, of log P in the corpus
 - log P in other texts. The limit is the 2% quantile of the validation documents. Texts of a corpus
 `--unlike` it are judged by weights that were made without that corpus; from the descriptions of the
 installed Python packages no weight is made. `field.json` in the run's folder gets the weights and
@@ -25,13 +24,14 @@ import numpy as np
 from scipy.stats import binomtest
 
 import lib
-from companion.command import run_command, this_command
+from companion.command import this_command
 from lib.data.corpora import load_corpus, unseen
 from lib.data.documents import Document
 from lib.data.plain_text import parse_text
 from lib.decoding.field import FILE, mean_weight, words_of_field
 from lib.decoding.run import Run
 from lib.decoding.search import source_sentences
+from lib.system.command_line import run_command
 from lib.system.files import check_writable, write_whole
 
 WORDS = 3000  # that get a weight

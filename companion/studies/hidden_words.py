@@ -10,7 +10,8 @@ nats).
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from unittest.mock import patch
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -20,9 +21,11 @@ from lib.data.batch import EncodedDocument, make_batch
 from lib.data.documents import Document
 from lib.data.vocabulary import BOS, SPECIALS, UNK
 from lib.decoding.run import Run
-from lib.intervene import mean_row, read, rows_parser, write_rows
+from lib.evaluation.interventions import mean_row
+from lib.intervene import DocumentOptions, read, write_rows
+from lib.models.changes import replaced
 from lib.models.read_again import ReadAgain
-from lib.system.command_line import plain_errors
+from lib.system.command_line import Grouped, run_command
 from lib.system.errors import InputError
 
 FREQUENT = 500  # the most frequent words of Y, which are hardly ever unknown, are not hidden
@@ -39,13 +42,15 @@ DIFFERENCES = (
 APART = "Jensen-Shannon divergence of the next words, nats"
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    args = rows_parser("companion.studies.hidden_words", __doc__).parse_args(arguments)
-    with plain_errors():
-        run, documents = read(args)
-        write_rows(
-            args, "| what | | mean over documents |", hidden_words(run, documents), len(documents)
-        )
+def study(run: Path, /, *, documents: Grouped[DocumentOptions]) -> None:
+    """Print a table of divergences.
+
+    Args:
+        run: the folder of a run of Read-Again.
+    """
+    opened, texts = read(run, documents)
+    rows = hidden_words(opened, texts)
+    write_rows(run, documents, "| what | | mean over documents |", rows, len(texts))
 
 
 def hidden_words(run: Run, documents: Sequence[Document]) -> Iterator[dict]:
@@ -98,7 +103,7 @@ def _next_words(model: ReadAgain, document: EncodedDocument, before: Tensor, fed
     batch = make_batch([document], model.config.vocab_size)
     _, state = model.decode(before, model.encode(batch))
     state = state.reorder(torch.zeros(len(fed), dtype=torch.long))
-    with patch.object(model, "_embed", return_value=fed[:, None]):
+    with replaced(model, "_embed", lambda *_: fed[:, None]):
         output, state = model.decode(torch.zeros(len(fed), 1, dtype=torch.long), state)
     return model.distribution(output, state, len(document.unknown))
 
@@ -149,6 +154,8 @@ def _embedded(model: ReadAgain, documents: Sequence[EncodedDocument]) -> Tensor:
     assert embedded is not None
     return embedded
 
+
+main = partial(run_command, "companion.studies.hidden_words", __doc__, study)
 
 if __name__ == "__main__":
     main()

@@ -1,7 +1,8 @@
 """Measure the importance of words (5) in Read-Again's encoder, and whether its attention shows what
 it copies.
 
-    python -m companion.studies.importance runs/gru--0 --seeds runs/gru--1 runs/gru--2 --dataset data/reuters
+    python -m companion.studies.importance runs/gru--0 --seeds runs/gru--1 runs/gru--2 \\
+        --dataset data/reuters
     python -m companion.studies.importance trained/read_again --dataset docstrings
 
 Importance is a gate for each dimension of each word: the histogram counts its values. The place of
@@ -16,6 +17,7 @@ equal for all places.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +31,11 @@ from companion.studies.hidden_words import as_read
 from lib.data.batch import EncodedDocument
 from lib.data.vocabulary import SPECIALS, UNK
 from lib.decoding.run import Run
-from lib.evaluation.interventions import changes_of, log_probs
-from lib.intervene import mean_row, read, rows_parser, write_rows
+from lib.evaluation.interventions import changes_of, log_probs, mean_row
+from lib.intervene import DocumentOptions, read, write_rows
 from lib.models.changes import Change, batch_alone, hooks
 from lib.models.read_again import LOWEST, ReadAgain
-from lib.system.command_line import plain_errors
+from lib.system.command_line import Grouped, run_command
 
 BINS = np.linspace(0, 1, 11)
 # the most frequent words of the encoder's vocabulary: articles, prepositions, full stop and comma
@@ -90,21 +92,19 @@ EQUAL = {  # weights of the words of a text that no longer differ
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = rows_parser("companion.studies.importance", __doc__)
-    parser.add_argument(
-        "--seeds", type=Path, nargs="*", default=[], help="runs that differ in their seed only"
-    )
-    args = parser.parse_args(arguments)
-    with plain_errors():
-        run, documents = read(args)
-        runs = [run, *(lib.load(folder, device=args.device) for folder in args.seeds)]
-        write_rows(
-            args,
-            "| what | | mean over documents |",
-            effects(runs, run.encode(documents)),
-            len(documents),
-        )
+def study(
+    run: Path, /, *, documents: Grouped[DocumentOptions], seeds: tuple[Path, ...] = ()
+) -> None:
+    """Print a table of what importance does.
+
+    Args:
+        run: the folder of a run of Read-Again.
+        seeds: folders of runs that differ in their seed only.
+    """
+    opened, texts = read(run, documents)
+    runs = [opened, *(lib.load(folder, device=documents.device) for folder in seeds)]
+    rows = effects(runs, opened.encode(texts))
+    write_rows(run, documents, "| what | | mean over documents |", rows, len(texts))
 
 
 def effects(runs: Sequence[Run], documents: Sequence[EncodedDocument]) -> Iterator[dict]:
@@ -199,6 +199,8 @@ def words_that_differ(model: ReadAgain, document: EncodedDocument) -> float:
         (document.source[attended.argmax(1)] != document.source[copied.argmax(1)]).mean()
     )
 
+
+main = partial(run_command, "companion.studies.importance", __doc__, study)
 
 if __name__ == "__main__":
     main()

@@ -20,7 +20,7 @@ import torch
 from torch.nn import functional as F
 
 import lib
-from companion.command import run_command, this_command
+from companion.command import this_command
 from companion.stored import effect_row
 from companion.studies.slots import mean_cosine
 from companion.tasks.memory import VOCABULARY, MemoryAlone, learn_planted, unseen_documents
@@ -31,6 +31,7 @@ from lib.evaluation.interventions import log_probs
 from lib.models.changes import NOTHING, Change, batch_alone
 from lib.models.mem2mem import Mem2Mem
 from lib.models.memory_changes import MEMORY, one_memory
+from lib.system.command_line import run_command
 from lib.system.files import trained_folder, write_json
 
 SHIPPED = trained_folder("mem2mem")

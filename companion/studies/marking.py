@@ -1,7 +1,8 @@
 """Measure how references are marked with slides: the windows of their links, before and after
 "never goes back".
 
-    python -m companion.studies.marking trained/windowed --dataset pmc-sample --output figures/windowed_links.json
+    python -m companion.studies.marking trained/windowed --dataset pmc-sample \\
+        --output figures/windowed_links.json
 
 Each reference sentence is linked to the source sentence that is most like it, by the run's
 embeddings ("embeddings", as in training), or to one that is drawn ("random", mean of 20 draws).
@@ -15,15 +16,17 @@ the last window, and in those between it and the first. Texts of two windows are
 """
 
 from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 
 from companion.stored import difference_row, open_store
-from companion.studies.windows import SentenceLists, embeddings_of, open_papers, papers_parser
+from companion.studies.windows import SentenceLists, embeddings_of, open_papers
 from lib.decoding.run import Run
 from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.papers.windowed.windows import best_path, windows_of
-from lib.system.command_line import plain_errors
+from lib.system.command_line import run_command
 
 DRAWS = 20
 LINKS = "embeddings", "random"
@@ -37,18 +40,24 @@ PAIRS = [  # the second minus the first
 ]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    with plain_errors():
-        args = papers_parser("companion.studies.marking", __doc__).parse_args(arguments)
-        run, documents, about = open_papers(args)
-        store = open_store(args.output, "how references are marked", about)
-        counts = store.part("counts", lambda: count(run, documents))
-        store.numbers.pop("shares", None)
-        store.numbers.pop("effects", None)
-        for name, row in store.part("shares", lambda: shares(counts)).items():
-            print(f"{name}: {row}")
-        for effect in store.part("effects", lambda: effects(counts)):
-            print("{name}: {mean:+.1f} [{low:+.1f}, {high:+.1f}] {what}".format(**effect))
+def study(run: Path, /, *, dataset: str, documents: int = 50, output: Path | None = None) -> None:
+    """Measure how references are marked.
+
+    Args:
+        run: the folder of a run with windows.
+        dataset: a corpus; its test documents are read.
+        documents: how many of them, from the first.
+        output: a JSON file for the numbers.
+    """
+    opened, papers, about = open_papers(run, dataset, documents)
+    store = open_store(output, "how references are marked", about)
+    counts = store.part("counts", lambda: count(opened, papers))
+    store.numbers.pop("shares", None)
+    store.numbers.pop("effects", None)
+    for name, row in store.part("shares", lambda: shares(counts)).items():
+        print(f"{name}: {row}")
+    for effect in store.part("effects", lambda: effects(counts)):
+        print("{name}: {mean:+.1f} [{low:+.1f}, {high:+.1f}] {what}".format(**effect))
 
 
 def count(run: Run, documents: Sequence, min_windows: int = 3) -> dict[str, list[list[float]]]:
@@ -125,6 +134,8 @@ def effects(counts: dict) -> list[dict]:
             found.append({**row, "weights": wa.tolist()})
     return found
 
+
+main = partial(run_command, "companion.studies.marking", __doc__, study)
 
 if __name__ == "__main__":
     main()

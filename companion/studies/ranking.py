@@ -1,6 +1,6 @@
 """Measure how much of a summary is in the best paragraphs of its cluster, for several rankings.
 
-    python -m companion.studies.ranking --dataset my/clusters --preset clusters --output rankings.json
+    python -m companion.studies.ranking --dataset my/clusters --preset clusters --output r.json
 
 This is Table 1 of Liu and Lapata (2019): ROUGE-L recall of the first paragraphs, joined. The ranker
 is trained with three seeds.
@@ -12,13 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from companion.command import run_command
 from lib.data.batch import rows_of
 from lib.data.corpora import load_corpus
 from lib.data.split import Split
 from lib.data.vocabulary import Vocabulary
+from lib.evaluation.interventions import mean_row
 from lib.evaluation.rouge import longest_common_recall
-from lib.intervene import mean_row
 from lib.papers import resolve
 from lib.papers.hierarchical_transformer.ranking import (
     best_first,
@@ -26,6 +25,7 @@ from lib.papers.hierarchical_transformer.ranking import (
     paragraph_scores,
     train_ranker,
 )
+from lib.system.command_line import run_command
 from lib.system.files import write_json
 
 SEEDS = (0, 1, 2)

@@ -8,28 +8,33 @@ as often as the model's own distribution has them; a lower one prefers probable 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 
 from lib.data.documents import Document
 from lib.decoding.run import Run
 from lib.decoding.search import search_split
+from lib.evaluation.interventions import mean_row
 from lib.evaluation.rouge import repeated_ngrams
-from lib.intervene import mean_row, read, rows_parser, write_rows
-from lib.system.command_line import plain_errors
+from lib.intervene import DocumentOptions, read, write_rows
+from lib.system.command_line import Grouped, run_command
 
 TEMPERATURES = 0.25, 0.5, 0.75, 1.0
 BEAM, SAMPLED = "plain beam search", "sampled, temperature 1.0"
 WHAT = "repeated trigrams of a summary, percent"
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    args = rows_parser("companion.studies.repetition", __doc__).parse_args(arguments)
-    with plain_errors():
-        run, documents = read(args)
-        write_rows(
-            args, "| decoding | | mean over documents |", repetition(run, documents), len(documents)
-        )
+def study(run: Path, /, *, documents: Grouped[DocumentOptions]) -> None:
+    """Print a table of repeated trigrams.
+
+    Args:
+        run: the folder of a run.
+    """
+    opened, texts = read(run, documents)
+    rows = repetition(opened, texts)
+    write_rows(run, documents, "| decoding | | mean over documents |", rows, len(texts))
 
 
 def repetition(run: Run, documents: Sequence[Document]) -> Iterator[dict]:
@@ -56,6 +61,8 @@ def repeated_percent(texts: Sequence[Sequence[int]]) -> np.ndarray:
     counts = np.array([repeated_ngrams([*map(str, ids)]) for ids in texts])
     return 100 * counts[:, 0] / np.maximum(counts[:, 1], 1)
 
+
+main = partial(run_command, "companion.studies.repetition", __doc__, study)
 
 if __name__ == "__main__":
     main()

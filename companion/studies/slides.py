@@ -1,7 +1,8 @@
 """When a windowed run slides: the paper's search beside searches that first decide whether to
 slide, then which word.
 
-    python -m companion.studies.slides trained/windowed --dataset pmc-sample --output figures/windowed_slides_pmc.json
+    python -m companion.studies.slides trained/windowed --dataset pmc-sample \\
+        --output figures/windowed_slides_pmc.json
 
 Every system is scored with plain beam search and with trigram blocking: the paper's search, where
 the slide symbol competes with single words; three rules of `SlidingConfig.slide`; the same
@@ -17,13 +18,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
 from companion.stored import difference_row, open_store
-from companion.studies.windows import CUT, equal_chunks, open_papers, papers_parser, window_counts
+from companion.studies.windows import CUT, equal_chunks, open_papers, window_counts
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.documents import Document
 from lib.data.vocabulary import BOS, EOS, SLIDE
@@ -33,36 +35,46 @@ from lib.decoding.search import greedy_search, search_split
 from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.evaluation.measures import METRICS
 from lib.evaluation.scores import score_systems
-from lib.system.command_line import plain_errors
+from lib.system.command_line import run_command
 from lib.system.errors import one_of
 
 PAPERS, MEDIAN, DRAWN, CHUNKS = "the paper's search", "by the median", "drawn", "equal chunks"
 SEARCHES = {PAPERS: "as a word", MEDIAN: "median", "by half": "half", "by a coin": "coin"}
-SYSTEMS = [*SEARCHES, DRAWN, CHUNKS, *(f"{search}, greedy" for search in SEARCHES)]
+SYSTEMS = (*SEARCHES, DRAWN, CHUNKS, *(f"{search}, greedy" for search in SEARCHES))
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = papers_parser("companion.studies.slides", __doc__)
-    parser.add_argument("--systems", nargs="+", default=SYSTEMS, help="only these")
-    args = parser.parse_args(arguments)
-    with plain_errors():
-        run, documents, about = open_papers(args)
-        encoded = run.encode(documents)
-        store = open_store(args.output, "when a window slides", {**about, "cut to": CUT})
-        for decoding, block in DECODINGS.items():
-            of_decoding = replace(run, decode=replace(run.decode, block_ngrams=block))
-            for name in args.systems:
-                system = partial(
-                    _system, of_decoding, one_of(name, SYSTEMS, "system"), encoded, documents
-                )
-                print(
-                    f"{name}, {decoding}: {store.part(f'{name}, {decoding}', system)['R-1']}",
-                    flush=True,
-                )
-        store.part("example", lambda: example(run, encoded[0]))
-        store.part("first step", lambda: first_step(run, encoded))
-        store.numbers.pop("effects", None)
-        store.part("effects", lambda: effects(store.numbers))
+def study(
+    run: Path,
+    /,
+    *,
+    dataset: str,
+    documents: int = 50,
+    output: Path | None = None,
+    systems: tuple[str, ...] = SYSTEMS,
+) -> None:
+    """Score the systems, and measure when they slide.
+
+    Args:
+        run: the folder of a run with windows.
+        dataset: a corpus; its test documents are read.
+        documents: how many of them, from the first.
+        output: a JSON file for the numbers.
+        systems: only these.
+    """
+    opened, papers, about = open_papers(run, dataset, documents)
+    encoded = opened.encode(papers)
+    store = open_store(output, "when a window slides", {**about, "cut to": CUT})
+    for decoding, block in DECODINGS.items():
+        of_decoding = replace(opened, decode=replace(opened.decode, block_ngrams=block))
+        for name in systems:
+            chosen = one_of(name, SYSTEMS, "system")
+            system = partial(_system, of_decoding, chosen, encoded, papers)
+            scores = store.part(f"{name}, {decoding}", system)
+            print(f"{name}, {decoding}: {scores['R-1']}", flush=True)
+    store.part("example", lambda: example(opened, encoded[0]))
+    store.part("first step", lambda: first_step(opened, encoded))
+    store.numbers.pop("effects", None)
+    store.part("effects", lambda: effects(store.numbers))
 
 
 def _system(
@@ -186,6 +198,8 @@ def effects(systems: Mapping[str, dict]) -> list[dict]:
                     )
     return found
 
+
+main = partial(run_command, "companion.studies.slides", __doc__, study)
 
 if __name__ == "__main__":
     main()

@@ -16,7 +16,6 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from companion.command import run_command
 from companion.tasks.towns import (
     TownCluster,
     batch_of,
@@ -25,9 +24,10 @@ from companion.tasks.towns import (
     rows_about,
     unseen_towns,
 )
-from lib.intervene import mean_row
+from lib.evaluation.interventions import mean_row
 from lib.models.changes import Change
 from lib.models.hierarchical_transformer import HierarchicalTransformer
+from lib.system.command_line import run_command
 from lib.system.files import write_json
 
 

@@ -1,7 +1,6 @@
-"""Helpers of the studies of windowed runs: command lines, chunks of a text, lists of sentences and
+"""Helpers of the studies of windowed runs: runs and documents, chunks of a text, lists of sentences and
 their links."""
 
-from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,37 +16,24 @@ from lib.data.vocabulary import SLIDE
 from lib.data.word_vectors import similarities, target_sentences
 from lib.decoding.run import Run
 from lib.models.windowed import Windowed, count_windows
-from lib.system.command_line import command_parser
 from lib.system.errors import InputError
 
 CUT = 200  # words of a summary that are scored
 
 
-def papers_parser(module: str, docstring: str | None) -> ArgumentParser:
-    """Make the parser of a command that measures how a windowed run reads papers."""
-    parser = command_parser(module, docstring)
-    parser.add_argument("run", type=Path, help="the folder of a run with windows")
-    parser.add_argument("--dataset", required=True, help="a corpus; its test documents are read")
-    parser.add_argument("--documents", type=int, default=50, help="the first so many (50)")
-    parser.add_argument("--output", type=Path, help="a JSON file for the numbers")
-    return parser
-
-
-def open_papers(args: Namespace) -> tuple[Run, list[Document], dict[str, Any]]:
-    """Open the run and the documents that a command asks for; return also what its results are
-    about.
+def open_papers(
+    folder: Path, dataset: str, count: int
+) -> tuple[Run, list[Document], dict[str, Any]]:
+    """Open a run and the first test documents of a corpus; return also what results are about.
 
     Raises InputError for a run without windows.
     """
-    run = lib.load(args.run, device="cpu")
+    run = lib.load(folder, device="cpu")
     if not (isinstance(run.model, Windowed) and run.model.config.window):
-        raise InputError(f"{args.run}: this run has no windows")
-    documents = unseen(load_corpus(args.dataset), "test", [run.config["corpus"]], args.documents)
-    return (
-        run,
-        documents,
-        {"run": str(args.run), "corpus": Path(args.dataset).name, "documents": len(documents)},
-    )
+        raise InputError(f"{folder}: this run has no windows")
+    documents = unseen(load_corpus(dataset), "test", [run.config["corpus"]], count)
+    about = {"run": str(folder), "corpus": Path(dataset).name, "documents": len(documents)}
+    return run, documents, about
 
 
 def window_counts(run: Run, documents: Sequence[EncodedDocument]) -> list[int]:

@@ -67,7 +67,7 @@ def share_written(
 
 
 def by_row(results: Iterable[Mapping]) -> dict[str, dict[str, list]]:
-    """Gather results of `companion.solve`: {row: {"seed": seeds, measure: its values, in the same
+    """Gather results of `companion.train_task`: {row: {"seed": seeds, measure: its values, in the same
     order}}."""
     table: dict[str, dict[str, list]] = {}
     for result in results:

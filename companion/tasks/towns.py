@@ -345,8 +345,8 @@ def kinds_of(cluster: TownCluster, summary: list[str]) -> list[str]:
     return [kind_of(cluster, f, "".join(summary[at : at + 1])) for f, at in enumerate(FACT_PLACES)]
 
 
-# ------------------------------------------------------------------------------------------- what
-# each part does
+# ---------------------------------------------------------------------------------
+# what each part does
 
 CUTS = "layer 1 cut", "layer 2 cut", "layers cut"  # of `lib.models.paragraph_changes`
 

@@ -5,7 +5,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import cache, partial
 from typing import Literal
-from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -16,7 +15,7 @@ from lib.data.batch import EncodedDocument, make_batch
 from lib.data.vocabulary import SLIDE
 from lib.decoding.config import DecodeConfig
 from lib.decoding.search import beam_search
-from lib.models.changes import configured, hooks
+from lib.models.changes import configured, hooks, replaced
 from lib.models.windowed import Windowed, WindowedConfig, count_windows
 
 # ids; words of a window, from one to the next, of a fact
@@ -66,8 +65,8 @@ def share_in_place(texts: Sequence[Facts], true: Sequence[Facts]) -> float:
     return float(np.mean(right))
 
 
-# ------------------------------------------------------------------------------------- longer texts
-# than in training
+# ---------------------------------------------------------------------------------
+# longer texts than in training
 
 
 def learn_facts(mode: str, seed: int, steps: int = 200) -> Windowed:
@@ -117,14 +116,14 @@ def _attend_to_all(model: Windowed) -> Iterator[None]:
     last_window = lambda lengths: count_windows(lengths, *sizes) - 1  # noqa: E731
     with (
         configured(window=None, stride=None)(model),
-        patch.object(model, "_last_window", last_window),
+        replaced(model, "_last_window", last_window),
     ):
         yield
 
 
 def _stay(model: Windowed) -> AbstractContextManager:
     """Keep the window at the beginning of the text, whatever is written."""
-    return patch.object(model, "_windows", lambda tokens, state: torch.zeros_like(tokens))
+    return replaced(model, "_windows", lambda tokens, state: torch.zeros_like(tokens))
 
 
 def _fix_switch(score: float) -> Callable[[Windowed], AbstractContextManager]:

@@ -24,8 +24,8 @@ from lib.data.split import Split
 from lib.data.tokenize import split_words, surfaces, tokenize, word_spans
 from lib.data.vocabulary import CLUSTER_SYMBOLS, EOS, SENTENCE_END, Vocabulary
 from lib.system.errors import InputError
-from lib.system.fields import Count, checked
 from lib.system.processes import default_workers, in_processes
+from lib.system.settings import Count, checked
 
 
 @checked

@@ -47,8 +47,8 @@ def too_short(part: str, texts: Iterable[str], min_words: int) -> LeftOut | None
     return LeftOut(f"{part} of fewer than {min_words} words") if words < min_words else None
 
 
-# ------------------------------------------------------------------------------------------ with
-# the installation
+# ---------------------------------------------------------------------------------
+# with the installation
 
 
 @corpus("aclsum")
@@ -275,8 +275,8 @@ def _scisummnet_record(path: Path) -> Iterator[dict | LeftOut]:
     yield left_out or {**record, "abstract_text": [s for s in summary if s]}
 
 
-# ----------------------------------------------------------------------------------------- articles
-# in JATS's XML
+# ---------------------------------------------------------------------------------
+# articles in JATS's XML
 
 
 @corpus("pmc")

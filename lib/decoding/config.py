@@ -8,7 +8,7 @@ from torch import Tensor
 from lib.data.batch import Batch
 from lib.data.vocabulary import BOS, PAD, UNK
 from lib.system.errors import InputError
-from lib.system.fields import Natural, Positive, checked
+from lib.system.settings import Natural, Positive, checked
 
 DECODINGS = {"plain beam search": 0, "trigram blocking": 3}  # `DecodeConfig.block_ngrams`
 

@@ -34,11 +34,12 @@ class Field:
 
     @property
     def warning(self) -> str:
-        kind = self.texts.split()[-1]  # "papers"
+        kind = self.texts.split()[-1]
         return (
             f"This text is unlike the {self.texts} that the model was trained on: expect nothing "
-            f"of the summary. ({self.warned:.0%} of such {kind} get this warning, "
-            f"{self.missed:.0%} of other texts do not.)"
+            "of the summary. `python -m lib.summarize lexrank FILE` chooses sentences of the text "
+            f"instead. ({self.warned:.0%} of such {kind} get this warning, {self.missed:.0%} of "
+            "other texts do not.)"
         )
 
 

@@ -67,6 +67,43 @@ class Summary:
         return self.text
 
 
+# a text that is the name of a file
+_FILE_NAME = re.compile(r"\S+\.(?:txt|md|markdown|pdf|docx?|html?|n?xml|jsonl?|csv|tsv|parquet|gz)")
+
+
+def to_documents(
+    texts: Iterable[str | dict | Document], names: Sequence[str] = (), paragraphs: bool = False
+) -> list[Document]:
+    """Turn texts into documents. A string may be plain text or Markdown.
+
+    paragraphs: whether the sections of a string are its paragraphs.
+    Raises InputError for a text without a sentence, naming it.
+    """
+    if isinstance(texts, str | dict):
+        raise InputError("texts are given as a list: [text]")
+    documents = []
+    for number, text in enumerate(texts):
+        name = names[number] if number < len(names) else f"text {number + 1}"
+        try:
+            if isinstance(text, Path) or (isinstance(text, str) and _FILE_NAME.fullmatch(text)):
+                raise InputError(
+                    f"{str(text)!r} is the name of a file: give its text, "
+                    "Path(...).read_text('utf-8'), or python -m lib.summarize RUN FILE"
+                )
+            if isinstance(text, str):
+                text = parse_text(text, name, paragraphs=paragraphs)
+            elif isinstance(text, dict):
+                text = to_document({"id": name, **text}, reference=False)
+            elif not isinstance(text, Document):
+                raise InputError(
+                    f"a text is a string, a record or a document, not {type(text).__name__}"
+                )
+        except InputError as reason:
+            raise InputError(f"{name}: {reason}") from None
+        documents.append(text)
+    return documents
+
+
 @dataclass
 class Run:
     """A trained model, all that it needs, and the folder where it is saved."""
@@ -131,23 +168,7 @@ class Run:
 
         Raises InputError for a text without a sentence, naming it.
         """
-        if isinstance(texts, str | dict):
-            raise InputError("texts are given as a list: [text]")
-        documents = []
-        for number, text in enumerate(texts):
-            name = names[number] if number < len(names) else f"text {number + 1}"
-            try:
-                if isinstance(text, str):
-                    text = parse_text(text, name, paragraphs=self.options.of_paragraphs)
-                elif isinstance(text, dict):
-                    text = to_document({"id": name, **text}, reference=False)
-                elif not isinstance(text, Document):
-                    kind = type(text).__name__
-                    raise InputError(f"a text is a string, a record or a document, not {kind}")
-            except InputError as reason:
-                raise InputError(f"{name}: {reason}") from None
-            documents.append(text)
-        return documents
+        return to_documents(texts, names, self.options.of_paragraphs)
 
     def summarize(
         self,
@@ -169,7 +190,7 @@ class Run:
         originals = self.documents(texts, names)
         documents = self.encode(originals)
         how: dict[str, Any] = {"batch_size": batch_size, "process": process, "progress": progress}
-        if isinstance(self.model, Extractor):
+        if self.is_extractor:
             numbers = choose_sentences(self.model, documents, self.vocabulary, **how)
             summaries = []
             for text, document, chosen in zip(originals, documents, numbers):
@@ -221,6 +242,18 @@ class Run:
             readable=readable(tokens, self._forms(text), self.in_pieces, cut),
             reading=self.reading(text, document),
         )
+
+    @property
+    def unit(self) -> str:
+        """What a row of the source is: a sentence, a paragraph or a section."""
+        return (
+            "paragraph" if self.options.of_paragraphs else getattr(self.options, "unit", "sentence")
+        )
+
+    @property
+    def is_extractor(self) -> bool:
+        """Whether the model chooses whole sentences of the text."""
+        return isinstance(self.model, Extractor)
 
     @property
     def in_pieces(self) -> bool:

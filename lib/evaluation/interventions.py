@@ -3,7 +3,7 @@ references.
 
     own = log_probs(run.model, documents)
     changed = log_probs(run.model, documents, changes_of(run.model)["another memory"])
-    paired_bootstrap(own, changed)     # of lib.evaluation.bootstrap: nats a word, with an interval over documents
+    paired_bootstrap(own, changed)     # nats a word, with an interval over documents
 
 A picture of weights shows what a model attends to; a change shows what the part does to the text
 that it writes.
@@ -13,11 +13,12 @@ On which units of a text (sentences or paragraphs) a summary rests is measured i
 loses when [UNK] replaces the words of the unit. Gradient times input says how much the
 log-probability moves when a word's embedding does. Where the three rank units differently, a
 picture of attention does not explain the summary.
-"""  # noqa: E501
+"""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,10 @@ from torch.nn import functional as F
 
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.data.documents import Document
-from lib.data.vocabulary import PAD, UNK
+from lib.data.vocabulary import EOS, PAD, UNK
+from lib.decoding.run import Run
+from lib.decoding.search import search_split
+from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.models.changes import NOTHING, Change, batch_alone
 from lib.models.summarizer import Summarizer, mean_over_words
 from lib.system.devices import ALONE, Process
@@ -137,7 +141,8 @@ TEXTS = {
     ),
 }
 
-# -------------------------------------------------------------------------------------- importance
+# ---------------------------------------------------------------------------------
+# importance
 
 
 def _by_unit(words: np.ndarray, document: EncodedDocument) -> np.ndarray:
@@ -220,3 +225,91 @@ def rank_agreement(first: np.ndarray, second: np.ndarray) -> float:
     if np.ptp(first) == 0 or np.ptp(second) == 0:
         return 0.0
     return float(np.corrcoef(rankdata(first), rankdata(second))[0, 1])
+
+
+# ---------------------------------------------------------------------------------
+# rows of tables
+
+
+def intervene(
+    run: Run,
+    documents: Sequence[Document],
+    changes: dict[str, Change],
+    of: str = "references",
+    process: Process = ALONE,
+) -> Iterator[dict]:
+    """Yield a row for each change: the mean log-probability in nats a word, its difference from the
+    unchanged texts with a paired interval, and the values of all documents."""
+    encoded, values_of = run.encode(documents), partial(log_probs, run.model, process=process)
+    texts = _written(run, encoded, process) if of == "summaries" else encoded
+    own = {
+        only: values_of(texts, only_known=only)
+        for only in sorted({c.only_known for c in changes.values()})
+    }
+    for name, change in changes.items():
+        read = texts
+        if change.text:
+            read = run.encode([change.text(document) for document in documents])
+            # copy ids of the other reading are other words here: they are [UNK]
+            known = len(run.vocabulary)
+            targets = [
+                np.where(text.target < known, text.target, UNK).astype(np.int32) for text in texts
+            ]
+            read = [replace(document, target=target) for document, target in zip(read, targets)]
+        values = own[change.only_known] if change is NOTHING else values_of(read, change)
+        seen = paired_bootstrap(own[change.only_known], values)
+        yield {
+            "change": name,
+            "what": change.what,
+            "mean": float(values.mean()),
+            "difference": seen.mean,
+            "low": seen.low,
+            "high": seen.high,
+            "p": seen.p,
+            "text": seen.text(3),
+            "values": np.round(values, 5).tolist(),
+        }
+
+
+def agreements(
+    run: Run, documents: Sequence[Document], of: str = "references", process: Process = ALONE
+) -> Iterator[dict]:
+    """Yield a row for each pair of MEASURES: the mean rank agreement over documents of the
+    importance of units, with its interval, and the values of all documents. A document of one unit
+    has no ranks and is left out."""
+    encoded = run.encode(documents)
+    texts = _written(run, encoded, process) if of == "summaries" else encoded
+    texts = [text for text in texts if len(text.sentence_lengths) > 1]
+    if not texts:
+        raise InputError("no document has two sentences or paragraphs: there is nothing to rank")
+    ranked = {
+        name: process.gather(measure(run.model, text) for text in process.share(texts))
+        for name, measure in MEASURES.items()
+    }
+    for first, second in combinations(MEASURES, 2):
+        values = np.array([rank_agreement(*pair) for pair in zip(ranked[first], ranked[second])])
+        yield mean_row(first, second, values)
+
+
+def mean_row(name: str, what: str, values: np.ndarray, digits: int = 5, **more: Any) -> dict:
+    """Make a row of the mean of a measure over documents, with its interval and their values."""
+    mean = interval(values)
+    return {
+        "change": name,
+        "what": what,
+        "mean": mean.mean,
+        "low": mean.low,
+        "high": mean.high,
+        "text": str(mean),
+        **more,
+        "values": np.round(values, digits).tolist(),
+    }
+
+
+def _written(
+    run: Run, documents: Sequence[EncodedDocument], process: Process
+) -> list[EncodedDocument]:
+    """Replace the reference of each document by what the run writes of it."""
+    best = search_split(run.model, documents, run.vocabulary, run.decode, process=process)
+    targets = [np.array([*hypothesis.ids, EOS], dtype=np.int32) for hypothesis in best]
+    return [replace(document, target=target) for document, target in zip(documents, targets)]

@@ -25,7 +25,6 @@ from lib.evaluation.baselines import counted_in
 from lib.evaluation.bootstrap import Interval, interval
 from lib.evaluation.measures import COPIED, MEASURES, SUPPORT
 from lib.evaluation.support import names_of, source_of, support_counts
-from lib.models.summarizer import Extractor
 from lib.system.devices import ALONE, Process
 
 # what scores and tables note where ROUGE's words are not only ASCII
@@ -129,7 +128,7 @@ def score_run(
     how = {"batch_size": batch_size, "process": process}
     plain, blocking = DECODINGS
     decoding, other = (blocking, plain) if run.decode.block_ngrams else (plain, blocking)
-    is_extractor = isinstance(run.model, Extractor)
+    is_extractor = run.is_extractor
     write = extract if is_extractor else partial(summarize, config=run.decode)
     started = time.perf_counter()
     systems = {"summaries": write(*source, **how)}

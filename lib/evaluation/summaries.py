@@ -1,32 +1,41 @@
-"""Files of summaries: JSON lines of {id, corpus, title, summary, readable, reference, source}."""
+"""Files of summaries: ours, JSON lines of {id, corpus, title, summary, readable, reference,
+source}, and those of other systems."""
 
 import json
+import re
+import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-from pydantic import AliasChoices, Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from lib.data.corpora import check_unpublished
-from lib.data.documents import Document, report_marks, split_summary
+from lib.data.documents import (
+    IDS,
+    SUMMARIES,
+    Document,
+    first_key,
+    report_marks,
+    split_summary,
+)
+from lib.data.readers import read_json_lines, reading, records_reader
 from lib.decoding.run import Run
 from lib.system.errors import InputError
-from lib.system.fields import describe
 from lib.system.files import write_whole
+from lib.system.settings import describe, field_names
 
 Text = str | list[str]  # a text or its sentences
 
 
 @dataclass
 class SummaryLine:
-    """A line of a file of summaries, or one that `lib.summarize --json` wrote (with name and
-    readable)."""
+    """A summary in a file, for people or scores."""
 
-    id: Annotated[int | str, Field(validation_alias=AliasChoices("id", "name"))]
-    # which scores are of
-    summary: Annotated[Text, Field(validation_alias=AliasChoices("summary", "readable"))]
+    id: int | str
+    summary: Text  # which scores are of
     readable: Text = ""  # the same for people
     corpus: str = ""
     title: str = ""
@@ -66,37 +75,136 @@ def read_summaries(path: str | Path) -> dict[str, dict[str, str]]:
     """Read the lines of a file of summaries, by id, as texts for people. Raises InputError with
     file and line."""
     rows = {}
-    for name, line in _read_lines(path):
-        row = {**asdict(line), "id": name, "summary": line.readable or line.summary}
+    for line in _read_lines(path):
+        if not line.id:
+            raise InputError(f"{path}: the summaries have no ids")
+        row = {**asdict(line), "id": str(line.id), "summary": line.readable or line.summary}
         for field, text in row.items():
             if not isinstance(text, str):
                 row[field] = ("\n" if field == "source" else " ").join(text)
-        rows[name] = row
+        rows[str(line.id)] = row
     return rows
 
 
-def read_summary_sentences(path: str | Path) -> dict[str, list[str]]:
-    """Read the sentences of each summary of a file, by id; a summary that is one text is split."""
-    summaries = {name: line.summary for name, line in _read_lines(path)}
-    report_marks(str(path), summaries.values())
-    return {name: split_summary(summary) for name, summary in summaries.items()}
+# how a model for chats begins, and what it adds to a summary
+_CHAT = re.compile(
+    r"\s*[*_#]*(?:(?:sure|certainly|of course|okay)\b[^.:]{0,80}[:!.]"
+    r"|(?:here(?: is|'s|’s)|below is|the following is)\b[^.:]{0,80}\bsummar[^.:]{0,40}:"
+    r"|summary[*_]*:)",
+    re.IGNORECASE,
+)
 
 
-def _read_lines(path: str | Path) -> Iterator[tuple[str, SummaryLine]]:
+def read_summary_sentences(path: str | Path, ids: Sequence[str] = ()) -> dict[str, list[str]]:
+    """Read the sentences of each summary of a file, by id; a summary that is one text is split.
+
+    Standard error counts summaries that are empty, or that begin as an answer in a chat does.
+
+    Args:
+        path: a summary a line (.txt), JSON lines, one JSON list or {id: text}, CSV or Parquet.
+        ids: of the documents, in their order, which summaries without ids belong to.
+
+    Raises InputError with file and line.
+    """
+    lines = list(_read_lines(path))
+    report_marks(str(path), (line.summary for line in lines))
+    if not any(line.id for line in lines):
+        if len(lines) != len(ids):
+            raise InputError(
+                f"{path}: {len(lines)} summaries without ids, but {len(ids)} documents: give one "
+                "for each document, in their order, or ids (JSON lines of id and summary)"
+            )
+        lines = [replace(line, id=name) for line, name in zip(lines, ids)]
+    summaries = {str(line.id): split_summary(line.summary) for line in lines}
+    if empty := [name for name, sentences in summaries.items() if not sentences]:
+        _say(path, empty, len(lines), "empty, and counted as such")
+    beginnings = {name: " ".join(sentences[:1]) for name, sentences in summaries.items()}
+    if chats := [name for name, text in beginnings.items() if _CHAT.match(text)]:
+        begins = f"answers in a chat, as {beginnings[chats[0]][:40]!r}; remove what is no summary"
+        _say(path, chats, len(lines), begins)
+    return summaries
+
+
+def _say(path: str | Path, names: Sequence[str], count: int, what: str) -> None:
+    shown = ", ".join(names[:3]) + ", ..." * (len(names) > 3)
+    print(f"{path}: {len(names)} of {count} summaries are {what} ({shown})", file=sys.stderr)
+
+
+# Columns and fields of a summary in other programs' files.
+_SUMMARY_KEYS = ("summary", "readable", *SUMMARIES, "prediction", "predicted", "generated")
+_SUMMARY_KEYS += ("output", "candidate", "hypothesis", "decoded", "text")
+_FORMS = (
+    "a summary a line (.txt), JSON lines or CSV of id and summary, or one JSON list or {id: text}"
+)
+
+
+def _read_lines(path: str | Path) -> Iterator[SummaryLine]:
+    """Yield the summaries of a file; an id is empty where the file has none."""
     path, kind, seen = Path(path), TypeAdapter(SummaryLine), set()
     if not path.is_file():
         raise InputError(
             f"{path}: no such file; python -m lib.score run FOLDER --dataset NAME writes one"
         )
-    for number, text in enumerate(path.read_bytes().splitlines(), 1):
-        if not text.strip():
-            continue
+    for number, record in _records(path):
         try:
-            line = kind.validate_json(text)
+            if isinstance(record, InputError):
+                raise InputError(f"{record}. Known forms: {_FORMS}")
+            line = kind.validate_python(_with_known_keys(record))
         except ValidationError as error:
             raise InputError(f"{path}, line {number}: {describe(error)}") from None
-        name = str(line.id)
-        if name in seen:
-            raise InputError(f"{path}, line {number}: a second summary of the document {name!r}")
-        seen.add(name)
-        yield name, line
+        except InputError as error:
+            raise InputError(f"{path}, line {number}: {error}") from None
+        if line.id and str(line.id) in seen:
+            raise InputError(
+                f"{path}, line {number}: a second summary of the document {str(line.id)!r}"
+            )
+        seen.add(str(line.id))
+        yield line
+    if not seen:
+        raise InputError(f"{path}: no summary. Known forms: {_FORMS}")
+
+
+def _records(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield the records of a file of summaries by their lines: texts, or fields by name."""
+    with reading(path):
+        if path.suffix == ".txt":
+            lines = path.read_text(encoding="utf-8-sig").rstrip("\n").split("\n")
+            yield from enumerate(lines, 1)
+            return
+        read = records_reader(path) or read_json_lines
+        records = list(read(path))
+        if len(records) == 1 and read is read_json_lines and _is_map(records[0][1]):
+            pairs = records[0][1].items()
+            records = list(enumerate(({"id": name, "summary": text} for name, text in pairs), 1))
+        yield from records
+
+
+def _is_map(record: Any) -> bool:
+    """Whether a JSON object is no record, but has texts by the ids of their documents."""
+    if not isinstance(record, dict) or record.keys() & {*_SUMMARY_KEYS, *_ID_KEYS}:
+        return False
+    return all(isinstance(value, str | list) for value in record.values())
+
+
+_ID_KEYS = ("id", *IDS, "name")
+
+
+def _with_known_keys(record: Any) -> Any:
+    """Return a record with the keys of a `SummaryLine`. A table may have one column of texts, with
+    any name."""
+    if isinstance(record, str | list):
+        return {"id": "", "summary": record}
+    if not isinstance(record, dict):
+        return record
+    id_key, key = first_key(record, _ID_KEYS), first_key(record, _SUMMARY_KEYS)
+    others = [name for name in record if name != id_key]
+    if key is None and len(others) == 1:
+        (key,) = others
+    if key is None:
+        columns = ", ".join(map(str, record))
+        raise InputError(f"no summary among {columns}. Name its column or field 'summary'")
+    own = {name: value for name, value in record.items() if name in _FIELDS and value}
+    return {**own, "id": record.get(id_key) if id_key else "", "summary": record[key]}
+
+
+_FIELDS = field_names(SummaryLine)

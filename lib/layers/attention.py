@@ -125,7 +125,8 @@ class Attention(nn.Module):
             return _CompiledCoverage.apply(q[:, None], k, w, v, coverage, mask)[:, 0]
 
 
-# ------------------------------------------------------------------------------------- coverage
+# ---------------------------------------------------------------------------------
+# coverage
 
 
 class CoverageAttention(nn.Module):

@@ -27,7 +27,7 @@ from lib.models.state import (
 )
 from lib.models.summarizer import AttentiveOutput, SoftmaxModel
 from lib.system.errors import InputError
-from lib.system.fields import Count, Natural, checked
+from lib.system.settings import Count, Natural, checked
 
 
 @checked

@@ -31,7 +31,7 @@ from lib.models.paragraph_changes import between_paragraphs
 from lib.models.state import CachedState, PerDocument, per_document, per_hypothesis
 from lib.models.summarizer import PieceModel, PointerModel, Tap, xavier
 from lib.system.errors import InputError
-from lib.system.fields import BelowOne, Count, FewLayers, Layers, Share, checked
+from lib.system.settings import BelowOne, Count, FewLayers, Layers, Share, checked
 
 
 @checked
@@ -320,7 +320,8 @@ def _in_place(values: Tensor, rows: Ragged, batch: Batch) -> Tensor:
     return placed.index_copy(0, rows.word, values).unflatten(0, batch.source.shape)
 
 
-# -------------------------------------------------------------------------------- copying
+# ---------------------------------------------------------------------------------
+# copying
 
 
 @checked

@@ -25,7 +25,7 @@ from lib.models.memory_changes import MEMORY, WRITING
 from lib.models.state import PerDocument, PerHypothesis
 from lib.models.summarizer import HierarchicalOutput, mean_over_words
 from lib.system.errors import InputError
-from lib.system.fields import Count, Weight, checked
+from lib.system.settings import Count, Weight, checked
 
 
 @checked

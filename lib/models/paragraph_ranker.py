@@ -8,7 +8,7 @@ from lib.data.batch import Batch
 from lib.layers.dropout import Dropout
 from lib.layers.recurrent import LSTM
 from lib.models.summarizer import Model
-from lib.system.fields import Share, checked
+from lib.system.settings import Share, checked
 
 
 @checked

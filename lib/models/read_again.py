@@ -27,7 +27,7 @@ from lib.models.changes import Change, hooks
 from lib.models.state import DecoderState, PerDocument, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import Summarizer, Tap
 from lib.system.errors import InputError
-from lib.system.fields import Count, Share, checked
+from lib.system.settings import Count, Share, checked
 
 PaperEncoder = Literal["gru", "lstm", "read-again gru", "read-again lstm", "option 1", "option 2"]
 ENCODERS: tuple[str, ...] = get_args(PaperEncoder)

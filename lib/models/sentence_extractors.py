@@ -13,7 +13,7 @@ from lib.layers.attention import full_precision
 from lib.layers.dropout import Dropout
 from lib.layers.recurrent import LSTM, run_packed
 from lib.models.summarizer import Extractor
-from lib.system.fields import Count, Even, Layers, Share, checked
+from lib.system.settings import Count, Even, Layers, Share, checked
 
 
 @checked

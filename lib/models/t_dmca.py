@@ -37,7 +37,7 @@ from lib.layers.transformer import (
 )
 from lib.models.state import CachedState, PerDocument, per_hypothesis
 from lib.models.summarizer import PieceModel, xavier
-from lib.system.fields import BelowOne, Count, Layers, Share, checked
+from lib.system.settings import BelowOne, Count, Layers, Share, checked
 
 
 @checked

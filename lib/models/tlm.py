@@ -24,7 +24,7 @@ from lib.layers.transformer import (
 from lib.models.state import CachedState, PerDocument, per_hypothesis
 from lib.models.summarizer import SoftmaxModel
 from lib.system.errors import InputError
-from lib.system.fields import Count, Layers, Share, checked
+from lib.system.settings import Count, Layers, Share, checked
 
 
 @checked

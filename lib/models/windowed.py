@@ -24,7 +24,7 @@ from lib.layers.recurrent import LSTM, run_packed
 from lib.models.state import DecoderState, PerDocument, PerHypothesis, per_document, per_hypothesis
 from lib.models.summarizer import PointerModel
 from lib.system.errors import InputError
-from lib.system.fields import checked
+from lib.system.settings import checked
 
 
 @checked

@@ -105,6 +105,8 @@ class ShownDocument:
     lacks: list[str] = field(default_factory=list)
     # of each sentence the numbers of those of the text, or `TITLE`, that carry it, and their shares
     carriers: list[list[tuple[int, float]]] = field(default_factory=list)
+    # sentences that LexRank chooses, to compare with
+    lexrank: list[str] = field(default_factory=list)
 
 
 def write_page(

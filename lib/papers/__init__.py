@@ -9,7 +9,7 @@ from lib.data.prepared import TextEncoder
 from lib.papers.paper import Paper, Setup
 from lib.system.devices import device_named
 from lib.system.errors import RunError, one_of
-from lib.system.fields import from_json
+from lib.system.settings import from_json
 from lib.system.threads import flush_denormals
 from lib.training.folder import load_weights, read_config
 

@@ -16,8 +16,8 @@ from lib.data.options import Options
 from lib.data.prepared import DESCRIPTION, PreparedCorpus
 from lib.decoding.config import DecodeConfig
 from lib.system.errors import InputError, one_of
-from lib.system.fields import field_names
 from lib.system.files import say_once
+from lib.system.settings import field_names
 from lib.training.config import TrainConfig
 from lib.training.folder import Recipe
 

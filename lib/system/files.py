@@ -183,6 +183,9 @@ def of_the_system(error: OSError, place: str | Path | None = None) -> str:
     `place`."""
     where = place if error.filename is None else error.filename
     reason = error.strerror or str(error)
+    is_link = where is not None and os.path.islink(where) and not os.path.exists(where)
+    if isinstance(error, FileExistsError) and where is not None and is_link:
+        reason = f"a link to {os.readlink(where)}, which is not there: remove it, or name another"
     return reason if where is None else f"{where}: {reason}"
 
 
@@ -220,7 +223,12 @@ def check_replaces(output: Path, what: str, needed: Iterable[str], *beside: Path
     beside: files that are written after it.
     """
     for path in (output, *beside):
-        check_writable(path)
+        try:
+            check_writable(path)
+        except PermissionError as error:
+            raise InputError(
+                f"{of_the_system(error)}. Name a file in another folder: --output FILE"
+            ) from None
     if output.exists():
         try:
             read_numbers(output, what, needed)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from lib.system.errors import InputError
-from lib.system.fields import BelowOne, Count, Positive, Weight, checked
+from lib.system.settings import BelowOne, Count, Positive, Weight, checked
 
 
 @checked

@@ -284,7 +284,8 @@ def check_output(folder: str | Path, resume: bool) -> None:
         )
 
 
-# ------------------------------------------------------------- models that help to prepare a corpus
+# ---------------------------------------------------------------------------------
+# models that help to prepare a corpus
 
 
 # A file in the folder of a run in the cache: nothing is written there any more.

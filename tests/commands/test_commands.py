@@ -79,6 +79,27 @@ def test_files_that_cannot_be_read_or_written(tmp_path):
     )
 
 
+def test_a_folder_that_cannot_be_written_names_the_option(tmp_path, monkeypatch):
+    monkeypatch.setattr("lib.system.files._is_writable", lambda _: False)
+    wanted = f"{tmp_path}: Permission denied. Name a file in another folder: --output FILE"
+    given = ["baselines", "mem2mem", "--dataset", "none", "--output", tmp_path / "s.json"]
+    refused(score.main, given, wanted)
+
+
+def test_a_link_to_nothing_is_explained(tmp_path):
+    (tmp_path / "run").symlink_to(tmp_path / "gone")
+    wanted = f"{tmp_path / 'run'}: a link to {tmp_path / 'gone'}, which is not there"
+    refused(train.main, [*DEMO, "--output", tmp_path / "run"], wanted)
+
+
+def test_columns_that_are_not_known_are_listed_once(tmp_path, capsys):
+    for split in ("train", "val", "test"):
+        (tmp_path / f"{split}.jsonl").write_text('{"body": "A.", "gist": "B."}\n' * 2, "utf-8")
+    assert corpora.main([str(tmp_path)]) == 1
+    told = capsys.readouterr().out
+    assert told.count("among ['body', 'gist']") == 1 and "val: " in told
+
+
 @pytest.mark.parametrize("kind", [InputError, RunError, NonFiniteLossError])
 def test_errors_of_a_user_are_one_line(kind):
     with pytest.raises(SystemExit, match=r"^error: two lines$"), plain_errors():
@@ -111,6 +132,39 @@ def test_light_commands_import_nothing_heavy():
         "None)"
     )
     subprocess.run([sys.executable, "-c", code], cwd=project_root(), check=True)
+
+
+@pytest.mark.parametrize("name", ["corpora", "intervene", "score", "summarize", "train"])
+def test_help_is_fast_and_has_a_line_for_each_command(name):
+    """PyTorch takes seconds to import, so help does without it."""
+    code = (
+        "import sys; from importlib import import_module\n"
+        f"module = import_module('lib.{name}')\n"
+        "try: module.main(['--help'])\n"
+        "finally: assert not {'torch', 'numba', 'pandas'} & sys.modules.keys(), 'slow'"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code], cwd=project_root(), capture_output=True, text=True
+    )
+    assert told.returncode == 0, told.stderr
+    assert f"usage: python -m lib.{name} " in told.stdout
+    examples = [line for line in told.stdout.splitlines() if line.startswith("    python -m lib.")]
+    assert examples and all(line.count("python -m") == 1 for line in examples)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--steps", "2.5"], "Error parsing --steps: invalid literal"),
+        (["--limit", "0"], "Error parsing --limit: '0' is no whole number of at least 1"),
+    ],
+)
+def test_errors_of_arguments_name_the_option_and_no_python_type(capsys, arguments, message):
+    with pytest.raises(SystemExit) as stopped:
+        train.main([*DEMO[:3], *arguments, "--output", "run"])
+    error = capsys.readouterr().err
+    assert stopped.value.code == 2 and message in error
+    assert "FieldInfo" not in error and "None" not in error.partition("helptext")[0]
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,12 @@ import pytest
 
 import lib
 from lib.data.corpora import Corpus
+from lib.decoding.field import Field
+from lib.decoding.run import to_documents
 from lib.papers import resolve
+from lib.score import main as score
 from lib.summarize import main
+from lib.system.errors import InputError
 from lib.training.loop import train
 from tests.tools.browser import data_of
 
@@ -226,3 +230,68 @@ def test_the_page_says_what_is_in_the_text(run, tmp_path):
         0,
         len(shown["source"][0]),
     ]
+
+
+# ---------------------------------------------------------------------------------
+# systems that need no training
+
+
+def test_lexrank_and_lead_are_used_like_a_model(tmp_path, capsys):
+    """They choose whole sentences until there are --words; a page and JSON have the same."""
+    text = "Cats sleep at noon. Mice hide. Birds sing. Cats eat mice and birds."
+    (tmp_path / "a.md").write_text(text, encoding="utf-8")
+    (document,) = to_documents([text], ["a.md"])
+    expected = {"lexrank": document.sentences[3:], "lead": document.sentences[:1]}
+    for name, sentences in expected.items():
+        given = [name, str(tmp_path / "a.md"), "--words", "4"]
+        main(given)
+        out, err = capsys.readouterr()
+        assert out.splitlines() == sentences and "it has learned nothing" in err
+        assert "a.md: read all of 13 words" in err
+        main([*given, "--json", "--html", str(tmp_path / "a.html")])
+        found = json.loads(capsys.readouterr().out)
+        assert found["readable"] == found["sentences"] == sentences
+        (shown,) = data_of(tmp_path / "a.html")["documents"]
+        assert ["".join(row).strip() for row in shown["summary"]] == sentences
+        assert shown["lexrank"] == [] and set(shown["lacks"]) == {""}
+    with pytest.raises(SystemExit, match="error: lead chooses whole sentences: no --min-words"):
+        main(["lead", str(tmp_path / "a.md"), "--min-words", "3"])
+    with pytest.raises(SystemExit, match="error: --words must be at least 1, not 0"):
+        main(["lead", str(tmp_path / "a.md"), "--words", "0"])
+
+
+def test_a_page_of_a_model_has_lexrank_beside_it(run, tmp_path):
+    """About as long as the model's summary."""
+    (tmp_path / "a.md").write_text(TEXT * 3, encoding="utf-8")
+    main([str(run), str(tmp_path / "a.md"), "--html", str(tmp_path / "a.html")])
+    (shown,) = data_of(tmp_path / "a.html")["documents"]
+    words = len("".join(chain.from_iterable(shown["summary"])).split())
+    (document,) = to_documents([TEXT * 3], ["a.md"])
+    assert shown["lexrank"] and set(shown["lexrank"]) <= set(document.sentences)
+    assert sum(len(s.split()) for s in shown["lexrank"][:-1]) < words
+
+
+def test_summaries_of_records_can_be_scored(tmp_path, capsys):
+    """`--json` keeps the ids of records, by which `lib.score summaries` finds the references."""
+    lines = "".join(json.dumps(record) + "\n" for record in RECORDS)
+    for split in ("train", "val", "test"):
+        (tmp_path / f"{split}.jsonl").write_text(lines, encoding="utf-8")
+    main(["lead", str(tmp_path / "test.jsonl"), "--words", "4", "--json"])
+    ours, scores = tmp_path / "ours.jsonl", tmp_path / "scores.json"
+    ours.write_text(capsys.readouterr().out, encoding="utf-8")
+    score(["summaries", str(ours), "--dataset", str(tmp_path), "--output", str(scores)])
+    found = json.loads(scores.read_text(encoding="utf-8"))
+    assert found["ids"] == [record["id"] for record in RECORDS]
+    assert found["parts"]["summaries"]["rouge"] == [[100.0] * 3] * 8
+
+
+@pytest.mark.parametrize("text", ["paper.md", "my/notes.txt", Path("paper.md")])
+def test_the_name_of_a_file_is_no_text(run, text):
+    with pytest.raises(InputError, match=r"text 2: .* is the name of a file: give its text"):
+        lib.load(run).summarize([TEXT, text])
+
+
+def test_a_warning_of_the_field_names_what_to_use_instead():
+    warning = Field("biomedical papers", {}, 0.0, 0.02, 0.05).warning
+    assert "python -m lib.summarize lexrank FILE" in warning
+    assert "(2% of such papers get this warning, 5% of other texts do not.)" in warning

@@ -2,10 +2,19 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from companion.claims import records
-from companion.claims.records import Claim, Effect, Setting, claims_of, effect_of, verdict
+from companion.claims import effects, records
+from companion.claims.effects import (
+    PLAIN,
+    Effect,
+    Setting,
+    effect_of,
+    has_learned,
+    seed_counts,
+)
+from companion.claims.records import Claim, claims_of, deciding, verdict
 from companion.claims.text import bets_table, claims_table, evidence_table, pictures
 from lib.papers import PAPERS
 from lib.system.errors import InputError
@@ -74,6 +83,143 @@ def test_a_verdict_follows_from_intervals_and_controls(
         records, "effect_of", lambda setting: Effect(*effects[setting.source], seeds)
     )
     assert verdict(claim) == expected
+
+
+# ---------------------------------------------------------------------------------
+# intervals and the deciding setting, on tables that are made up
+
+
+def made_table(by_seed, documents=200, corpus="papers", spread=1.0, size=1):
+    """A table of rows {label: R-1 of each seed}, with the pairs that follow each other. The
+    variance of documents is `spread`; the bootstrap's has the drawn part of the trainings'."""
+    rows = [
+        {
+            "label": label,
+            "seeds": list(range(len(values))),
+            "by seed": {"R-1": list(values)},
+            "scores": {"R-1": {"mean": float(np.mean(values))}},
+            "words": 50,
+            "steps": 100,
+            "parameters": 1_000 * size,
+        }
+        for label, values in by_seed.items()
+    ]
+    pairs = []
+    for first, second in zip(by_seed, [*by_seed][1:]):
+        drawn = [np.var(by_seed[label], ddof=len(by_seed[label]) > 1) for label in (first, second)]
+        counts = [len(by_seed[label]) for label in (first, second)]
+        of_trainings = sum(v * (n - 1) / n**2 for v, n in zip(drawn, counts) if n > 1)
+        half = 1.96 * np.sqrt(spread + of_trainings)
+        mean = np.mean(by_seed[second]) - np.mean(by_seed[first])
+        found = {"mean": mean, "low": mean - half, "high": mean + half}
+        pairs.append({"first": first, "second": second, "R-1": found})
+    return {"rows": rows, "pairs": pairs, "documents": documents, "corpus": corpus}
+
+
+@pytest.fixture
+def tables(monkeypatch):
+    """Put made-up tables in the place of the stored ones, and their floors: {name: numbers}."""
+    made, floors = {}, {}
+    for module in (effects, records):
+        monkeypatch.setattr(module, "stored_numbers", made.__getitem__)
+    monkeypatch.setattr(effects, "first_words_of", lambda name: floors.get(name, {}))
+    effect_of.cache_clear()
+    yield made, floors
+    effect_of.cache_clear()
+
+
+def test_an_interval_holds_the_whole_variance_between_trainings(tables):
+    """Three trainings a row: variance 1 a row and 0 of documents give t on 4 degrees of freedom."""
+    made, _ = tables
+    made["a_table"] = made_table({"A": [9, 10, 11], "B": [19, 20, 21]}, spread=0.0)
+    found = effect_of(Setting("", "a_table", "A", "B"))
+    assert found.mean == 10 and found.freedom == pytest.approx(4)
+    assert found.high - found.mean == pytest.approx(2.7764 * np.sqrt(2 / 3), rel=1e-4)
+    one_seed = made_table({"A": [10], "B": [20]}, spread=4.0)
+    made["b_table"] = one_seed
+    found = effect_of(Setting("", "b_table", "A", "B"))
+    assert found.freedom == 199 and found.high == pytest.approx(20 + 2 * 1.972 - 10, abs=0.01)
+
+
+def test_trainings_of_one_seed_are_paired_where_the_seed_counts(tables):
+    made, _ = tables
+    shared = np.array([0.0, 5.0, 9.0])
+    noise = np.random.default_rng(0).normal(0, 0.1, (4, 3))
+    rows = {label: shared + level + e for label, level, e in zip("ABCD", (1, 2, 3, 4), noise)}
+    made["a_table"] = made_table(rows, spread=0.0)
+    assert seed_counts(made["a_table"], False, "R-1")
+    paired = effect_of(Setting("", "a_table", "A", "B"))
+    assert paired.freedom == pytest.approx(2) and 0.5 < paired.low < paired.high < 1.5
+    made["b_table"] = made_table(
+        {f"{label}{PLAIN}": row for label, row in rows.items()}, spread=0.0
+    )
+    assert not seed_counts(made["b_table"], False, "R-1"), "of the same decoding only"
+    unrelated = np.random.default_rng(1).normal(0, 3, (4, 3))
+    assert not seed_counts(made_table(dict(zip("ABCD", unrelated))), False, "R-1")
+    # a pair that the table does not compare: the documents' part is that of the other pairs
+    made["c_table"] = made_table(rows, spread=4.0)
+    half = effect_of(Setting("", "c_table", "A", "C")).high - 2
+    assert half == pytest.approx(effect_of(Setting("", "c_table", "A", "B")).high - 1, abs=0.3)
+
+
+def test_a_table_without_an_effect_is_rarely_judged_to_have_one(tables):
+    """Three trainings a row that differ by chance: in 3% to 7% of tables the interval excludes 0;
+    here, for chance of the trial itself, 2% to 8%."""
+    made, _ = tables
+    random, excluded = np.random.default_rng(5), 0
+    for number in range(600):
+        noise = random.normal(0, 0.3)  # of the documents
+        first, second = random.normal(30, 0.6, 3), random.normal(30, 0.6, 3) + noise
+        made[f"{number}_table"] = made_table({"A": first, "B": second}, spread=0.09)
+        found = effect_of(Setting("", f"{number}_table", "A", "B"))
+        excluded += found.low > 0 or found.high < 0
+    assert 0.02 < excluded / 600 < 0.08
+
+
+def floors_at(value, *labels):
+    return {label: {"R-1": value, "words": 50} for label in labels}
+
+
+def test_the_deciding_setting_follows_the_rule(tables):
+    """Learned, then the paper's kind of input, then size, then the paper's search."""
+    made, floors = tables
+    both = {"A": [30.0], "B": [31.0], f"A{PLAIN}": [20.0], f"B{PLAIN}": [21.0]}
+    for name, how in {
+        "small_table": {},
+        "large_table": {"size": 4},
+        "clusters_table": {"corpus": "scisummnet_mds"},
+    }.items():
+        made[name] = made_table(both, **how)
+        floors[name] = floors_at(10.0, *both)
+    plain = {
+        n: Setting(f"{n}, plain", f"{n}_table", f"A{PLAIN}", f"B{PLAIN}")
+        for n in ("small", "large", "clusters")
+    }
+    blocking = Setting("large, trigram blocking", "large_table", "A", "B")
+    settings = (plain["small"], plain["clusters"], blocking, plain["large"])
+    claim = replace(CLAIM, settings=settings)
+    assert deciding(claim) == plain["large"], "the largest, with the paper's search"
+    assert deciding(replace(claim, several_documents=True)) == plain["clusters"]
+    floors["large_table"] = floors_at(25.0, *both)
+    assert deciding(claim) == blocking, "plain beam search is below the first words"
+    assert not has_learned(plain["large"]) and has_learned(blocking)
+    for name in floors:
+        floors[name] = floors_at(40.0, *both)
+    assert deciding(claim) is None and verdict(claim) == "not learned here"
+
+
+def test_a_comparison_with_what_is_not_trained_has_no_floor(tables):
+    made, floors = tables
+    made["a_table"] = made_table({"Lead": [40.0], "B": [20.0]})
+    del made["a_table"]["rows"][0]["seeds"]
+    floors["a_table"] = floors_at(30.0, "B")
+    assert has_learned(Setting("", "a_table", "Lead", "B"))
+
+
+def test_no_verdict_rests_on_systems_below_the_floor():
+    for claim in (claim for paper in PAPERS for claim in claims_of(paper) if claim.settings):
+        decisive = deciding(claim)
+        assert decisive is None or has_learned(decisive)
 
 
 @pytest.mark.parametrize("paper", PAPERS)

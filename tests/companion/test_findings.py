@@ -63,8 +63,8 @@ def line(*cells):
     return f"| {' | '.join(map(str, cells))} |"
 
 
-# -------------------------------------------------------------------------------------- what the
-# numbers of texts are
+# ---------------------------------------------------------------------------------
+# what the numbers of texts are
 
 
 def mem2mem_lines():
@@ -195,8 +195,8 @@ def test_a_text_has_the_numbers_of_its_json(file, lines):
     assert [found for found in lines() if re.sub(r"\s+", " ", found) not in text(file)] == []
 
 
-# ------------------------------------------------------------------------------------------ what
-# texts claim of them
+# ---------------------------------------------------------------------------------
+# what texts claim of them
 
 
 def grid_of_memory():

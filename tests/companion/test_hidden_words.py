@@ -10,6 +10,7 @@ import torch
 from scipy.spatial.distance import jensenshannon
 
 from companion.studies import hidden_words
+from companion.studies.fed_back import losses_of
 from companion.studies.hidden_words import DIFFERENCES, PAIRS, divergences, most_similar
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.vocabulary import BOS, EOS, UNK
@@ -83,3 +84,18 @@ def test_the_command_has_a_row_for_each_pair_and_difference(tmp_path, capsys):
     for name in DIFFERENCES:
         first, _, second = name.partition(" - ")
         assert means[name] == pytest.approx(means[first] - means[second])
+
+
+def test_what_is_fed_back_is_measured_where_it_can_act():
+    """A reference that copies an unknown word: only what follows it changes, and without such a
+    word nothing does."""
+    reader = model()
+    change = reader.changes()["[UNK] fed back"]
+    unknown = EncodedDocument.of("a", [7, VOCAB, 9], [3], [7, VOCAB, 8, 9, EOS], ["strange"])
+    source_ids = np.array([7, UNK, 9], dtype=np.int32)
+    unknown = replace(unknown, source_ids=source_ids)
+    after, later, every = losses_of(reader, unknown, change)
+    assert after != 0 and later != 0 and every == pytest.approx((after + 2 * later) / 5)
+    known = replace(EncodedDocument.of("b", [7, 8, 9], [3], [7, 8, EOS]), source_ids=source_ids)
+    after, later, every = losses_of(reader, known, change)
+    assert np.isnan(after) and np.isnan(later) and every == 0

@@ -191,7 +191,7 @@ def test_judgements_of_nothing_are_refused(folder, row):
 
 def test_what_cannot_be_used(tmp_path, folder):
     systems, new = files(tmp_path, SYSTEMS[:2]), str(tmp_path / "n")
-    bad = tmp_path / "bad.csv"
+    bad = tmp_path / "bad.jsonl"
     bad.write_text("{}\n", encoding="utf-8")
     nothing = tmp_path / "alone.jsonl"
     nothing.write_text('{"id": "d0", "summary": "Theirs."}\n', encoding="utf-8")
@@ -207,7 +207,7 @@ def test_what_cannot_be_used(tmp_path, folder):
             f"a={tmp_path / 'gone.jsonl'}",
             systems[0],
         ],
-        "bad.csv, line 1: ": ["sheet", new, f"a={bad}", systems[0]],
+        "bad.jsonl: no summary. ": ["sheet", new, f"a={bad}", systems[0]],
         "begin with": ["scores", new],
     }
     for message, arguments in refused.items():

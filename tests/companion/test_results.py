@@ -290,8 +290,8 @@ def asked(monkeypatch):
         found.update(ids=[d.id for d in documents], **asked_for)
         return {"parts": {}}, []
 
-    monkeypatch.setattr(score, "score_run", scores)
-    monkeypatch.setattr(score, "write_summaries", lambda *_: None)
+    monkeypatch.setattr("lib.evaluation.scores.score_run", scores)
+    monkeypatch.setattr("lib.evaluation.summaries.write_summaries", lambda *_: None)
     monkeypatch.setattr(score, "tables", lambda _: "")
     return found
 
@@ -313,6 +313,23 @@ def test_a_run_is_scored_with_another_decoding(asked, tmp_path):
         True,
         True,
     )
+
+
+def test_any_setting_of_a_run_s_own_decoding_can_be_replaced(asked, tmp_path):
+    given = "--decode block_ngrams=0 --decode length_penalty=0.5"
+    refused = {
+        "slide=median": "unknown --decode setting of .*mem2mem 'slide'",
+        "beam=wide": "beam: Input should be a valid integer, not 'wide'",
+        "beam": "--decode beam: give NAME=VALUE",
+    }
+    two = ["--dataset", "pmc-sample", "--documents", "2"]
+    own = lib.load(project_root() / "trained" / "mem2mem").decode
+    score_shipped(tmp_path, *two, *given.split())
+    assert asked["decode"] == replace(own, block_ngrams=0, length_penalty=0.5) != own
+    for wrong, message in refused.items():
+        (tmp_path / "scores.json").unlink(missing_ok=True)
+        with pytest.raises(SystemExit, match=f"^error: {message}"):
+            score_shipped(tmp_path, *two, "--decode", wrong)
 
 
 def test_summaries_are_cut_at_the_length_of_their_references():

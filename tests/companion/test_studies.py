@@ -25,8 +25,8 @@ from lib.papers.windowed.windows import best_path
 from lib.system.files import trained_folder
 from tests.conftest import document, double
 
-# ------------------------------------------------------------------------------------------- papers
-# through windows
+# ---------------------------------------------------------------------------------
+# papers through windows
 
 WINDOWED = str(trained_folder("windowed"))
 
@@ -150,8 +150,8 @@ def test_what_cannot_be_studied(more, message, tmp_path):
         slides.main([*more, "--dataset", "pmc-sample", "--output", str(tmp_path / "slides.json")])
 
 
-# ------------------------------------------------------------------------------------------ states
-# --------------
+# ---------------------------------------------------------------------------------
+# states --------------
 
 NINE = EncodedDocument.of("nine", range(4, 13), [9], [EOS])
 

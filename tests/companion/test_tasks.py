@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-import companion.solve
+import companion.train_task
 from companion.pages.measured import task_results
 from companion.studies.slots import slots_left
 from companion.tasks import hops, memory, read_twice, short_news, tasks, towns, windows
@@ -40,15 +40,15 @@ def trained(monkeypatch):
 
     task = Task("a task", {"a": row("a"), "b": row("b")}, seeds=(0, 1))
     other = Task("another", {"a": row("a"), "fails": fails}, seeds=(3,))
-    monkeypatch.setattr(companion.solve, "tasks", lambda: {"known": task, "other": other})
+    monkeypatch.setattr(companion.train_task, "tasks", lambda: {"known": task, "other": other})
     return calls
 
 
 def test_rows_and_seeds_are_trained_once(trained, tmp_path, capsys):
     output = tmp_path / "known.json"
-    companion.solve.main(["known", "b", "--seeds", "1", "--output", str(output)])
+    companion.train_task.main(["known", "b", "--seeds", "1", "--output", str(output)])
     capsys.readouterr()
-    companion.solve.main(["known", "--output", str(output)])
+    companion.train_task.main(["known", "--output", str(output)])
     assert trained == [("b", 1), ("a", 0), ("a", 1), ("b", 0)]
     assert capsys.readouterr().out.splitlines() == [
         "| row | seed | right |", "| --- | --- | --- |", "| a | 0 / 1 | 0 / 0.1 |", "| b | 0 / 1 | 0 / 0.1 |",
@@ -84,7 +84,7 @@ def test_a_row_measures_what_is_stored_of_it(name, row, monkeypatch):
 
 
 def test_every_task_is_listed_and_has_every_stored_row(capsys):
-    companion.solve.main(["--list"])
+    companion.train_task.main(["--list"])
     listed = [
         line.partition(":")[0]
         for line in capsys.readouterr().out.splitlines()

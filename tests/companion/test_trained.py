@@ -84,8 +84,8 @@ def test_the_table_of_a_kept_run(runs, kept_in, monkeypatch):
         trained.main(["score", "window"])
 
 
-# -------------------------------------------------------------------------------------------- those
-# that are there
+# ---------------------------------------------------------------------------------
+# those that are there
 
 
 @pytest.mark.parametrize("folder", KEPT, ids=lambda path: path.name)

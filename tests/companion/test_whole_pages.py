@@ -180,8 +180,8 @@ def test_the_comparison_on_a_folder_of_other_texts(manuals, tmp_path):
     assert "LexRank" in shown and "Windowed" in shown
 
 
-# --------------------------------------------------------------------------------- what holds
-# without running them
+# ---------------------------------------------------------------------------------
+# what holds without running them
 
 
 def cells_of(page: str) -> list[tuple[str, ast.Module]]:

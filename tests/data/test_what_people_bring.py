@@ -195,3 +195,4 @@ def test_ratings(case, tmp_path):
         return
     said = report(folder)
     assert not [word for word in case.get("lacks", []) if word in said]
+    assert not [words for words in case.get("says", []) if words not in said], said

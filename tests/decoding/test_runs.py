@@ -17,6 +17,7 @@ from lib.data.documents import SPLITS
 from lib.data.pieces import Pieces
 from lib.data.vocabulary import SLIDE, SLIDE_SYMBOL
 from lib.decoding.search import extract, summarize
+from lib.evaluation import scores
 from lib.models.summarizer import Extractor
 from lib.papers import PAPERS, resolve
 from lib.system.errors import RunError
@@ -117,8 +118,8 @@ def same_texts(run, made):
         )
 
 
-# ------------------------------------------------------------------------------------- from the
-# folder alone
+# ---------------------------------------------------------------------------------
+# from the folder alone
 
 
 def test_a_run_summarizes_as_the_model_in_memory(made):
@@ -291,9 +292,9 @@ def test_weights_by_name(made):
 @pytest.mark.parametrize("made", ["hierarchical_transformer"], indirect=True)
 def test_a_run_may_read_more_when_it_is_scored(made, tmp_path, monkeypatch):
     """5 paragraphs of each cluster in place of 3; the run itself stays as it is."""
-    read, summarized = [], score.score_run
+    read, summarized = [], scores.score_run
     monkeypatch.setattr(
-        score, "score_run", lambda run, *given: read.append(run) or summarized(run, *given)
+        scores, "score_run", lambda run, *given: read.append(run) or summarized(run, *given)
     )
     command = [
         "run",
@@ -309,11 +310,11 @@ def test_a_run_may_read_more_when_it_is_scored(made, tmp_path, monkeypatch):
     plain, longer = ([len(d.sentence_lengths) for d in run.encode(made.texts[:2])] for run in read)
     assert plain == [1 + 3, 1 + 3] and longer == [1 + 5, 1 + 5], "and the title"
     assert lib.load(made.folder).options.paragraphs == 3
-    scores = [
+    found = [
         json.loads((tmp_path / f"scores{how}.json").read_text(encoding="utf-8"))
         for how in ("", "-scaled")
     ]
-    assert scores[0]["ids"] == scores[1]["ids"] == [document.id for document in made.texts[:2]]
+    assert found[0]["ids"] == found[1]["ids"] == [document.id for document in made.texts[:2]]
     assert (tmp_path / "summaries-scaled.jsonl").exists()
     for wrong, message in (
         ("paragraph=2", "a number of ClusterOptions"),
@@ -323,8 +324,8 @@ def test_a_run_may_read_more_when_it_is_scored(made, tmp_path, monkeypatch):
             score.main([*command, str(tmp_path / "s.json"), "--scaled", wrong])
 
 
-# ------------------------------------------------------------------------------------- what cannot
-# be opened
+# ---------------------------------------------------------------------------------
+# what cannot be opened
 
 
 def changed(*keys, to):

@@ -2,13 +2,18 @@
 summary's."""
 
 import json
+import re
+from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from companion.make_tables import main as make_tables
 from lib import score
 from lib.decoding.readable import Reading
+from lib.evaluation.comparison import AS_WRITTEN, CUT
 from lib.evaluation.measures import MEASURES, SUPPORT
 from lib.evaluation.scores import intervals
 from lib.evaluation.support import Names, SourceText, not_in_text, support_counts, terms
@@ -239,7 +244,7 @@ def test_summaries_of_any_system_are_scored(corpus, tmp_path, capsys):
     )
     out = capsys.readouterr().out
     lines = [" ".join(line.split()) for line in out.splitlines()]
-    assert out.startswith("12 test documents of ") and "R-1 R-2 R-Lsum" in lines
+    assert out.startswith("12 test documents of ") and "R-1 R-2 R-Lsum words" in lines
     assert "numbers names words pairs carried" in lines and f"All scores: {output}" in lines
     assert any(line.startswith("summaries 50.00 [") for line in lines)
     assert any(line.startswith("reference 100.00 100.00 100.00") for line in lines)
@@ -250,6 +255,122 @@ def test_summaries_of_any_system_are_scored(corpus, tmp_path, capsys):
     assert scores["parts"]["summaries"]["support"]["carried"] == [[2, 2]] * 12
     assert scores["parts"]["reference"]["support"]["names"] == [[0, 1]] * 12
     assert np.allclose(scores["parts"]["reference"]["rouge"], 100) and len(scores["ids"]) == 12
+
+
+THEIRS = [f"They slept well. We saw {i if i % 2 else 77} rats." for i in range(12)]
+BY_ID = {f"d{i}": text for i, text in enumerate(THEIRS)}
+AS_RECORDS = [{"id": name, "summary": text} for name, text in BY_ID.items()]
+
+
+def in_lines(records):
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("lines.txt", "\n".join(THEIRS) + "\n"),
+        ("records.jsonl", in_lines(AS_RECORDS)),
+        ("texts.jsonl", in_lines(THEIRS)),
+        ("list.json", json.dumps(AS_RECORDS, indent=1)),
+        ("texts.json", json.dumps(THEIRS)),
+        ("map.json", json.dumps(BY_ID, indent=1)),
+        ("table.csv", pd.DataFrame(AS_RECORDS).to_csv(index=False)),
+        ("generated.csv", pd.DataFrame({"generated_text": THEIRS}).to_csv(index=False)),
+        (
+            "ours.jsonl",
+            in_lines(
+                {"id": n, "name": "a.jsonl, line 1", "readable": t, "sentences": ["no"]}
+                for n, t in BY_ID.items()
+            ),
+        ),
+    ],
+)
+def test_summaries_in_any_form_have_the_same_scores(corpus, tmp_path, capsys, name, text):
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    found = scored_file(corpus, tmp_path / name)
+    expected = scored_file(corpus, tmp_path / "theirs.jsonl")
+    assert found["parts"] == expected["parts"] and found["ids"] == expected["ids"]
+    assert capsys.readouterr().err == ""
+
+
+def scored_file(corpus, path):
+    output = path.with_name("of_file.json")
+    score.main(["summaries", str(path), "--dataset", str(corpus), "--output", str(output)])
+    return json.loads(output.read_text(encoding="utf-8"))
+
+
+def test_what_may_be_wrong_with_summaries_is_counted(corpus, tmp_path, capsys):
+    """Missing documents, empty summaries, and answers of a chat."""
+    chat = "Here is a summary of the text: They slept well."
+    texts = {"d0": chat, "d1": "", "d2": "Summary: They slept.", "d3": "Here we saw rats: two."}
+    write_lines(tmp_path / "a.jsonl", [{"id": n, "summary": t} for n, t in texts.items()])
+    found = scored_file(corpus, tmp_path / "a.jsonl")
+    out, err = capsys.readouterr()
+    empty, chats, missing = err.splitlines()
+    assert empty.endswith("1 of 4 summaries are empty, and counted as such (d1)")
+    assert "2 of 4 summaries are answers in a chat, as 'Here is a summary" in chats
+    assert chats.endswith("(d0, d2)") and found["ids"] == ["d0", "d1", "d2", "d3"]
+    assert "no summary of 8 of 12 documents (d4, d5, d6, ...): scores are of the other 4" in missing
+    rows = {line.split("  ")[0]: line for line in out.splitlines()}
+    assert " none written     0.00 of 4 " in rows["reference"], "no number, four names"
+    assert "summaries: what the system wrote; reference: the authors' summaries" in out
+
+
+def test_systems_are_compared_on_the_same_documents(corpus, tmp_path, capsys):
+    """Also at the length of the references: four words. A file of ten documents decides which."""
+    long = [{"id": f"d{i}", "summary": "In Porto rats slept. It rained a lot."} for i in range(10)]
+    short = [{"id": f"d{i}", "summary": "In Porto rats slept."} for i in range(12)]
+    write_lines(tmp_path / "long.jsonl", long)
+    write_lines(tmp_path / "short.jsonl", short)
+    files = [str(tmp_path / f"{name}.jsonl") for name in ("long", "short")]
+    data = ["--dataset", str(corpus), "--output", str(tmp_path / "c.json")]
+    score.main(["compare", *files, "lead", *data])
+    out, err = capsys.readouterr()
+    assert "long.jsonl: no summary of 2 of 12 documents (d10, d11)" in err
+    assert out.startswith("10 test documents of corpus; 95% intervals")
+    found = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))
+    written, cut = (found[way] for way in (AS_WRITTEN, CUT))
+    assert [row["words"] for row in written["systems"].values()] == [8, 4, 6]
+    assert [row["words"] for row in cut["systems"].values()] == [4, 4, 4]
+    assert [written["systems"][name]["R-1"] for name in files] == ["66.67", "100.00"]
+    assert [cut["systems"][name]["R-1"] for name in files] == ["100.00", "100.00"]
+    pair, *others = written["pairs"]
+    assert pair["difference"]["R-1"].startswith("+33.33 [+33.33, +33.33]") and len(others) == 2
+    assert cut["pairs"][0]["difference"]["R-1"].startswith("+0.00")
+
+
+def test_runs_are_compared_with_baselines(corpus, tmp_path, monkeypatch, capsys):
+    """A run leaves out what it has learned from; here nothing."""
+
+    class Run:
+        config: ClassVar = {"corpus": "elsewhere"}
+
+        def summarize(self, documents):
+            return [SimpleNamespace(sentences=d.summary) for d in documents]
+
+    monkeypatch.setattr(score.lib, "load", lambda *_, **__: Run())
+    score.main(["compare", str(tmp_path), "lexrank", "--dataset", str(corpus), "--documents", "3"])
+    rows = capsys.readouterr().out.splitlines()
+    assert any(row.startswith(f"{tmp_path}  100.00") for row in rows)
+    assert any(row.startswith(f"lexrank - {tmp_path}  -") for row in rows)
+    with pytest.raises(SystemExit, match="give two systems or more, each once"):
+        score.main(["compare", "lead", "lead", "--dataset", str(corpus)])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("few.txt", "One.\nTwo.\n", "2 summaries without ids, but 12 documents"),
+        ("a.csv", "id,a,b\nd1,So,No\n", "no summary among id, a, b. Name its column or field"),
+        ("a.jsonl", "So it is.\n", "not JSON"),
+        ("a.json", "[]", "no summary. Known forms: a summary a line (.txt), JSON lines or CSV"),
+    ],
+)
+def test_files_that_are_no_summaries(corpus, tmp_path, name, text, message):
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(SystemExit, match=f"error: .*{re.escape(message)}"):
+        scored_file(corpus, tmp_path / name)
 
 
 @pytest.mark.parametrize(

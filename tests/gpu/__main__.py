@@ -1,7 +1,7 @@
 """What a person with a GPU needs: a plan without one, and checks with one.
 
-    python -m tests.gpu plan --keep            # what the papers' presets take, counted: hours and memory on two GPUs
-    python -m tests.gpu run                    # on a GPU: are the models the CPU's, how fast, how much memory
+    python -m tests.gpu plan --keep            # hours and memory of the papers' presets, counted
+    python -m tests.gpu run                    # on a GPU: results as on the CPU, speed, memory
     python -m tests.gpu run --device pretend   # the same pieces, tried without a GPU
     python -m tests.gpu run 'step/*' --list    # what there is
     python -m tests.gpu keep FOLDER/results.json       # put what it has shown into the texts
@@ -18,10 +18,10 @@ from typing import Literal
 
 import torch
 
-from companion.command import run_command
 from companion.results import places
 from companion.results.tables import slug
 from companion.results.text import markdown
+from lib.system.command_line import run_command
 from lib.system.errors import RunError
 from lib.system.files import project_root, read_numbers, write_json, write_whole
 from tests.gpu import checks, plan, tables

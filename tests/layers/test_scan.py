@@ -150,7 +150,8 @@ def test_a_patch_takes_effect_in_training(on_the_class):
     assert torch.equal(losses(model), before)
 
 
-# ----------------------------------------------------------------------------------------- coverage
+# ---------------------------------------------------------------------------------
+# coverage
 
 
 class Forgetful(CoverageAttention):
@@ -176,7 +177,8 @@ def test_changed_coverage_takes_effect_in_training(kind):
     assert torch.allclose(model.loss(batch_of())["nll"], word_by_word(model), rtol=0, atol=1e-12)
 
 
-# ------------------------------------------------------------------------- every model with kernels
+# ---------------------------------------------------------------------------------
+# every model with kernels
 
 READ_AGAIN = ReadAgainConfig(VOCAB, VOCAB, embedding=5, hidden=6, encoder="read-again gru")
 MODELS = {"mem2mem": tiny_model, "read_again": lambda: double(ReadAgain, READ_AGAIN)}
@@ -254,7 +256,8 @@ def test_every_change_of_an_equation_takes_effect_in_training(change, monkeypatc
         assert torch.allclose(after, word_by_word(model), rtol=0, atol=1e-12)
 
 
-# ----------------------------------------------------------------------------------------- warnings
+# ---------------------------------------------------------------------------------
+# warnings
 
 
 @pytest.fixture

@@ -28,8 +28,8 @@ def known(word):
     return torch.tensor(word if word < VOCAB else UNK)
 
 
-# ------------------------------------------------------------------------------------ the
-# equations, word by word
+# ---------------------------------------------------------------------------------
+# the equations, word by word
 
 
 def naive_ras(model, item):
@@ -116,8 +116,8 @@ def test_the_equations_word_by_word(model, item):
     same_gradients(model, weights @ ours, weights @ expected)
 
 
-# ------------------------------------------------------------------------------------------- the
-# batch's vocabulary
+# ---------------------------------------------------------------------------------
+# the batch's vocabulary
 
 
 def ordinary_loss(model, batch):

@@ -24,8 +24,8 @@ def model(request):
     return double(*MODELS[request.param], 0.4)
 
 
-# ------------------------------------------------------------------------------------ the
-# equations, word by word
+# ---------------------------------------------------------------------------------
+# the equations, word by word
 
 
 def mixture(model, features, z, weights, source, target):

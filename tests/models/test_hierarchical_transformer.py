@@ -36,8 +36,8 @@ def model(request):
     return tiny(form=request.param)
 
 
-# ------------------------------------------------------------------------------------ word by word,
-# with loops
+# ---------------------------------------------------------------------------------
+# word by word, with loops
 
 
 def heads_of(vector, heads):

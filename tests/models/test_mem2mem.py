@@ -79,8 +79,8 @@ def test_read_loss_has_a_gradient_at_zero():
     assert all(torch.isfinite(p.grad).all() for p in model.parameters())
 
 
-# ------------------------------------------------------------------------------- the whole
-# objective, word by word
+# ---------------------------------------------------------------------------------
+# the whole objective, word by word
 
 
 def attend(query, keys, layer):

@@ -28,7 +28,7 @@ from lib.models.tlm import TLM
 from lib.models.windowed import Windowed
 from lib.papers import PAPERS
 from lib.papers.paper import Paper
-from lib.system.fields import field_names, from_json
+from lib.system.settings import field_names, from_json
 from lib.training.folder import load_tensors, put_weights, weights_of
 from tests.conftest import (
     VOCAB,

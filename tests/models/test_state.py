@@ -14,7 +14,7 @@ from lib.models.state import DecoderState, PerDocument, PerHypothesis
 from tests.conftest import RAGGED, VOCAB, batch_of, double, tiny_model
 
 
-def test_fields_of_hypotheses_follow_from_the_type():
+def test_settings_of_hypotheses_follow_from_the_type():
     assert Mem2MemState.hypotheses == {"hidden", "coverage", "memory", "read"}
 
 

@@ -247,8 +247,8 @@ def test_clusters_are_encoded_as_in_their_corpus(folder):
         prepared.encoder.encode([replace(documents[0], id="empty", sections=[], section_names=[])])
 
 
-# --------------------------------------------------------------------------------- the rows of the
-# paper's tables
+# ---------------------------------------------------------------------------------
+# the rows of the paper's tables
 
 
 @pytest.mark.parametrize("variant", PAPERS["hierarchical_transformer"].variants)
@@ -285,8 +285,8 @@ class _Sized:
         self.encoder = SimpleNamespace(digest=lambda: "")
 
 
-# ------------------------------------------------------------------------------------------- shards
-# of WikiSum
+# ---------------------------------------------------------------------------------
+# shards of WikiSum
 
 THEIR_SYMBOLS = ["<T>", "<P>", "<Q>"]
 

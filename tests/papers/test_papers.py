@@ -22,8 +22,8 @@ from lib.papers import PAPERS, resolve
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.paper import Paper, Preset, Variant, imported, read_presets
 from lib.system.errors import InputError
-from lib.system.fields import field_names
 from lib.system.files import say_once
+from lib.system.settings import field_names
 from lib.training.config import TrainConfig
 
 
@@ -51,8 +51,8 @@ def test_paper_presets_hold_what_the_papers_say_and_nothing_else():
         )
 
 
-# -------------------------------------------------------------------------------------- names that
-# do not exist
+# ---------------------------------------------------------------------------------
+# names that do not exist
 
 
 @pytest.mark.parametrize("name", PAPERS)
@@ -163,8 +163,8 @@ def test_training_of_a_variants_own():
     assert resolve("read_again", "demo", "RAS-LSTM").train == resolve("read_again", "demo").train
 
 
-# ------------------------------------------------------------------------------------------------ a
-# fifth paper
+# ---------------------------------------------------------------------------------
+# a fifth paper
 
 
 @dataclass(frozen=True)

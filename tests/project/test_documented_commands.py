@@ -1,7 +1,6 @@
 """The commands that a text or a docstring tells its reader to type: programs and options exist, and
 those of the README run to their end."""
 
-import argparse
 import ast
 import importlib
 import re
@@ -10,13 +9,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
 
 import pytest
 
 from lib import train
 from lib.papers import PAPERS, resolve
+from lib.system.command_line import run_command
 from lib.system.files import project_root
 
 ROOT = project_root()
@@ -77,14 +77,7 @@ def unrun(function):
 
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if MODULE.search(c)])
-def test_a_module_of_a_command_knows_its_options(command, monkeypatch):
-    parse_args = argparse.ArgumentParser.parse_args
-
-    def parse(*arguments, **named):
-        parse_args(*arguments, **named)
-        raise Parsed
-
-    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parse)
+def test_a_module_of_a_command_knows_its_options(command):
     name, rest = MODULE.search(command).groups()
     arguments = shlex.split(ENDS.sub("", rest))
     package = (ROOT / name.replace(".", "/")).is_dir()
@@ -93,25 +86,16 @@ def test_a_module_of_a_command_knows_its_options(command, monkeypatch):
         if arguments[:1] and arguments[0] in PAPERS and "--help" not in arguments:
             train.parse(arguments)
         return
-    if (
-        name.startswith("tests.")
-        or name == "lib.corpora"
-        or not arguments
-        or re.search(r" \.\.\.|\[", command)
-    ):
-        return  # no options, or arguments that are left out
-    monkeypatch.setattr(sys, "argv", [name, *arguments])
-    main = module.main
-    if isinstance(main, partial):  # of `run_command`
-        *about, called = main.args
-        called = (
-            {name: unrun(f) for name, f in called.items()}
-            if isinstance(called, dict)
-            else unrun(called)
-        )
-        main = partial(main.func, *about, called)
+    if name.startswith("tests.") or not arguments or re.search(r" \.\.\.|\[", command):
+        return  # arguments that are left out
+    *about, called = module.main.args  # of `run_command`
+    unrun_commands = (
+        {name: unrun(f) for name, f in called.items()}
+        if isinstance(called, dict)
+        else unrun(called)
+    )
     with pytest.raises((Parsed, SystemExit)) as stopped:
-        main(arguments)
+        run_command(*about, unrun_commands, arguments)
     assert stopped.type is Parsed or not stopped.value.code, command
 
 
@@ -165,7 +149,7 @@ def test_python_of_a_text_imports_what_exists(block):
         "runs/scores.json",
         "python -m lib.intervene trained/read_again --dataset pmc-sample --documents 2",
         "python -m companion.live trained/mem2mem live.html",
-        "python -m companion.solve read_twice --seeds 0 --output runs/task.json",
+        "python -m companion.train_task read_twice --seeds 0 --output runs/task.json",
     ],
 )
 def test_a_command_runs_to_its_end(command, tmp_path):

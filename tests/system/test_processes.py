@@ -21,7 +21,7 @@ from lib import intervene, score, summarize
 from lib.data.corpora import Corpus
 from lib.decoding.run import Run
 from lib.decoding.search import extract
-from lib.evaluation.interventions import changes_of, log_probs
+from lib.evaluation.interventions import agreements, changes_of, log_probs
 from lib.papers import resolve
 from lib.system.command_line import plain_errors
 from lib.system.devices import Process, default_device, device_named, processes
@@ -81,9 +81,7 @@ def shared_work(run: Run, process: Process) -> dict:
         "changes": [
             log_probs(summarizer, encoded, c, 2, process=process).tolist() for c in changes.values()
         ],
-        "agreements": [
-            row["values"] for row in intervene.agreements(run, documents, process=process)
-        ],
+        "agreements": [row["values"] for row in agreements(run, documents, process=process)],
     }
 
 

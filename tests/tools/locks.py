@@ -2,7 +2,7 @@
 and the highest Python that pyproject.toml promises, on Linux, macOS and Windows. And
 requirements.lock made again. Both ask the package index.
 
-    python -m tests.tools.locks            # exit status 1, and uv's reason, where a version cannot be installed
+    python -m tests.tools.locks            # exit status 1 where a version cannot be installed
     python -m tests.tools.locks make       # writes requirements.lock
 """
 
@@ -15,7 +15,7 @@ from itertools import product
 from pathlib import Path
 from typing import Literal
 
-from companion.command import run_command
+from lib.system.command_line import run_command
 from lib.system.files import project_root, write_whole
 
 PLATFORMS = ("x86_64-manylinux_2_28", "aarch64-apple-darwin", "x86_64-pc-windows-msvc")

@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from companion.command import run_command
+from lib.system.command_line import run_command
 from lib.system.files import project_root
 
 ROOT = project_root()

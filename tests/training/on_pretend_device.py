@@ -467,8 +467,8 @@ def test_a_further_synchronisation_is_counted(monkeypatch, tmp_path):
     assert after == before + 1
 
 
-# ------------------------------------------------------------------------------------------ what
-# the plan counts
+# ---------------------------------------------------------------------------------
+# what the plan counts
 
 
 def operations_of(work: Callable, *shapes: tuple[int, ...]) -> tuple[int, int, int]:

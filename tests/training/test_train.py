@@ -274,8 +274,8 @@ def test_global_settings_are_for_training_only(planted_corpus, tmp_path, monkeyp
     )
 
 
-# -------------------------------------------------------------------------------------- optimizer
-# and its rate
+# ---------------------------------------------------------------------------------
+# optimizer and its rate
 
 
 def test_schedules_of_the_rate():
@@ -371,8 +371,8 @@ def test_the_rate_falls_where_the_validation_loss_rises(planted_corpus, tmp_path
     assert same(resumed.model, straight.model)
 
 
-# ---------------------------------------------------------------------------------------- parts
-# that fit memory
+# ---------------------------------------------------------------------------------
+# parts that fit memory
 
 
 @pytest.mark.parametrize(
@@ -836,7 +836,7 @@ def test_one_value_for_what_options_and_model_share():
     ("arguments", "message"),
     [
         (["mem2mem", "--beem", "3"], "--beam"),
-        (["mem2mem", "--train.batch-size", "3"], "did you mean --batch-size?"),
+        (["mem2mem", "--train.batch-size", "3"], "Perhaps you meant: --batch-size"),
         (["mem2mem", "--hidden", "3"], "--model.hidden"),
         (["mem2mem", "--beam", "three"], "three"),
         (["mem2mem", "--model.hidden", "7"], "hidden"),
@@ -844,7 +844,7 @@ def test_one_value_for_what_options_and_model_share():
         (["windowed", "--preset", "CD_I", "--variant", "dynamic"], "choose the variant 'standard'"),
         (["mem2mem", "--dataset", "nowhere"], "no corpus or folder 'nowhere'"),
         (["mem2mem", "--preset", "papr"], "unknown preset 'papr', did you mean 'paper'?"),
-        (["mem2mum"], "invalid choice: 'mem2mum'"),
+        (["mem2mum"], "unknown model 'mem2mum', did you mean 'mem2mem'?"),
     ],
 )
 def test_a_wrong_command_stops_with_a_message(tmp_path, capsys, arguments, message):

@@ -35,7 +35,7 @@ from lib.papers.hierarchical_transformer.graphs import (
 )
 from lib.system.devices import device_named
 from lib.system.errors import InputError
-from lib.system.fields import Count, Share, as_kind, checked
+from lib.system.settings import Count, Share, as_kind, checked
 from lib.training.config import TrainConfig
 from lib.training.folder import chooser_model, chooser_weights
 from lib.training.loop import train_in_cache

@@ -30,7 +30,7 @@ from lib.models.sentence_extractors import (
 from lib.papers.paper import read_presets
 from lib.system.devices import device_named
 from lib.system.errors import InputError
-from lib.system.fields import Count, Layers, Natural, as_kind, checked
+from lib.system.settings import Count, Layers, Natural, as_kind, checked
 from lib.training.config import TrainConfig
 from lib.training.folder import chooser_model, chooser_weights
 from lib.training.loop import train_in_cache

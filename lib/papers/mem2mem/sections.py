@@ -12,7 +12,7 @@ from lib.data.documents import CorpusError, Document
 from lib.data.options import Part, WordOptions, beginnings
 from lib.data.sections import choose_sections
 from lib.data.vocabulary import HOLDS_A_WORD
-from lib.system.fields import Count, checked
+from lib.system.settings import Count, checked
 
 
 @checked

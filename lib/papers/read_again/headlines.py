@@ -13,7 +13,7 @@ from lib.data.documents import Document, Example
 from lib.data.options import Part, WordOptions
 from lib.data.prepared import TextEncoder
 from lib.data.vocabulary import HOLDS_A_WORD, SPECIALS, UNK, Vocabulary
-from lib.system.fields import Count, checked
+from lib.system.settings import Count, checked
 
 # Words and marks of agency messages that make a headline unfit (Rush et al. 2015, as published with
 # their code); the first kind is looked for anywhere in the headline, as they do.

@@ -9,7 +9,7 @@ from torch import Tensor
 from lib.data.batch import Batch
 from lib.decoding.config import DecodeConfig, SearchRule
 from lib.models.state import per_hypothesis
-from lib.system.fields import checked
+from lib.system.settings import checked
 
 
 @checked

@@ -27,8 +27,8 @@ from lib.data.vocabulary import SLIDE, SLIDE_SYMBOL
 from lib.data.word_vectors import learn_vectors, read_vectors, similarities, target_sentences
 from lib.models.windowed import Windowed, WindowedConfig, check_window, window_of
 from lib.system.errors import InputError
-from lib.system.fields import Count, checked
 from lib.system.fingerprints import files_digest
+from lib.system.settings import Count, checked
 
 _HOLDS_SLIDE = Field(ge=SLIDE + 2)  # a vocabulary of the special symbols, [SLIDE] and a word
 

@@ -1,9 +1,10 @@
 """Train small models on a synthetic task whose answer is known, with several seeds, and print what
 they got right.
 
-    python -m companion.solve --list
-    python -m companion.solve memory
-    python -m companion.solve memory "memory alone, both, plain gate" --seeds 0 1 --output memory.json
+    python -m companion.train_task --list
+    python -m companion.train_task memory
+    python -m companion.train_task memory "memory alone, both, plain gate" --seeds 0 1 \\
+        --output memory.json
 
 A row of the table is one model; a cell has the value of each seed. A task that was stopped
 continues: results that --output has already are not trained again.
@@ -12,15 +13,15 @@ continues: results that --output has already are not trained again.
 from functools import partial
 from pathlib import Path
 
-from companion.command import run_command
 from companion.results.text import markdown_table
 from companion.stored import open_store
 from companion.tasks import tasks
 from companion.tasks.task import by_row
+from lib.system.command_line import run_command
 from lib.system.errors import one_of
 
 
-def solve(
+def train_task(
     task: str = "",
     rows: tuple[str, ...] = (),
     /,
@@ -62,7 +63,7 @@ def _cell(values: list) -> str:
     )
 
 
-main = partial(run_command, "companion.solve", __doc__, solve)
+main = partial(run_command, "companion.train_task", __doc__, train_task)
 
 if __name__ == "__main__":
     main()

@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 
 from lib.system.errors import InputError
-from lib.system.fields import Count, Even, Natural, Positive, Share, checked, from_json
+from lib.system.settings import Count, Even, Natural, Positive, Share, checked, from_json
 
 
 @checked
