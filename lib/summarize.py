@@ -52,7 +52,7 @@ from tqdm import tqdm
 import lib
 from lib.data.documents import CorpusError, Document
 from lib.data.files import texts_of
-from lib.data.readers import json_lines, reading, records_reader
+from lib.data.record_readers import json_lines, reading, records_reader
 from lib.data.texts import Text
 from lib.system.command_line import Files, Grouped, RunFolder, run_command
 from lib.system.errors import InputError, printable

@@ -46,7 +46,7 @@ import numpy as np
 import torch
 from IPython.display import Markdown
 
-from companion.claims.records import Setting, claims_of, effect_of
+from companion.claims.verdicts import Setting, claims_of, effect_of
 from companion.claims.text import bets_table, evidence_table
 from companion.pages.checks import Checks
 from companion.pages.choice import choose, compare_means, sample_text

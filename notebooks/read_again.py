@@ -45,7 +45,7 @@ import pandas as pd
 import torch
 from IPython.display import Markdown
 
-from companion.claims.records import Effect
+from companion.claims.verdicts import Effect
 from companion.claims.text import bets_table, evidence_table
 from companion.pages import read_again as shown
 from companion.pages.checks import Checks

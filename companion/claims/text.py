@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from companion.claims.effects import Effect, Setting, effect_of, has_learned
-from companion.claims.records import (
+from companion.claims.verdicts import (
     Claim,
     claims_of,
     records_of,

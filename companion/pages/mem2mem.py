@@ -12,7 +12,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, vmap
 
-from companion.claims.records import Effect, Setting, claims_of, effect_of
+from companion.claims.verdicts import Effect, Setting, claims_of, effect_of
 from companion.pages.checks import Checks, gradients
 from companion.pages.frames import Frames
 from companion.pages.measured import task_results

@@ -13,7 +13,7 @@ import torch
 from IPython.display import Markdown
 from torch import Tensor, nn
 
-from companion.claims.records import Effect, Setting, effect_of
+from companion.claims.verdicts import Effect, Setting, effect_of
 from companion.pages.checks import Checks, gradients
 from companion.pages.figures import interval_bars
 from companion.pages.frames import Frames

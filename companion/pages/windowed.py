@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from companion.claims.records import Setting, effect_of
+from companion.claims.verdicts import Setting, effect_of
 from companion.pages.checks import CheckError, Checks, Line, gradients
 from companion.pages.figures import interval_bars, lines
 from companion.pages.frames import Frames

@@ -2,7 +2,7 @@
 
 corpus = load_corpus("aclsum")            # comes with a package: no download
 corpus = load_corpus("arxiv")             # the Hugging Face Hub, or its cache
-corpus = load_corpus("my/folder")         # {train,val,test} files (`lib.data.readers.read_folder`)
+corpus = load_corpus("my/folder")         # {train,val,test} files (`lib.data.record_readers`)
 corpus = load_corpus("reuters:my/folder") # a corpus as its owners release it (`lib.data.releases`)
 for document in corpus.split("train"): ...
 """
@@ -32,7 +32,7 @@ from lib.data.documents import (
 )
 from lib.data.named_corpora import CORPORA, IN_BOTH, CorpusSpec, LeftOut, find_spec, is_private
 from lib.data.pieces import Pieces
-from lib.data.readers import (
+from lib.data.record_readers import (
     SPLIT_NAMES,
     Records,
     advice_on,

@@ -35,7 +35,7 @@ _ZIPS = [
     ("content.xml", "odt", "ODT"),
     ("META-INF/container.xml", "epub", "EPUB"),
 ]
-_FORMATS = tomllib.loads(Path(__file__).with_name("formats.toml").read_text(encoding="utf-8"))
+_FORMATS = tomllib.loads(Path(__file__).with_name("text_formats.toml").read_text(encoding="utf-8"))
 
 
 def texts_of(data: bytes, name: str = "FILE") -> list[Text]:

@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 
 from lib.data.pieces import Pieces
-from lib.data.readers import Records, read_folder
+from lib.data.record_readers import Records, read_folder
 from lib.system.errors import InputError
 from lib.system.files import project_root
 

@@ -18,7 +18,7 @@ from lib.data.documents import SPLITS, CorpusError
 from lib.data.jats import jats_articles
 from lib.data.named_corpora import LeftOut, corpus
 from lib.data.pieces import Pieces
-from lib.data.readers import Records, read_csv, read_each, read_file, read_folder
+from lib.data.record_readers import Records, read_csv, read_each, read_file, read_folder
 from lib.data.sentences import split_sentences
 from lib.data.vocabulary import TITLE_END
 from lib.system.errors import InputError

@@ -21,7 +21,7 @@ from lib.data.documents import (
     report_marks,
     split_summary,
 )
-from lib.data.readers import read_json_lines, reading, records_reader
+from lib.data.record_readers import read_json_lines, reading, records_reader
 from lib.decoding.run import Run
 from lib.system.errors import InputError
 from lib.system.files import write_whole

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from companion.claims import effects, records
+from companion.claims import effects, verdicts
 from companion.claims.effects import (
     PLAIN,
     Effect,
@@ -14,8 +14,8 @@ from companion.claims.effects import (
     has_learned,
     seed_counts,
 )
-from companion.claims.records import Claim, claims_of, deciding, verdict
 from companion.claims.text import bets_table, claims_table, evidence_table, pictures
+from companion.claims.verdicts import Claim, claims_of, deciding, verdict
 from lib.papers import PAPERS
 from lib.system.errors import InputError
 from lib.system.files import project_root
@@ -80,7 +80,7 @@ def test_a_verdict_follows_from_intervals_and_controls(
 ):
     effects = {"real": real, "toy": other, "control": other}
     monkeypatch.setattr(
-        records, "effect_of", lambda setting: Effect(*effects[setting.source], seeds)
+        verdicts, "effect_of", lambda setting: Effect(*effects[setting.source], seeds)
     )
     assert verdict(claim) == expected
 
@@ -120,7 +120,7 @@ def made_table(by_seed, documents=200, corpus="papers", spread=1.0, size=1):
 def tables(monkeypatch):
     """Put made-up tables in the place of the stored ones, and their floors: {name: numbers}."""
     made, floors = {}, {}
-    for module in (effects, records):
+    for module in (effects, verdicts):
         monkeypatch.setattr(module, "stored_numbers", made.__getitem__)
     monkeypatch.setattr(effects, "first_words_of", lambda name: floors.get(name, {}))
     effect_of.cache_clear()

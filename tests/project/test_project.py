@@ -167,7 +167,7 @@ def test_importing_lib_costs_nothing():
 # releases of corpora, the search.
 NOT_FOR_TRAINING = re.compile(
     r"lib\.(?:models\.(?!mem2mem|hred|seq2seq|summarizer|state|changes|memory_changes)"
-    r"|papers\.(?!mem2mem$|mem2mem\.sections|paper)"
+    r"|papers\.(?!mem2mem$|mem2mem\.(?:sections|variants)|paper)"
     r"|data\.(?:from_\w+|files|jats|markdown|office|pages|plain_text|releases)"
     r"|decoding\.(?!config)|evaluation\.|page\.)"
 )
