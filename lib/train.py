@@ -29,7 +29,6 @@ from lib.system.command_line import Count, Flag, Grouped, parse_arguments, plain
 from lib.system.errors import InputError, one_of
 from lib.system.files import errors_named, trained_folder
 from lib.system.metrics import hours_of, read_metrics
-from lib.training.console import best_step, duration, outcome, plan
 
 if TYPE_CHECKING:  # a command imports PyTorch when it begins, so that --help is fast
     from lib.decoding.run import Run
@@ -129,6 +128,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def describe_presets(paper: Paper, variant: str | None) -> str:
     """List the presets of a paper's variant, with the documents and the length of training."""
+    from lib.training.console import duration
+
     chosen = paper.variants[one_of(variant or paper.usual, paper.variants, "variant")]
     lines = [f"--preset chooses the sizes and the training of {paper.title}:"]
     for name, preset in chosen.presets_of(paper).items():
@@ -149,6 +150,8 @@ def describe_presets(paper: Paper, variant: str | None) -> str:
 
 def report(run: Run, dataset: str) -> str:
     """Say what a run has learned, where it is and which commands use it."""
+    from lib.training.console import duration, outcome
+
     folder, losses = quote(str(run.folder)), [m["loss"] for m in run.metrics if m["split"] == "val"]
     learned = (
         f"; validation loss {losses[0]:.3f} at first, {losses[-1]:.3f} at the end" if losses else ""
@@ -170,6 +173,8 @@ def report(run: Run, dataset: str) -> str:
 
 def draw_losses(run: Run) -> None:
     """Draw the losses into curve.png beside metrics.jsonl, where matplotlib is installed."""
+    from lib.training.console import best_step
+
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -191,6 +196,7 @@ def draw_losses(run: Run) -> None:
 
 def _train(command: Command, setup: Setup) -> Run:
     from lib.system.devices import rank_device
+    from lib.training.console import plan
     from lib.training.loop import train
 
     # before processes meet, so that no timeout runs: one process prepares, the others wait for its

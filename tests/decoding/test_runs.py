@@ -183,7 +183,9 @@ def test_texts_of_every_kind(made):
 def test_the_name_of_a_file_is_no_text(made, tmp_path):
     path = tmp_path / "paper.md"
     path.write_text("It rains.", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"^text 1: .*paper\.md is a file: give its text"):
+    with pytest.raises(
+        ValueError, match=r"^text 1: .*paper\.md' is the name of a file: give its text"
+    ):
         lib.load(made.folder).summarize([str(path)])
 
 

@@ -57,7 +57,7 @@ from tests.tools.pretend_device import DEVICE, Fault, moved, on_cpu, pretend_dev
 from tests.training.test_gpu import same_as_the_kept_count
 
 # case -> of a training step, of a search step
-COUNTED = Path(__file__).parent / "cases" / "synchronisations.json"
+COUNTED = Path(__file__).parents[1] / "cases" / "synchronisations.json"
 CPU = torch.device("cpu")
 SEARCH = DecodeConfig(beam=2, min_length=4, max_length=4, block_ngrams=2)
 
