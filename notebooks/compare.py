@@ -42,7 +42,8 @@ import torch
 
 import lib
 from lib.evaluation.bootstrap import interval, no_interval, paired_bootstrap
-from lib.data.corpus import anthology_year, load_corpus
+from lib.data.corpus import load_corpus
+from lib.data.releases import anthology_year
 from lib.evaluation.baselines import lexrank, oracle
 from companion.pages.figures import interval_bars
 from lib.decoding.config import DECODINGS

@@ -63,7 +63,7 @@ from companion.pages.shown import PageFigures, Passages, Prediction, clip, figur
 from companion.tasks.memory import learn_planted, memory_scores, unseen_documents
 from companion.tasks.synthetic import planted_at
 from lib.data.batch import make_batch
-from lib.data.corpus import anthology_year
+from lib.data.releases import anthology_year
 from lib.decoding.config import DECODINGS
 from lib.decoding.search import extract, summarize
 from lib.evaluation.baselines import lexrank
@@ -314,13 +314,13 @@ We compare the sentences on which the shipped model's heads are strongest with t
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 series = extract_series()
 names = "heads - first ten sentences", "at random, as long - first ten sentences", "heads - at random, as long", "places of another text's heads, as long - at random, as long", "heads - LexRank of the text that is read, as long"
-lead, chance, more, places, lexrank = (stored("mem2mem_extracts", f"sumpubmed: {name}") for name in names)
+lead, chance, more, places, over_lexrank = (stored("mem2mem_extracts", f"sumpubmed: {name}") for name in names)
 caption = "R-1 of extracts with 95% intervals. In a corpus all but the first ten sentences have the same length (224 and 228 words)."
 Prediction(
     f"On articles of its own corpus the heads are {lead.mean:.1f} points above the first ten sentences. How much of this lead do random sentences have?",
     ["none", "a third", "two thirds"],
     f"{chance.mean:.1f} points, {chance.mean / lead.mean:.0%} of it. The model reads the beginnings of several sections, and a random sample of these beats the first"
-    f" ten sentences. Choosing adds {text(more, 2)} points. The places of another article's heads add {places.mean:.1f}, so about half of the gain is place, not content. The heads are also {text(lexrank, 2)} points above LexRank of the text that is read, at the same length. LexRank of the whole article cannot be told from them here, and is better on another corpus (bet 5).",
+    f" ten sentences. Choosing adds {text(more, 2)} points. The places of another article's heads add {places.mean:.1f}, so about half of the gain is place, not content. The heads are also {text(over_lexrank, 2)} points above LexRank of the text that is read, at the same length. LexRank of the whole article cannot be told from them here, and is better on another corpus (bet 5).",
     [figures.show(interval_bars, caption, "mem2mem_extracts_at_equal_length", series=series, xlabel="R-1", width=5)],
 )
 
