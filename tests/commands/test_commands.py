@@ -198,6 +198,7 @@ def test_without_a_preset_the_presets_are_listed(name, capsys, monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_a_run_that_is_resumed(tmp_path):
     last = tmp_path / "last.safetensors"
     command = [*DEMO[:-2], "--save-every", "5", "--output", str(tmp_path)]

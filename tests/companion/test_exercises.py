@@ -135,6 +135,7 @@ def test_solutions_earn_every_point_and_stubs_none(of_page, capsys):
         assert page.grade(answer.number, solution) == points
 
 
+@pytest.mark.slow
 def test_a_readers_functions_make_a_model_once_all_are_right(of_page, capsys):
     page, cells, answers = of_page
     called = [

@@ -556,6 +556,7 @@ KEPT_SCORES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KEPT_SCORES)
 def test_kept_scores_make_the_kept_table(name):
     numbers = stored_numbers(name)

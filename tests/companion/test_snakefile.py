@@ -41,6 +41,7 @@ def snakemake(folder, *arguments):
     return output
 
 
+@pytest.mark.slow
 def test_every_table_and_figure_has_a_rule(workplace):
     listed = snakemake(workplace, "-n")
     for name in (*TABLES, *SHOWN, *PAGE_RESULTS):
@@ -54,6 +55,7 @@ def test_every_table_and_figure_has_a_rule(workplace):
     assert status and "--config has no step; there are dataset, preset, seeds, steps" in output
 
 
+@pytest.mark.slow
 def test_presets_and_other_corpora(workplace):
     given = ["preset=paper", "dataset=gigaword", "test=duc2004", "seeds=2"]
     listed = snakemake(workplace, "-n", "-p", "read_again_table2", "--config", *given)
@@ -90,6 +92,7 @@ def test_the_command_of_a_table_can_be_pasted(workplace):
     ]
 
 
+@pytest.mark.slow
 def test_samples_of_a_kept_run(workplace):
     """Only its own row; a figure of which no kept run has a row has no rule."""
     given = ["--config", "kept=1", "dataset=pmc-sample", "documents=1"]
@@ -119,6 +122,7 @@ def test_a_table_is_made_once(workplace):
     assert "rule score:" in listed and "rule train:" not in listed, "only what is missing"
 
 
+@pytest.mark.slow
 def test_a_page_that_fails_is_no_output(workplace):
     (workplace / "notebooks").unlink()
     (workplace / "notebooks").mkdir()

@@ -31,6 +31,7 @@ from tests.conftest import document, double
 WINDOWED = str(trained_folder("windowed"))
 
 
+@pytest.mark.slow
 def test_searches_that_decide_first_are_compared_with_the_papers(tmp_path, capsys):
     output, systems = (
         tmp_path / "slides.json",

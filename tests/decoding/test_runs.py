@@ -268,6 +268,7 @@ def test_every_variant_opens(paper, tmp_path):
         assert all(np.allclose(weights.sum(-1), 1, atol=1e-5) for weights in seen), variant
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", ["mem2mem"], indirect=True)
 def test_scores_on_another_corpus(made, tmp_path):
     """As many documents as are asked for, of its own corpus by default as many as in training;

@@ -5,6 +5,7 @@ import math
 from types import SimpleNamespace
 from unittest import mock
 
+import pytest
 import torch
 from hypothesis import strategies as st
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
@@ -240,6 +241,7 @@ def memory_by_steps(memory, queries, from_hidden, v, key, write, from_read):
     return torch.stack(psi, 1), torch.stack(reads, 1), memory
 
 
+@pytest.mark.slow
 @holds(
     40,
     numbers=numbers(),

@@ -167,6 +167,7 @@ def in_two_processes(*command: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 def test_processes_share_what_one_does(tmp_path, capsys):
     setup = resolve("mem2mem", "demo", steps=4, batch_size=2)
     setup = replace(setup, decode=replace(setup.decode, min_length=4, max_length=12))
@@ -203,6 +204,7 @@ def test_processes_share_what_one_does(tmp_path, capsys):
 
 
 # a batch system sends SIGTERM; a person at the keyboard sends SIGINT
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM]
 )

@@ -19,6 +19,7 @@ def on_pretend_device(*arguments: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_a_model_of_each_kind():
     on_pretend_device("-m", "not long")
 

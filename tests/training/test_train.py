@@ -128,6 +128,7 @@ def logged(run, split):
 # results
 
 
+@pytest.mark.slow
 def test_training_learns_and_leaves_a_run(planted_corpus, tmp_path):
     run = trained(planted_corpus, tmp_path / "run", replace(CONFIG, steps=60))
     losses = logged(run, "train")
@@ -675,6 +676,7 @@ def two_processes(tmp_path_factory):
     return SimpleNamespace(folder=folder, corpus=corpus, errors=done.stderr)
 
 
+@pytest.mark.slow
 def test_every_process_drops_places_of_its_own(two_processes):
     first, second = (np.load(two_processes.folder / f"masks{rank}.npz") for rank in (0, 1))
     for name in first.files:
@@ -774,6 +776,7 @@ def parsed(*arguments):
     return parse([*arguments, "--output", "x"])[1]
 
 
+@pytest.mark.slow
 def test_the_command_trains_and_resumes(tmp_path, capsys):
     arguments = [
         "mem2mem",
