@@ -71,6 +71,12 @@ _CUT_WORD = regex.compile(
 )
 
 
+# Words that a hyphen follows where they begin a compound (twenty-one, well-known).
+_HYPHENATED = frozenset(
+    ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety", "well", "self")
+)
+
+
 def _join_cut_words(text: str) -> str:
     """Join words that hyphens cut at line ends.
 
@@ -90,9 +96,12 @@ def _join_cut_words(text: str) -> str:
         joined, hyphenated = words[lowered(before + after)], words[lowered(before + hyphen + after)]
         if not joined and not hyphenated:
             are_words = all(len(part) > 3 and words[lowered(part)] for part in (before, after))
+            follows = match.string[match.end() : match.end() + 2]  # of-the-art, up-to-date
             if (
                 are_words
                 or len(before) == 1
+                or lowered(before) in _HYPHENATED
+                or (len(after) <= 3 and regex.fullmatch(r"[-\u2010]\w", follows))
                 or regex.search(r"[\p{Lu}\d\u2010-]", before[1:] + after[0])
             ):
                 hyphenated = 1

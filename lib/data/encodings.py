@@ -66,8 +66,8 @@ def _decoded(data: bytes, is_marked_up: bool) -> tuple[str, str]:
             continue
     sequences = len(_SEQUENCE.findall(data))
     rest = _HIGH.findall(_SEQUENCE.sub(b"", data))
-    if rest and len(rest) <= sequences:
-        wrong = sum(map(len, rest))
+    wrong = sum(map(len, rest))
+    if 0 < wrong <= sequences:
         text = data.decode("utf-8", errors="companion.windows")
         return text, f"UTF-8 with {wrong} byte{'s' * (wrong > 1)} of another encoding"
     if not _NOT_WINDOWS.search(data):

@@ -11,6 +11,10 @@ _PAGE_NUMBER = re.compile(
 _NUMBERED_HEAD = re.compile(r"\d{1,4}\s{3,}\S.*|\S.*\s{3,}\d{1,4}")
 ENDED = re.compile(r"[.!?:][\"”’)\]]*(?:\[\d+\])?$")
 Part = TypeVar("Part")  # a line of plain text, a block of a PDF
+# a heading, though only its number differs from that of other pages
+_CHAPTER = re.compile(r"(?i)(?:chapter|part|section|article|kapitel|teil|abschnitt|artikel|§)\b")
+HEAD_WORDS = 15  # of a running head; longer texts that recur are letters or forms
+SENTENCE_WORDS = 5  # of one that ends in a stop ("J. Bee Res.")
 REPEATED = 3  # the pages on which a running head stands at least
 
 
@@ -40,7 +44,10 @@ def split_heads(
 
 def _is_head(block: str, count: int) -> bool:
     is_number = _PAGE_NUMBER.fullmatch(block) or _NUMBERED_HEAD.fullmatch(block)
-    return bool(is_number) or count >= REPEATED
+    # a whole sentence is text, however often it recurs
+    most = SENTENCE_WORDS if ENDED.search(block) else HEAD_WORDS
+    is_short = len(block.split()) <= most and not _CHAPTER.match(block)
+    return bool(is_number) or (is_short and count >= REPEATED)
 
 
 def _pattern(block: str) -> str:

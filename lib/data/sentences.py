@@ -70,8 +70,11 @@ _MODULES = _words("collections dataclasses matplotlib multiprocessing subprocess
 _MARK = re.compile(
     r"""(?P<mark>[.?!؟۔।॥…。！？｡]+)
         (?P<close>(?:["'”“’)\]»«」』）]|\s»|[ ]?[\U0001F300-\U0001FAFF]|[ ][:;]-?[)D](?=\s))*)
-        (?:  # references: [7], (Ann, 2003), end.³ and end.4,5
-            \s?(?:\[\d+(?:\s?[,;–-]\s?\d+)*\]|\([A-Z][^()\d]{1,60}\d{4}\w?\))(?=\s+[^a-z])
+        (?:  # references: [7], [1][2], [note 1], (Ann, 2003), end.³ and end.4,5
+            (?:,?\s?(?:
+                \[(?:\d+(?:\s?[,;–-]\s?\d+)*|\^?\w|note\s\d+|citation\sneeded)\](?::\d+)?
+                |\([A-Z][^()\d]{1,60}\d{4}\w?\)
+            ))+(?=\s+[^a-z])
             |[¹²³⁰-⁹]+|(?<=[^\W\d_]\.)\d{1,3}(?:(?:,[ ]?|[–-])\d{1,3})*(?=\s+[A-Z])
         )?
         (?P<space>\s*+)(?=\S)""",

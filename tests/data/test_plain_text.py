@@ -94,3 +94,17 @@ def test_a_text_as_people_have_it(case):
     assert document.sentences == case.get("sentences", document.sentences)
     left_out = sum(found.left_out.values())
     assert left_out == case.get("left_out", left_out)
+
+
+def test_what_recurs_on_pages_is_a_head_only_where_it_is_short():
+    """Letters from a form, and chapters that differ in their number, are text and headings."""
+    letter = (
+        "Dear customer {0}, your bill for the month {0} of this year is {0} EUR.\n"
+        "Please pay it before the end of the month, or write to us."
+    )
+    found = plain_text("\f".join(letter.format(number) for number in (101, 102, 103)))
+    assert " ".join(parse_text(found, "x").sentences).count("Dear customer") == 3
+    chapters = "\f".join(f"Chapter {n}\n\nBees fly in May. They eat pollen." for n in (1, 2, 3))
+    assert "Chapter 2" in str(parse_text(plain_text(chapters), "x"))
+    running = "\f".join(f"The Journal of Bees\n\nBees fly in May, {n}. So it is." for n in "abc")
+    assert "Journal" not in " ".join(parse_text(plain_text(running), "x").sentences)

@@ -141,3 +141,8 @@ def test_words_of_english_papers_never_change():
 @pytest.mark.parametrize(("text", "cleaned"), TABLES["cut"])
 def test_a_word_that_a_line_cuts(text, cleaned):
     assert clean(text) == cleaned
+
+
+def test_hyphens_of_compounds_stay_at_a_line_end():
+    text = "state-\nof-the-art, twenty-\none and well-\nknown, but conspic-\nuous"
+    assert clean(text) == "state-of-the-art, twenty-one and well-known, but conspicuous"
