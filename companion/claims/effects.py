@@ -87,7 +87,7 @@ def effect_of(setting: Setting) -> Effect:
     """Read the effect of a setting. Raises InputError where its source has no such comparison."""
     if setting.effect:
         found = _stored_effect(setting)
-    elif "_table" in setting.source or setting.source.startswith("trained_"):
+    elif setting.is_of_table:
         found = _table_effect(setting)
     else:
         found = _task_effect(setting)

@@ -1,5 +1,4 @@
-"""The records of the papers' claims, the effects that they name, and the verdicts that follow from
-these."""
+"""The records of the papers' claims, and the verdicts that follow from their effects."""
 
 import tomllib
 from collections.abc import Sequence
@@ -28,7 +27,7 @@ class Claim:
     unit: str  # of every effect
     docs: str  # a section in docs/papers
     published: float | None = None  # the paper's effect
-    # the smallest effect that counts where the paper has no number, declared beforehand
+    # the smallest effect that counts where the paper has no number
     counts: float | None = None
     shows: str = ""  # what the paper has instead of a number
     settings: tuple[Setting, ...] = ()

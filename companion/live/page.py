@@ -279,7 +279,6 @@ OWN_PAGES = {
 MISSING = (
     "Here a text can be typed and the switch be moved, where a browser runs the page's scripts: "
     "open the page in the "
-    ""
     f"book, or {TRUST}."
 )
 

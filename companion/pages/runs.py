@@ -64,7 +64,6 @@ def loss_figure(figures: PageFigures, name: str, run: Run, is_shipped: bool) -> 
     caption = (
         f"Losses of {run.config['variant']} on {run.config['documents']['train']:,} training "
         "documents: of single "
-        ""
         "batches (line) and on all validation documents (points)."
     )
     halved = _halvings(run)

@@ -56,7 +56,6 @@ def check_unpublished(path: str | Path, corpus: str) -> None:
         raise CorpusError(
             f"{path}: texts of {Path(corpus).name} may not be published, and Git would take up "
             "this file. Name one "
-            ""
             "that Git ignores, such as one below runs/"
         )
 
@@ -433,7 +432,6 @@ def _from_hub(spec: CorpusSpec, errors: str) -> Corpus:
         raise CorpusError(
             f"{spec.name}: {hub['repository']} cannot be loaded from the Hugging Face Hub, nor "
             "from this machine's "
-            ""
             f"cache ({error}). Three ways out: dataset='aclsum', which needs no download; the path "
             "of a folder with "
             "train, val and test files; or load it on a machine with network and copy its cache "

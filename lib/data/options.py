@@ -236,7 +236,7 @@ class PieceOptions(Options):
         return self.encode_one(document, pieces)
 
     @abstractmethod
-    def rows(self, document: Document) -> list[tuple[int, int]]:
+    def row_places(self, document: Document) -> list[tuple[int, int]]:
         """Start and end in `Document.text` of each text that `encode_one` makes a row of."""
 
     def encode(self, documents: Iterable[Document], encoder: TextEncoder) -> list[Any]:
@@ -244,7 +244,7 @@ class PieceOptions(Options):
 
     def _encode_text(self, document: Document, pieces: Pieces) -> EncodedDocument:
         encoded = self.encode_one(document, pieces)
-        rows = zip(self.rows(document), rows_of(encoded))
+        rows = zip(self.row_places(document), rows_of(encoded))
         return replace(encoded, places=piece_places(document, rows, pieces, self))
 
     def make(self, corpus, base, limit, progress, folder) -> PreparedCorpus:

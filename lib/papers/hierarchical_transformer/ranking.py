@@ -104,7 +104,7 @@ class ParagraphOptions(PieceOptions):
     def texts(self, document: Document) -> Iterable[str]:
         return [document.title, *self.example(document).paragraphs, *document.summary]
 
-    def rows(self, document: Document) -> list[tuple[int, int]]:
+    def row_places(self, document: Document) -> list[tuple[int, int]]:
         return [(0, len(document.title)), *self.example(document).places]
 
     def encode_one(self, document: Document, pieces: Pieces) -> EncodedDocument:

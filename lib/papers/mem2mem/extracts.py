@@ -52,7 +52,7 @@ class ExtractOptions(PieceOptions):
     def texts(self, document: Document) -> Iterable[str]:
         return [*document.sentences, *document.summary]
 
-    def rows(self, document: Document) -> list[tuple[int, int]]:
+    def row_places(self, document: Document) -> list[tuple[int, int]]:
         return document.places[: self.sentences]
 
     def encode_one(self, document: Document, pieces: Pieces) -> EncodedDocument:
