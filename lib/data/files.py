@@ -22,6 +22,7 @@ from lib.data.jats import jats_articles
 from lib.data.markdown import markdown_text, notebook_text
 from lib.data.office import mended
 from lib.data.plain_text import plain_text
+from lib.data.source_files import mended_latex, mended_rtf
 from lib.data.texts import Text
 from lib.system.errors import InputError
 
@@ -91,8 +92,23 @@ def _reader(head: str, name: str) -> Callable[[str], Text]:
         if "pandoc" not in form:
             raise _refusal(kind, form, name)
         _check_installed(kind, "pypandoc")
-        return lambda text: pandoc_text(text.encode(), form["pandoc"], kind)
+        return lambda text: _source_text(text, form["pandoc"], kind, name)
     return markdown_text if is_markdown else plain_text
+
+
+def _source_text(text: str, form: str, kind: str, name: str) -> Text:
+    beside = Text()
+    if form == "latex":
+        text, beside = mended_latex(text, name)
+    elif form == "rtf":
+        text = mended_rtf(text)
+    return _with_beside(pandoc_text(text.encode(), form, kind), beside)
+
+
+def _with_beside(found: Text, beside: Text) -> Text:
+    found.set_aside += beside.set_aside
+    found.notes += dict.fromkeys(beside.notes)
+    return found
 
 
 def _refusal(kind: str, form: dict[str, Any], name: str) -> InputError:
@@ -110,10 +126,7 @@ def _zipped_text(data: bytes, name: str) -> Text:
         if any(part.startswith(begin) for part in parts):
             _check_installed(kind, "pypandoc")
             data, beside = mended(data)
-            found = pandoc_text(data, form, kind)
-            found.set_aside += beside.set_aside
-            found.notes += dict.fromkeys(beside.notes)
-            return found
+            return _with_beside(pandoc_text(data, form, kind), beside)
     is_table = any(part.startswith("xl/") for part in parts)
     kind = "an XLSX or another table" if is_table else "a zip file"
     raise _refusal(kind, _FORMATS[kind], name)
