@@ -67,7 +67,7 @@ def mended_rtf(text: str) -> str:
             elif len(lengths) > 1:
                 lengths.pop()
         elif token["length"]:
-            lengths[-1] = int(token["length"])
+            lengths[-1], part = int(token["length"]), "{}"
         elif token["code"]:
             sign = chr(int(token["code"]) % 0x10000)
             part = f"\\{sign}" if sign in "\\{}" else sign
