@@ -28,6 +28,12 @@ from lib.system.errors import InputError
 
 _PROLOGUE = r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*"
 _HTML = re.compile(rf"{_PROLOGUE}<(?:!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
+_FRAGMENT = re.compile(  # of a page
+    r"\s*<(?:p|div|h[1-6]|article|section|ul|ol|table|span|center|blockquote)\b[^<>]*>(?=.*</)",
+    re.IGNORECASE | re.DOTALL,
+)
+_TAG = re.compile(r"</(?:p|div|b|i|em|strong|a|span|li|h\d)>|<br ?/?>|&(?:nbsp|amp|quot|#\d+);")
+_TAGS = 3  # at least, of a text that is worth a note
 _XML = re.compile(r"\s*<(?:\?xml\b|!DOCTYPE article\b|pmc-articleset\b|article\b[^>]*\w=)")
 # Zip files: a part that each has, pandoc's name of the format, and ours.
 _ZIPS = [
@@ -65,7 +71,15 @@ def texts_of(data: bytes, name: str = "FILE") -> list[Text]:
     elif _XML.match(head):
         return _articles(data)
     else:
-        found = _reader(head, name)(text)
+        reader = _reader(head, name)
+        is_fragment = reader is plain_text and _FRAGMENT.match(head)
+        if is_fragment:
+            _check_installed("HTML", "bs4", "pypandoc")
+        found = html_text(text) if is_fragment else reader(text)
+        if is_fragment:
+            found.notes.append("begins with a tag: read as HTML")
+        elif reader is plain_text and len(_TAG.findall(head)) >= _TAGS:
+            found.notes.append("tags of HTML are read as text: name the file .html if it is a page")
     found.notes += [note] * bool(note)
     return [found]
 

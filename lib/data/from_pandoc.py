@@ -143,7 +143,7 @@ class _Reader:
             elif kind == "Code":
                 text += content[1]
             elif kind == "Math":
-                text += _formula(content[1])
+                text += formula(content[1])
             elif kind in ("Superscript", "Subscript"):
                 text = self.raised(part, text, inlines[place + 1 : place + 2])
             else:
@@ -220,7 +220,7 @@ def _words(content: Any) -> str:
     return ""
 
 
-def _formula(tex: str) -> str:
+def formula(tex: str) -> str:
     """Return a formula in TeX as text if one line can hold it, and FORMULA otherwise."""
     text = _FONT.sub(r"\1", _SPACE.sub(" ", tex))
     text = re.sub(r"\\([a-z]+)\b ?", lambda found: _TEX_SIGNS.get(found[1], found[0]), text)
