@@ -20,9 +20,16 @@ _BESIDE = (
     "[role=complementary], footer:not(blockquote footer), "
     "#header, #footer, .site-header, .site-footer, "
     # of Wikipedia and Sphinx
-    ".mw-editsection, .navbox, .infobox, .hatnote, #toc, .headerlink"
+    ".mw-editsection, .navbox, .infobox, .hatnote, #toc, .headerlink, "
+    # of Medium
+    "[data-testid^=authorName], [data-testid=storyReadTime], [data-testid=storyPublishDate]"
 )
-_NOTE_MARKS = "a[role=doc-noteref], a.footnote-ref, a[href^='#']:has(> sup:only-child)"
+_NOTE_MARKS = (
+    "a[role=doc-noteref], a[class*=footnote], a[href^='#']:has(> sup:only-child), "
+    "a[href^='#']:has(> .MsoFootnoteReference), sup > a[href^='#']"
+)
+_NOTE_WORDS = 150  # of a note that has a mark, at most
+_TITLE = "h1, p.title, p.MsoTitle"  # of Google's documents, and of Word's
 # Words in the names of elements, by the kind of what they hold.
 _KINDS = {
     "banners about cookies": {"cookie", "cookies", "consent", "gdpr"},
@@ -32,12 +39,12 @@ _KINDS = {
         *("published", "pubdate", "readtime"),
     },
     "captions": {"caption", "figcaption"},
-    "footnotes": {"footnotes", "endnotes"},
+    "footnotes": {"footnote", "footnotes", "endnotes"},
     "references": {"reflist", "references", "bibliography", "ref-list"},
     "related articles, adverts and the like": {
         *("ad", "ads", "adslot", "advert", "advertisement", "sponsored", "promo", "outbrain"),
-        *("share", "sharing", "sharedaddy", "social", "newsletter", "subscribe", "signup"),
-        *("related", "relatedposts", "recirc", "recirculation", "recommended", "popular"),
+        *("share", "sharing", "sharedaddy", "social", "newsletter", "subscribe", "subscription"),
+        *("signup", "related", "relatedposts", "recirc", "recirculation", "recommended", "popular"),
         *("trending", "pullquote", "pull-quote", "breadcrumb", "breadcrumbs", "sidebar"),
         *("masthead", "paywall", "pagination", "tags", "toc"),
     },
@@ -50,6 +57,7 @@ _NO_NAME = re.compile(r"(?:tag|category|has|no|is|with|hide)[-_]|.*[:/\[]")
 _WORD = re.compile(r"pull-quote|ref-list|[A-Z]?[a-z]+")
 _READ_MORE = re.compile(r"(?:(?:read|see) (?:more|also|next)|also read|related|more)\b", re.I)
 _CODE = re.compile("^(?:highlight|code|src)")
+_NOTES = ["li", "p", "dd", "td", "div", "span"]
 _DATED = ["p", "li", "td", "dd", "blockquote"]  # a date in them belongs to the text
 _MANY_WORDS = 150  # longer parts may hold the page
 _LEAST_WORDS = 100  # of a page whose longer parts are set aside
@@ -61,7 +69,7 @@ def html_text(page: str) -> Text:
     from bs4 import BeautifulSoup
 
     soup = BeautifulSoup(page, "html.parser")
-    heading = _root(soup).find("h1") or soup.find("h1") or soup.title or soup.new_tag("p")
+    heading = _root(soup).select_one(_TITLE) or soup.find("h1") or soup.title or soup.new_tag("p")
     for link in heading(class_="headerlink"):
         link.decompose()
     title = " ".join(heading.get_text(" ").split())
@@ -73,7 +81,9 @@ def html_text(page: str) -> Text:
     beside.leave_out("headings", title)
     _set_aside(soup.select(_BESIDE), _BESIDE_KIND, beside)
     _set_aside(soup("rt"), "readings of characters", beside)
-    _set_aside(soup.select(_NOTE_MARKS), "footnotes", beside)
+    _set_aside(_notes(soup), "footnotes", beside)
+    for mark in soup.select(_NOTE_MARKS):
+        mark.decompose()
     _set_aside_by_names(soup, beside)
     root = _root(soup)
     if root.name not in ("main", "article"):
@@ -107,6 +117,18 @@ def _set_aside(elements: Iterable, kind: str, beside: Text) -> None:
         if not element.decomposed:  # together with an element around it
             beside.leave_out(kind, element.get_text(" "))
             element.decompose()
+
+
+def _notes(soup) -> list:
+    """Return the notes to which marks in the text before them lead."""
+    notes = []
+    for mark in soup.select(_NOTE_MARKS):
+        name = str(mark.get("href", ""))[1:]
+        target = mark.find_next(attrs={"id": name}) or mark.find_next("a", attrs={"name": name})
+        note = target and (target.find_parent(["li", "p", "dd", "td"]) or target)
+        if note and name and note.name in _NOTES and _count(note) <= _NOTE_WORDS:
+            notes.append(note)
+    return notes
 
 
 def _set_aside_by_names(soup, beside: Text) -> None:
@@ -151,7 +173,7 @@ def _kind(element) -> str:
     named = [name for name in names if not _NO_NAME.match(name)]
     words = [word.lower() for name in named for word in _WORD.findall(name)]
     kind = next((_KIND_OF[word] for word in words if word in _KIND_OF), "")
-    return "" if element.name == "article" and kind == "bylines and dates" else kind
+    return "" if element.name == "article" and kind != "comments" else kind
 
 
 def _break_lines(soup, element) -> None:

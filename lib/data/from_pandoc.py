@@ -27,7 +27,7 @@ _TEX_SIGNS = {
 _SKIPPED = re.compile(
     r"Skipped '(\\(?!begin\b|end\b|[hv]space|[hv]skip)[^']*\{.*?)' at ", re.DOTALL
 )
-_MISSING = re.compile(r"Could not load include file (\S+)")
+_MISSING = re.compile(r"Could not load include file (\S+)(?<!\.sty)(?<!\.cls) at")
 _REMARK = re.compile(r"\\(?:todo|comment|marginpar|fixme|note|missingfigure)", re.IGNORECASE)
 _FONT = re.compile(r"\\(?:math|text|operator)\w*\{([^{}\\]*)\}")
 _SPACE = re.compile(r"\\[,;:! ]|~")
@@ -60,7 +60,7 @@ def pandoc_text(data: bytes, form: str, kind: str, title: str = "") -> Text:
     for skipped in _SKIPPED.findall(messages):
         kind = "comments" if _REMARK.match(skipped) else "unknown commands"
         reader.found.leave_out(kind, re.sub(r"\\[a-zA-Z]+|[\\{}\[\]]", " ", skipped))
-    for missing in _MISSING.findall(messages):
+    for missing in _MISSING.findall(messages):  # but for packages
         reader.found.notes.append(f"{missing} is a file of its own: its text is missing")
     return reader.found
 

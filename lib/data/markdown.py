@@ -27,7 +27,7 @@ _MARKDOWN = (
     .use(texmath_plugin, delimiters="brackets")
 )
 _TAG = re.compile(  # "a<b and c>d" is none
-    r"</?(?:a|abbr|b|center|cite|code|del|details|div|em|figure|font|i|img|ins|kbd|mark|p|picture"
+    r"</?(?:a|abbr|b|blockquote|center|cite|code|del|d[dlt]|details|div|em|figure|font|h[1-6r]|i|img|ins|kbd|li|mark|[ou]l|p|picture"
     r"|q|s|samp|section|small|span|strong|su[bp]|summary|table|t[dhr]|tt|u|var)"
     r"(?:\s+(?:[\w:-]+\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s>]+)|open|hidden))*\s*/?>"
 )
@@ -35,6 +35,12 @@ _LINE_BREAK = re.compile(r"<br\b[^>]*>")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 # "> 0.05 was the value", "- 2.4 degrees": the sign belongs to the text
 _AMOUNT = re.compile(r"[.,~≈±$€£]?\d")
+
+
+def _heading(found: re.Match[str]) -> str:
+    return f"\n{'#' * int(found[1])} {' '.join(found[2].split())}\n"
+
+
 _HIGHLIGHT = re.compile(r"^\{% (?:end)?highlight\b.*%\}$", re.MULTILINE)  # code in Jekyll
 _CODE = re.compile(r"^[ >]*(```+|~~~+).*?^[ >]*\1|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _KEPT = "\ufdd1{}\ufdd1"  # for code, in which nothing is replaced
@@ -48,6 +54,11 @@ _PREPARE = [  # what people write and CommonMark does not know
     (re.compile(r"^(\s*[-*+]\s+)\[[ xX]\] ", re.MULTILINE), r"\1"),  # tasks
     # pandoc's attributes of a heading
     (re.compile(r"(?<=\S) \{[#.][\w:. -]*\}$", re.MULTILINE), ""),
+    # a heading as HTML, with a logo
+    (re.compile(r"^<h([1-6])\b[^>]*>(.*?)</h\1>", re.MULTILINE | re.DOTALL), _heading),
+    # of Obsidian: a remark, marked words, names of places, tags
+    (re.compile(r"%%.*?%%|[ ]\^[\w-]+$|^(?:#[^\W\d][\w/-]*[ ]*)+$", re.DOTALL | re.MULTILINE), ""),
+    (re.compile(r"==(?=\S)([^=\n]+)(?<=\S)=="), r"\1"),
     # a notice on GitHub or in Obsidian, a part between colons, attributes of kramdown
     (re.compile(r"^> \[!\w+\][ ]*(?:\n|(?=\S))", re.MULTILINE), "> "),
     (re.compile(r"^:{3,}.*$|^\{:.*\}$", re.MULTILINE), ""),

@@ -16,6 +16,10 @@ _ODT_BESIDE = {
     "annotation": "comments",
     "tracked-changes": "deleted text",
     "table-of-content": "table of contents",
+    "illustration-index": "table of contents",
+    "table-index": "table of contents",
+    "alphabetical-index": "table of contents",
+    "bibliography": "references",
 }
 # names of pages of a book, in its guide (EPUB 2) or as `epub:type` (EPUB 3)
 _BOOK_BESIDE = {
@@ -51,6 +55,8 @@ def mended(data: bytes) -> tuple[bytes, Text]:
                     part = _mend_styles(_parsed(part), levels)
                 elif re.fullmatch(r"word/(?:document\d*|footnotes|endnotes)\.xml", name):
                     part = _mend_part(_parsed(part), levels, beside)
+                elif name == "word/comments.xml":
+                    beside.leave_out("comments", " ".join(_parsed(part).itertext()))
                 elif re.fullmatch(r"ppt/slides/slide\d+\.xml", name):
                     part = _mend_slide(_parsed(part))
                 elif name == "content.xml":
@@ -222,11 +228,19 @@ def _mend_part(root: Element, levels: dict[str, int], beside: Text) -> bytes:
             elif kind == "r" and _is_on(child.find("{*}rPr/{*}vanish")):
                 beside.leave_out("hidden text", "".join(child.itertext()))
                 parent.remove(child)
+            elif kind == "sdt" and _is_contents(child):
+                beside.leave_out("table of contents", " ".join(child.itertext()))
+                parent.remove(child)
             elif kind in ("fldSimple", "customXml"):
                 parent[place : place + 1] = list(child)
             elif kind == "p":
                 _mend_paragraph(parent, place, levels, beside)
     return ElementTree.tostring(root)
+
+
+def _is_contents(part: Element) -> bool:
+    gallery = part.find("{*}sdtPr/{*}docPartObj/{*}docPartGallery")
+    return gallery is not None and _value(gallery) == "Table of Contents"
 
 
 def _mend_paragraph(parent: Element, place: int, levels: dict[str, int], beside: Text) -> None:
