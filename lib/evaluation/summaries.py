@@ -15,13 +15,11 @@ from pydantic.dataclasses import dataclass
 
 from lib.data.corpus import check_unpublished
 from lib.data.documents import (
-    IDS,
-    SUMMARIES,
     Document,
-    first_key,
     report_marks,
     split_summary,
 )
+from lib.data.record_keys import IDS, SUMMARIES, first_key, with_known_keys
 from lib.data.record_readers import read_json_lines, reading, records_reader
 from lib.decoding.run import Run
 from lib.system.errors import InputError
@@ -156,8 +154,9 @@ def _say(path: str | Path, names: Sequence[str], count: int, what: str) -> None:
 
 
 # Columns and fields of a summary in other programs' files.
-_SUMMARY_KEYS = ("summary", "readable", *SUMMARIES, "prediction", "predicted", "generated")
-_SUMMARY_KEYS += ("output", "candidate", "hypothesis", "decoded", "text")
+# Beside a prediction there may be the reference, as "summary" or "highlights".
+_SUMMARY_KEYS = ("prediction", "predicted", "generated", "output", "candidate", "hypothesis")
+_SUMMARY_KEYS += ("decoded", "completion", "response", "summary", "readable", *SUMMARIES, "text")
 _FORMS = (
     "a summary a line (.txt), JSON lines or CSV of id and summary, or one JSON list or {id: text}"
 )
@@ -206,7 +205,9 @@ def _records(path: Path) -> Iterator[tuple[int, Any]]:
 
 def _is_map(record: Any) -> bool:
     """Whether a JSON object is no record, but has texts by the ids of their documents."""
-    if not isinstance(record, dict) or record.keys() & {*_SUMMARY_KEYS, *_ID_KEYS}:
+    if not isinstance(record, dict):
+        return False
+    if with_known_keys(record).keys() & {*_SUMMARY_KEYS, *_ID_KEYS}:
         return False
     return all(isinstance(value, str | list) for value in record.values())
 
@@ -221,6 +222,7 @@ def _with_known_keys(record: Any) -> Any:
         return {"id": "", "summary": record}
     if not isinstance(record, dict):
         return record
+    record = with_known_keys(record)
     id_key, key = first_key(record, _ID_KEYS), first_key(record, _SUMMARY_KEYS)
     others = [name for name in record if name != id_key]
     if key is None and len(others) == 1:
