@@ -20,18 +20,10 @@ from pathlib import Path
 
 import numpy as np
 
-from lib.data.documents import (
-    IDS,
-    SPLITS,
-    CorpusError,
-    Document,
-    KeysError,
-    known_keys,
-    own_id,
-    to_document,
-)
+from lib.data.documents import SPLITS, CorpusError, Document, own_id, to_document
 from lib.data.named_corpora import CORPORA, IN_BOTH, CorpusSpec, LeftOut, find_spec, is_private
 from lib.data.pieces import Pieces
+from lib.data.record_keys import IDS, KeysError, known_keys, with_known_keys
 from lib.data.record_readers import (
     SPLIT_NAMES,
     Records,
@@ -183,6 +175,8 @@ class Corpus:
             try:
                 if isinstance(record, ValueError):
                     raise record
+                if isinstance(record, dict):
+                    record = with_known_keys(record)
                 document = (
                     record
                     if isinstance(record, Document)
