@@ -204,6 +204,8 @@ def _inlines(blocks: list[dict]) -> list[dict]:
     for block in blocks:
         if block["t"] in ("Para", "Plain"):
             parts += [*block["c"], {"t": "Space"}]
+        elif block["t"] == "Div":
+            parts += _inlines(block["c"][1])
         else:
             parts.append({"t": "Str", "c": f"{_words(block.get('c'))} "})
     return parts
@@ -215,6 +217,8 @@ def _words(content: Any) -> str:
         leaf = content["c"] if content.get("t") == "Str" else None
         return leaf or _words(content.get("c"))
     if isinstance(content, list):
+        if [type(part) for part in content] == [str, list, list]:
+            return ""  # an identifier with classes and attributes
         is_code = len(content) == 2 and isinstance(content[1], str)
         return content[1] if is_code else " ".join(filter(None, map(_words, content)))
     return ""

@@ -120,42 +120,41 @@ def _remove(parent: Element, place: int) -> None:
 def _mend_book(root: Element, name: str, archive: zipfile.ZipFile, beside: Text) -> bytes:
     """Remove the pages beside the text from the order of reading."""
     folder = name.rpartition("/")[0]
-    files = {item.get("id"): item for item in root.iterfind("{*}manifest/{*}item")}
+    items = {item.get("id"): item for item in root.iterfind("{*}manifest/{*}item")}
     marked = {
         reference.get("href", "").partition("#")[0]
         for reference in root.iterfind("{*}guide/{*}reference")
         if reference.get("type") in _BOOK_BESIDE
     }
     title = " ".join(root.findtext("{*}metadata/{*}title", "").split())
-    spine = root.find("{*}spine")
-    for page in [] if spine is None else list(spine):
-        item = files.get(page.get("idref"))
-        path = (
-            "" if item is None else posixpath.normpath(f"{folder}/{item.get('href')}").lstrip("/")
-        )
-        if item is None or path not in archive.namelist():
-            continue
-        content = archive.read(path).decode(errors="replace")
-        body = content[max(content.find("<body"), 0) :]
-        words, linked = (
-            " ".join(_TAG.sub(" ", part).split()) for part in (body, "".join(_LINK.findall(body)))
-        )
-        is_title = (
-            words.startswith(title)
-            and len(words.split()) <= _TITLE_WORDS
-            and words[-1:] not in ".!?"
-        )
-        is_beside = (
-            item.get("href") in marked
-            or "nav" in item.get("properties", "").split()
-            or is_title
-            or 2 * len(linked) > len(words)
-            or set(_BOOK_TYPE.findall(body[:1000])) & _BOOK_BESIDE
-        )
-        if is_beside and len(spine) > 1:
-            beside.leave_out("title page, table of contents and rights", words)
-            spine.remove(page)
+    for spine in root.iterfind("{*}spine"):
+        for page in list(spine):
+            item = items.get(page.get("idref"), page)
+            file = item.get("href", "")
+            path = posixpath.normpath(posixpath.join(folder, file))
+            if path not in archive.namelist() or len(spine) == 1:
+                continue
+            content = archive.read(path).decode(errors="replace")
+            body = content[max(content.find("<body"), 0) :]
+            is_nav = "nav" in item.get("properties", "").split()
+            if is_nav or file in marked or _is_beside(body, title):
+                beside.leave_out("title page, table of contents and rights", _words(body))
+                spine.remove(page)
     return ElementTree.tostring(root)
+
+
+def _is_beside(body: str, title: str) -> bool:
+    """Return whether a page of a book says that it is not text, is a list of links, or begins with
+    the book's title and has no sentence."""
+    words, linked = _words(body), _words(" ".join(_LINK.findall(body)))
+    is_short = len(words.split()) <= _TITLE_WORDS and words[-1:] not in tuple(".!?")
+    is_title = bool(title) and words.startswith(title) and is_short
+    is_marked = not _BOOK_BESIDE.isdisjoint(_BOOK_TYPE.findall(body[:1000]))
+    return is_marked or is_title or 2 * len(linked) > len(words)
+
+
+def _words(page: str) -> str:
+    return " ".join(_TAG.sub(" ", page).split())
 
 
 def _mend_slide(root: Element) -> bytes:
