@@ -167,7 +167,7 @@ class Corpus:
             )
         return islice(self._documents(split_name), limit)
 
-    def _documents(self, split_name: str) -> Iterator[Document]:
+    def _documents(self, split_name: str) -> Iterator[Document]:  # noqa: C901
         found = self.passes[split_name] = Pass()
         shape = self.shapes.get(split_name, Shape)()
         for number, (path, line, record) in enumerate(self.readers[split_name](), 1):
