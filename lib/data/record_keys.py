@@ -18,11 +18,16 @@ OTHER_SUMMARIES = (
     *("summary_text", "target", "target_text", "tgt", "output", "outputs", "completion"),
     *("response", "tldr", "headline", "reference"),
 )
+# What a system has written, beside which there may be the reference, as 'summary' or 'highlights'.
+PREDICTIONS = (
+    *("prediction", "predicted", "generated", "output", "candidate", "hypothesis", "decoded"),
+    *("completion", "response"),
+)
 ALL_SOURCES, ALL_SUMMARIES = (*SOURCES, *OTHER_SOURCES), (*SUMMARIES, *OTHER_SUMMARIES)
 
 _CHATS = ("messages", "conversations")
-_BESIDE = ("title", "section_names", "more_summaries", "tokenised")
-_KNOWN = frozenset([*ALL_SOURCES, *ALL_SUMMARIES, *IDS, *_CHATS, *_BESIDE])
+_BESIDE = ("title", "section_names", "more_summaries", "tokenised", "readable", "name")
+_KNOWN = frozenset([*ALL_SOURCES, *ALL_SUMMARIES, *IDS, *PREDICTIONS, *_CHATS, *_BESIDE])
 _SPEAKERS = {"user": "text", "human": "text", "assistant": "summary", "gpt": "summary"}
 
 

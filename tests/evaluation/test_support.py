@@ -16,6 +16,7 @@ from lib.decoding.readable import Reading
 from lib.evaluation.comparison import AS_WRITTEN, CUT
 from lib.evaluation.measures import MEASURES, SUPPORT
 from lib.evaluation.scores import intervals
+from lib.evaluation.summaries import read_summary_sentences
 from lib.evaluation.support import Names, SourceText, not_in_text, support_counts, terms
 from lib.page.summary_page import TITLE, ShownText
 from tests.conftest import case_tables
@@ -316,6 +317,12 @@ def test_what_may_be_wrong_with_summaries_is_counted(corpus, tmp_path, capsys):
     rows = {line.split("  ")[0]: line for line in out.splitlines()}
     assert " none written     0.00 of 4 " in rows["reference"], "no number, four names"
     assert "summaries: what the system wrote; reference: the authors' summaries" in out
+
+
+def test_a_prediction_is_scored_and_not_the_reference_beside_it(tmp_path):
+    row = {"ID": "d0", "article": "Rats slept.", "highlights": "Rats.", "Prediction": "They slept."}
+    write_lines(tmp_path / "a.jsonl", [row])
+    assert read_summary_sentences(tmp_path / "a.jsonl") == {"d0": ["They slept."]}
 
 
 def test_systems_are_compared_on_the_same_documents(corpus, tmp_path, capsys):
