@@ -167,7 +167,7 @@ class Corpus:
             )
         return islice(self._documents(split_name), limit)
 
-    def _documents(self, split_name: str) -> Iterator[Document]:  # noqa: C901
+    def _documents(self, split_name: str) -> Iterator[Document]:
         found = self.passes[split_name] = Pass()
         shape = self.shapes.get(split_name, Shape)()
         for number, (path, line, record) in enumerate(self.readers[split_name](), 1):
@@ -175,8 +175,6 @@ class Corpus:
             try:
                 if isinstance(record, ValueError):
                     raise record
-                if isinstance(record, dict):
-                    record = with_known_keys(record)
                 document = (
                     record
                     if isinstance(record, Document)
@@ -195,6 +193,7 @@ class Corpus:
                 found.skipped.append((place, getattr(reason, "short", str(reason))))
                 continue
             if isinstance(record, dict):
+                record = with_known_keys(record)
                 found.kinds.update(shape.kinds(record))
                 found.has_ids |= any(key in record for key in IDS)
             has_id = isinstance(record, Document) or bool(own_id(record))

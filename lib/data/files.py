@@ -72,14 +72,16 @@ def texts_of(data: bytes, name: str = "FILE") -> list[Text]:
         return _articles(data)
     else:
         reader = _reader(head, name)
-        is_fragment = reader is plain_text and _FRAGMENT.match(head)
-        if is_fragment:
+        if reader is plain_text and _FRAGMENT.match(head):
             _check_installed("HTML", "bs4", "pypandoc")
-        found = html_text(text) if is_fragment else reader(text)
-        if is_fragment:
+            found = html_text(text)
             found.notes.append("begins with a tag: read as HTML")
-        elif reader is plain_text and len(_TAG.findall(head)) >= _TAGS:
-            found.notes.append("tags of HTML are read as text: name the file .html if it is a page")
+        else:
+            found = reader(text)
+            if reader is plain_text and len(_TAG.findall(head)) >= _TAGS:
+                found.notes.append(
+                    "tags of HTML are read as text: name the file .html if it is a page"
+                )
     found.notes += [note] * bool(note)
     return [found]
 

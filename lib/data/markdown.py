@@ -27,8 +27,8 @@ _MARKDOWN = (
     .use(texmath_plugin, delimiters="brackets")
 )
 _TAG = re.compile(  # "a<b and c>d" is none
-    r"</?(?:a|abbr|b|blockquote|center|cite|code|del|d[dlt]|details|div|em|figure|font|h[1-6r]|i|img|ins|kbd|li|mark|[ou]l|p|picture"
-    r"|q|s|samp|section|small|span|strong|su[bp]|summary|table|t[dhr]|tt|u|var)"
+    r"</?(?:a|abbr|b|blockquote|center|cite|code|del|d[dlt]|details|div|em|figure|font|h[1-6r]"
+    r"|i|img|ins|kbd|li|mark|[ou]l|p|picture|q|s|samp|section|small|span|strong|su[bp]|summary|table|t[dhr]|tt|u|var)"
     r"(?:\s+(?:[\w:-]+\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s>]+)|open|hidden))*\s*/?>"
 )
 _LINE_BREAK = re.compile(r"<br\b[^>]*>")

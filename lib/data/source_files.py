@@ -54,8 +54,9 @@ def mended_latex(text: str, name: str) -> tuple[str, Text]:
 
 
 def mended_rtf(text: str) -> str:
-    r"""Write each sign `\uN` as itself, without the signs that stand for it in old programs, of
-    which pandoc skips too many; and give paragraphs in the style Title the level of a heading."""
+    r"""Write each sign `\uN` as itself, and give the style Title the level of a heading.
+
+    Behind `\uN` stand signs for old programs. They are removed, since pandoc skips too many."""
     lengths, skipped, was_word = [1], 0, False
     parts: list[str] = []
     for token in _TOKEN.finditer(text):
