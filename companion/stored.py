@@ -29,7 +29,7 @@ class Store:
         return self.numbers[name]
 
     def replace(self, name: str, numbers: Any) -> None:
-        """Write the numbers of a name, in place of those that it has."""
+        """Replace the numbers of a name in the file."""
         self.numbers[name] = numbers
         self._write()
 

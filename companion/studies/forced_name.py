@@ -1,8 +1,7 @@
 """Does a model of the task `towns` believe the title that it has read, or the name that it has just
 written?
 
-    python -m companion.studies.forced_name --output figures/forced_name.json \\
-        --weights figures/forced_name.safetensors
+    python -m companion.studies.forced_name --output figures/forced_name.json
 
 The first word of a summary is the name of the town. We write that word, the model writes the rest
 by greedy search, and we count whose facts it reports: those of the title's town or those of the
@@ -10,8 +9,8 @@ other town. Facts that both towns share are not counted. A model is measured onc
 task, since before that it reports the facts of either town by chance.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,6 @@ from companion.tasks.towns import (
     TOWNS,
     TownCluster,
     pieces_of,
-    save_towns,
     town_cluster,
     town_document,
     town_model,
@@ -38,7 +36,6 @@ from companion.tasks.towns import (
 )
 from lib.data.batch import Batch, EncodedDocument, make_batch
 from lib.data.vocabulary import BOS, TITLE_END
-from lib.models.changes import NOTHING, Change
 from lib.models.hierarchical_transformer import HierarchicalTransformer
 from lib.system.command_line import run_command
 
@@ -53,8 +50,6 @@ class TrainedRow:
     row: str  # of `companion.tasks.towns.ROWS`
     most: int
     titled: bool = False  # every paragraph begins with the title
-    learning_rate: float = 1e-3
-    sizes: Mapping[str, Any] = field(default_factory=dict)  # that differ from the row's
 
 
 TRAINED = {
@@ -79,7 +74,6 @@ def forced_name(
     /,
     *,
     output: Path,
-    weights: Path | None = None,
     seeds: tuple[int, ...] = (0, 1, 2),
 ) -> None:
     """Train models of the task until they have learned it, force names on them, count facts.
@@ -87,16 +81,12 @@ def forced_name(
     Args:
         rows: names of `TRAINED`; by default all.
         output: a JSON file. A command that was stopped continues.
-        weights: a file for the first seed's models, in 16 bits.
         seeds: of the trainings.
     """
     store = open_store(output, "a study of towns", {"study": "forced_name"})
-    models: dict[str, HierarchicalTransformer] = {}
 
     def measure(name: str, seed: int) -> dict[str, Any]:
         model, found = train(name, seed)
-        if seed == seeds[0]:
-            models[name] = model
         for condition in CONDITIONS:
             title, other = facts_of(model, TRAINED[name], condition).T
             found[condition] = {"title": title.round(2).tolist(), "other": other.round(2).tolist()}
@@ -107,15 +97,13 @@ def forced_name(
     results = store.results(functions, seeds, [*TRAINED])
     store.numbers["command"] = this_command("companion.studies.forced_name")
     store.replace("effects", effects_of(results))
-    if weights:
-        save_towns(models, weights)
 
 
 def train(name: str, seed: int) -> tuple[HierarchicalTransformer, dict[str, Any]]:
     """Train a model of `TRAINED` until it has learned. Returns it, and the steps that it took."""
     about = TRAINED[name]
     torch.manual_seed(seed)
-    model = town_model(about.row, **about.sizes)
+    model = town_model(about.row)
     found: dict[str, Any] = {"steps": about.most, "learned": False}
 
     def batches() -> Iterator[Batch]:
@@ -130,7 +118,7 @@ def train(name: str, seed: int) -> tuple[HierarchicalTransformer, dict[str, Any]
                     found.update(steps=step + 1, learned=True)
                     return
 
-    return learn(model, batches(), about.learning_rate).eval(), found
+    return learn(model, batches(), 1e-3).eval(), found
 
 
 def batch_of(clusters: list[TownCluster], titles: list[str], about: TrainedRow) -> Batch:
@@ -155,20 +143,14 @@ def _document(cluster: TownCluster, title: str, about: TrainedRow, name: str) ->
 
 
 @torch.no_grad()
-def facts_of(
-    model: HierarchicalTransformer,
-    about: TrainedRow,
-    condition: str,
-    change: Change = NOTHING,
-) -> np.ndarray:
+def facts_of(model: HierarchicalTransformer, about: TrainedRow, condition: str) -> np.ndarray:
     """Compute which share of the facts are those of the cluster's title's town, and of the other
     town, in percent: [clusters, 2]."""
     clusters = unseen_towns()
     title, first = CONDITIONS[condition]
     titles = [_named(cluster, title, i) for i, cluster in enumerate(clusters)]
     names = [_named(cluster, first, i) for i, cluster in enumerate(clusters)]
-    with change.model(model):
-        summaries = write_after(model, batch_of(clusters, titles, about), names)
+    summaries = write_after(model, batch_of(clusters, titles, about), names)
     return np.array([_shares(*pair) for pair in zip(clusters, summaries)])
 
 

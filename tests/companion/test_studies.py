@@ -11,7 +11,15 @@ import numpy as np
 import pytest
 import torch
 
-from companion.studies import importance, marking, ranking, repetition, slides, town_marks
+from companion.studies import (
+    forced_name,
+    importance,
+    marking,
+    ranking,
+    repetition,
+    slides,
+    town_marks,
+)
 from companion.studies.windows import SentenceLists, copied_from
 from companion.studies.word_dependence import embeddings_of, encoder_states, interaction, reach
 from companion.tasks.towns import batch_of, open_towns, unseen_towns
@@ -330,3 +338,36 @@ def test_repeated_trigrams_are_counted_for_each_way_of_decoding(monkeypatch):
         way.block_ngrams for way in ways
     )
     assert [way.temperature for way in ways if way.sample == 9] == list(repetition.TEMPERATURES)
+
+
+def test_the_model_of_towns_keeps_to_its_title_under_a_forced_name():
+    """With an absent town in the title it has no reason to choose either."""
+    model, about = open_towns()["HT"], forced_name.TRAINED["HT"]
+    shares = {
+        condition: forced_name.facts_of(model, about, condition).mean(0)
+        for condition in forced_name.CONDITIONS
+    }
+    for condition in ("own name", "other name forced", "absent name forced"):
+        assert shares[condition][0] > 98 and shares[condition][1] < 2, condition
+    assert 30 < shares["absent title, own name"][0] < 70
+    clusters = unseen_towns(2)
+    batch = forced_name.batch_of(clusters, [cluster.title for cluster in clusters], about)
+    written = forced_name.write_after(model, batch, forced_name.TOWNS[:2])
+    assert [summary[0] for summary in written] == forced_name.TOWNS[:2]
+
+
+def test_the_facts_of_either_town_are_counted_where_they_differ():
+    cluster = unseen_towns(1)[0]
+    for town, of_title in zip(cluster.truth, (True, False)):
+        facts = dict(zip(forced_name.FACT_PLACES, cluster.truth[town]))
+        words = [facts.get(i, "") for i in range(max(facts) + 1)]
+        assert forced_name._shares(cluster, words) == ((100, 0) if of_title else (0, 100))
+
+
+def test_every_paragraph_of_a_titled_row_begins_with_the_title():
+    cluster = unseen_towns(1)[0]
+    about = forced_name.TRAINED["without global layers, the title in every paragraph"]
+    batch = forced_name.batch_of([cluster], [cluster.title], about)
+    words = [forced_name.TOWN_PIECES.words[i] for i in batch.source[0].tolist()]
+    # and the title's own row
+    assert words.count("<T>") == len(cluster.paragraphs) + 1
