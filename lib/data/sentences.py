@@ -10,6 +10,9 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
+from lib.data.characters import join_lines
+from lib.data.line_heads import heads, is_head
+
 _WINDOW = 48  # characters to inspect before and behind a mark
 
 
@@ -68,11 +71,11 @@ _AT_A_TIME = re.compile(r"(?:At|By|Around|About|After|Before|Until|Since|From) \
 _MODULES = _words("collections dataclasses matplotlib multiprocessing subprocess tensorflow")
 
 _MARK = re.compile(
-    r"""(?P<mark>[.?!؟۔।॥…。！？｡]+)
+    r"""(?P<mark>[.?!؟۔।॥։።។။…。！？｡]+)
         (?P<close>(?:["'”“’)\]»«」』）]|\s»|[ ]?[\U0001F300-\U0001FAFF]|[ ][:;]-?[)D](?=\s))*)
-        (?:  # references: [7], [1][2], [note 1], (Ann, 2003), end.³ and end.4,5
+        (?:  # references, and not the numbers of paragraphs ([0007]): [7], [1][2], [note 1], (Ann, 2003), end.³ and end.4,5
             (?:,?\s?(?:
-                \[(?:\d+(?:\s?[,;–-]\s?\d+)*|\^?\w|note\s\d+|citation\sneeded)\](?::\d+)?
+                \[(?:(?!0\d)\d+(?:\s?[,;–-]\s?\d+)*|\^?\w|note\s\d+|citation\sneeded)\](?::\d+)?
                 |\([A-Z][^()\d]{1,60}\d{4}\w?\)
             ))+(?=\s+[^a-z])
             |[¹²³⁰-⁹]+|(?<=[^\W\d_]\.)\d{1,3}(?:(?:,[ ]?|[–-])\d{1,3})*(?=\s+[A-Z])
@@ -95,7 +98,7 @@ _ITEMS = re.compile(
     r"(?<!\S)(?P<bullet>[•⁃▪◦‣●]\s?)?"
     r"(?:(?P<number>\d{1,3})(?P<close>\.\)|[.)])\s+(?=\S)|(?P<letter>[a-z])(?P<end>[.)])\s+(?=[A-Z]))"
 )
-_WITHIN = re.compile(r"[.?!…][\"'”’)\]]*(?:\[[\d, –-]+\])?\s+\S")  # a stop within a line
+_WITHIN = re.compile(r"[.?!…][\"'”’)\]]*(?:\[[\d, –-]+\])?\s+\S|[。！？]")  # a stop within a line
 _BEGIN = re.compile(r"(?:^\W*|[.?!…][\"'”’)]?\s+)([^\W\d_])")
 # In tokenised text: what goes on with a sentence, and "https : / / web . eecs".
 _GOES_ON = re.compile(r"[.,;:?!…)\]}\"'”’]|(?:com|org|net|edu)\b|(?:19|20)\d\d[a-z]?\s?\. ")
@@ -128,29 +131,50 @@ def group_words(words: Sequence[str]) -> list[list[int]]:
 
 
 def _units(text: str) -> Iterator[str]:
-    """Yield each paragraph in one line, or its lines if it is no prose: items and addresses.
+    """Yield each turn, each item and each other paragraph in one line; or the lines of a paragraph
+    that is no prose, such as an address."""
+    for paragraph in re.split(r"\n\s*\n", text):
+        lines = [line for line in map(str.strip, paragraph.splitlines()) if line]
+        if len(lines) < 2:
+            yield from lines
+            continue
+        group: list[str] = []
+        kind = ""
+        for line, begins in zip(lines, heads(lines)):
+            if begins:
+                yield from _joined(group, kind)
+                group, kind = [], begins
+            if begins == "turn" and is_head(line):
+                yield line
+            else:
+                group.append(line)
+        yield from _joined(group, kind)
+
+
+def _joined(lines: list[str], kind: str) -> Iterator[str]:
+    """Yield lines as one if they are an item or prose, otherwise one by one.
 
     In prose a line ends in a mark, a mark is within a line, or half of the lines begin small. Of
     other lines, those that begin small, or follow a comma, go on with the previous one.
     """
-    for paragraph in re.split(r"\n\s*\n", text):
-        lines = [line for line in map(str.strip, paragraph.splitlines()) if line]
-        is_small = [line[0].islower() for line in lines[1:]]
-        has_case = any(line[0].isupper() for line in lines[:1])
-        if any(line[-1] in '.?!…:;。！？।"”)' or _WITHIN.search(line) for line in lines) or (
-            has_case and 2 * sum(is_small) >= len(is_small) > 0
-        ):
-            yield " ".join(lines)
-            continue
-        unit = ""
-        for line in lines:
-            goes_on = unit.endswith(",") or (has_case and line[0].islower())
-            if unit and not goes_on:
-                yield unit
-                unit = ""
-            unit = f"{unit} {line}".strip()
-        if unit:
-            yield unit
+    is_small = [line[0].islower() for line in lines[1:]]
+    has_case = any(line[0].isupper() for line in lines[:1])
+    if (
+        kind == "item"
+        or any(line[-1] in '.?!…:;。！？।"”)' or _WITHIN.search(line) for line in lines)
+        or (has_case and 2 * sum(is_small) >= len(is_small) > 0)
+    ):
+        yield join_lines(lines)
+        return
+    unit: list[str] = []
+    for line in lines:
+        goes_on = bool(unit) and (unit[-1].endswith(",") or (has_case and line[0].islower()))
+        if unit and not goes_on:
+            yield join_lines(unit)
+            unit = []
+        unit.append(line)
+    if unit:
+        yield join_lines(unit)
 
 
 def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
@@ -204,7 +228,7 @@ def _ends_sentence(match: re.Match, text: str, start: int, has_case: bool) -> bo
     behind = text[match.end() : match.end() + _WINDOW]
     *earlier, token = before.split() or [""]
     word = _QUOTES.split(token)[-1]
-    if match["mark"][0] in "।॥。！？｡":
+    if match["mark"][0] in "।॥։።។။。！？｡":
         return behind[0] not in "と、，"
     if not match["space"]:  # "burned.Two years", but not "numpy.load" or "collections.Counter"
         if not word or word[-1] == "%" or match["close"] or match["mark"] in "?!":
