@@ -11,7 +11,7 @@ _GUTENBERG = re.compile(
 )
 _TITLE = re.compile(r"^Title:\s*(.+)$", re.MULTILINE)
 # RFC 3676: two dashes and a space, alone in a line, are above a signature.
-_SIGNATURE = re.compile(r"^-- \n((?:(?!>).*\S.*(?:\n|\Z)){1,10})", re.MULTILINE)
+_SIGNATURE = re.compile(r"^((?:> ?)*)-- \n((?:\1(?!>).*\S.*(?:\n|\Z)){1,10})", re.MULTILINE)
 
 _GAP = re.compile(r"(?<=\S)(?:\s{3,})(?=\S)")
 COLUMN_LINES = 5  # with a gap at the same place, at least
@@ -32,7 +32,7 @@ def without_frame(text: str, found: Text) -> str:
         found.title = title[1].strip() if title else ""
         found.leave_out("Project Gutenberg's header and licence", f"{text[:begin]} {text[end:]}")
         text = text[begin:end]
-    for signature in _SIGNATURE.findall(text):
+    for _, signature in _SIGNATURE.findall(text):
         found.leave_out("signatures", signature)
     return _SIGNATURE.sub("\n", text)
 
@@ -108,14 +108,13 @@ def in_columns(page: list[str], found: Text) -> list[list[str]]:
     parts: list[list[str]] = [[]]
     left: list[str] = []
     right: list[str] = []
-    for line in [*lines, None]:
-        spans = line is None or bool(line[max(0, place - 1) : place + 1].strip())
-        if spans and (left or right):
-            parts += [left, right, []]
+    for line, own in zip(lines, gaps):
+        has_gap = any(begin <= place < end for begin, end in own)
+        if line[:place].strip() and line[place:].strip() and not has_gap:  # across both columns
+            parts += [left, right, [line]]
             left, right = [], []
-        if line is not None and spans:
-            parts[-1].append(line)
-        elif line is not None:
+        else:
             left.append(line[:place])
             right.append(line[place:])
+    parts += [left, right]
     return [part for part in parts if any(map(str.strip, part))]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 _TIME = r"\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d{1,6})?(?:\s?[AaPp]\.?[Mm]\b\.?)?"
 _DATE = (
-    r"(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),?\s)?[A-Z][a-z]{2}\s"
-    r"\d{1,2}(?:,?\s\d{4})?)"
+    r"(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),?\s)?[A-Z][a-z]{2}"
+    r"\s{1,2}\d{1,2}(?:,?\s\d{4})?)"
 )
 _WHEN = rf"{_DATE},?(?:\s|T|\sat\s){_TIME}(?:\s?(?:Z|[+-]\d\d:?\d\d))?"
 # A name of up to four words: "bob", "THE COURT", "Dr. Anna Berg", "#Person1#", "SPEAKER 1".
@@ -18,6 +18,7 @@ _TURN = re.compile(
           |{_WHEN}
           |<[^<>\s]{{1,30}}>(?=\s)                     # <bob>
           |{_NAME}\s?(?::(?=\s|$)|：)\**               # Anna:
+          |[QA]\.(?=\s)                               # of a hearing
           |{_NAME}\s[\[(]?{_TIME}[\])]?(?=$|\s*:)      # SPEAKER 1 (00:01:05)
           )
        |(?:{_TIME}|{_DATE})(?=\s|$)                    # only where most lines begin so
@@ -29,6 +30,7 @@ _ONLY_A_HEAD = re.compile(
 )
 _ITEM = re.compile(
     r"""(?P<open>[\[(]|§§?\s?|(?:Art(?:icle|ikel|\.)?|Sec(?:tion|\.)?)\s(?=\d))?
+        (?P<level>(?:\d{1,3}[.:]){0,4})                  # of 2.1.4
         (?:(?P<number>(?<=\[)\d{4}|\d{1,3})|(?P<letters>[a-z]|[ivx]{1,5}|[IVX]{1,5}))
         (?P<close>\.\)|[.)\]]|(?=\s))
         (?=\s+\S)(?!\s(?:Abs|Nr|Satz|S|lit|para|of|and|und)\b)
@@ -70,11 +72,9 @@ def _places(line: str) -> list[tuple[str, int]]:
     """Return the kind of list and the place in it that a line may have: i is the ninth letter and a
     Roman one."""
     item = _ITEM.match(line)
-    if not item or not (item["open"] or item["close"]):
+    if not item or not (item["close"] or item["level"] or item["open"] not in (None, "(", "[")):
         return []
-    if item["open"] in ("(", "[") and not item["close"]:
-        return []
-    style = f"{item['open']}{item['close']}"
+    style = f"{item['open']}{item['level']}{item['close']}"
     if item["number"]:
         return [(style, int(item["number"]))]
     letters = item["letters"].lower()

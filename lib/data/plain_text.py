@@ -7,7 +7,7 @@
 * `> ` and bullets before a letter are layout: they begin a new line and are no words.
 * Turns of a chat, items with numbers and the like begin anew: see `lib.data.line_heads`. Columns,
   tables and what is no part of a text: see `lib.data.layout`.
-* A form feed begins a page. Page numbers and running heads beside it are not read, and a sentence
+* A form feed, or a number between dashes, ends a page. Page numbers and running heads beside it are not read, and a sentence
   may go on on the next page.
 """
 
@@ -27,6 +27,11 @@ _BULLET = re.compile(r"^([-*+•‣▪●◦])\s+(?:\[[ xX]\]\s+)?(?=\S)")
 _AMOUNT = re.compile(r"[-*+]\s+\d")
 _QUOTATION = re.compile(r"^(?:>\s?)+(?=[^\W\d]|[\"'“‘(\[]|$)")
 
+_PAGE_END = re.compile(
+    r"^[ \t]*(?:([-–—])\s?\d{1,4}\s?\1|[Pp]age \d{1,4}(?: of \d{1,4})?)[ \t]*$", re.MULTILINE
+)
+_THAI_OR_LAO = re.compile("[\u0e00-\u0eff]")
+
 
 def parse_text(text: str | Text, name: str = "", paragraphs: bool = False) -> Document:
     """Make a document without a summary, of plain text or of what a reader found in a file.
@@ -41,7 +46,9 @@ def plain_text(text: str) -> Text:
     """Find the headings and the paragraphs of plain text."""
     found = Text()
     text = without_tables(without_frame(checked_text(text, "text"), found), found)
-    pages = [page.split("\n") for page in text.split("\f")]
+    if 2 * len(_THAI_OR_LAO.findall(text)) > len(text):
+        found.notes.append("Thai and Lao mark no end of a sentence: each line is read as one")
+    pages = [page.split("\n") for page in _PAGE_END.sub("\\g<0>\f", text).split("\f")]
     heads: list[str] = []
     if len(pages) > 1:
         pages, heads = split_heads(pages, str)

@@ -20,9 +20,13 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Abbreviations that do not end a sentence.
+# Abbreviations that do not end a sentence. In each list, one with a capital counts only with it:
+# "Fa. Klein", but not "due anni fa."
 _ABBREVIATIONS = _words(
-    """a.k.a adm app approx appx art bzw ca capt cf ch chap cmdr cor def diff dott dr dra e.g ed eds
+    """Avda Civ Crim Dña Dª Fa Hrsg Srta Sres Sta Sto Ud Uds
+    asst atty avv blz cpl dhr dipl dipl.-ing dx einschl exkl geb geom hx ing inkl mevr pvt rx
+    sgt sres srta supt ul verh zzgl акад доц напр пл проф
+    a.k.a adm app approx appx art bzw ca capt cf ch chap cmdr cor def diff dott dr dra e.g ed eds
     eg eq eqn eqns eqs esp evtl ex exmo fig figs gen ggf gov hon i.e ie incl lemma lit lt m maj
     messrs mlle mme mr mrs ms mt mts n° nos nr núm op p p.ej par para pat pkt pop pp prof prop ref
     refs rep rev s.d s.e sec sect sen sig sog sra ssp subsp supp suppl tab tabs tel thm v var
@@ -30,10 +34,14 @@ _ABBREVIATIONS = _words(
 )
 # Abbreviations that end a sentence if the next word looks like the start of one.
 _MAY_END = _words(
-    """abs al apr assoc aug av ave avg blvd bros cit co col corp cv dec dept est ext feb ft inc jan
+    """Cal Fed Fri MM Mon Thu Thur Thurs Tue Tues Wed Gem im pt им св ст
+    abs al apr assoc aug av ave avg blvd bros cit co col corp cv dec dept est ext feb ft inc jan
     jr jul jun labs llc ltd max med min mio misc mrd no nov nt oct resp sep sept sp spp sr st temp
     univ usw wt г"""
 )
+# Abbreviations that end no sentence before a number; elsewhere some of them are words.
+_BEFORE_NUMBERS = _words("abb anm aufl bd blz cap kap mwst pag reg rn str zif ziff кв п пп")
+_NUMBER = re.compile(r"\d|[IVXLC]+\b")
 # Words that begin sentences and are no names.
 _STARTERS = _words(
     """a after all also although an and any are as at because before both but by can despite during
@@ -65,14 +73,15 @@ _GERMAN_MONTH = re.compile("Januar|Februar|März|Mai |Juni|Juli|Oktober|Dezember
 # "der 17. Versuch", "vom 1. FC"
 _BEFORE_ORDINALS = _words("am beim das dem den der des im vom zum zur")
 _UNIT = re.compile(r"[a-z]|ft|in|pct|lbs?|oz|hrs?|yrs?|[kmn]g|[mck]m|ml|min")
-_SMALLER = re.compile(r"\d+ (?:in|oz|lbs?|min)\b")  # of "5 ft. 2 in."
+# of "5 ft. 2 in."; and "5 F. Supp. 2d 12", where F. is no unit
+_SMALLER = re.compile(r"\d+ (?:in|oz|lbs?|min)\b|Supp\b")
 _TITLE = re.compile(r"(?:Mr|Mrs|Ms|Dr|Prof)\. ")
 _AT_A_TIME = re.compile(r"(?:At|By|Around|About|After|Before|Until|Since|From) \d\S*$")
 _MODULES = _words("collections dataclasses matplotlib multiprocessing subprocess tensorflow")
 
 _MARK = re.compile(
     r"""(?P<mark>[.?!؟۔।॥։።។။…。！？｡]+)
-        (?P<close>(?:["'”“’)\]»«」』）]|\s»|[ ]?[\U0001F300-\U0001FAFF]|[ ][:;]-?[)D](?=\s))*)
+        (?P<close>(?:["'”“’)\]»«」』）_]|\s»|[ ]?[\U0001F300-\U0001FAFF]|[ ][:;]-?[)D](?=\s))*)
         (?:  # references, and not the numbers of paragraphs ([0007]): [7], [1][2], [note 1], (Ann, 2003), end.³ and end.4,5
             (?:,?\s?(?:
                 \[(?:(?!0\d)\d+(?:\s?[,;–-]\s?\d+)*|\^?\w|note\s\d+|citation\sneeded)\](?::\d+)?
@@ -84,14 +93,14 @@ _MARK = re.compile(
     re.VERBOSE,
 )
 _QUOTES = re.compile(r"[\"'“”‘’()\[\]«»]")
-_OPENING = re.compile(r"[\"'“‘„«»‹¿¡「『(\[$£€¥#@~§+−–—•⁃-]*\s?(?P<first>[^\W_]|<[a-z])")
+_OPENING = re.compile(r"[\"'“‘„«»‹¿¡「『(\[$£€¥#@~§+−–—•⁃_-]*\s?(?P<first>[^\W_]|<[a-z])")
 # Names that begin with a small letter (p53, mRNA, β-actin, k-means, n = 12), and the letters of a
 # list (b. c.).
 _SMALL_NAME = re.compile(
     r"[a-z]{1,5}[A-Z\d]|[α-ω]-?\w|[a-z][-/]\w|[a-z] ?[=<>≤≥]|\(?[a-z]{1,3}[.)] [A-Z]"
 )
 _ITEM = re.compile(
-    r"[•⁃▪◦‣●*§–-]?\s*[(\[]?(?:\d{1,3}(?:\.\d{1,3})*|[a-z]|[ivx]{1,4}|[IVX]{1,4})\s?"
+    r"[•⁃▪◦‣●*§–-]?\s*[(\[]?(?:\d{1,3}(?:\.\d{1,3})*|[a-zQA]|[ivx]{1,4}|[IVX]{1,4})\s?"
 )
 # The items of a list in one line: "1. Open the lid 2. Add the salt".
 _ITEMS = re.compile(
@@ -279,10 +288,13 @@ def _ends_after(word: str, previous: str, behind: str, has_case: bool, is_apart:
     stop."""
     low = word.lower()
     is_letter = len(word) == 1 and word.isalpha()
-    if low in _ABBREVIATIONS and not (is_letter and word.isupper()):
+    if {low, word} & _ABBREVIATIONS and not (is_letter and word.isupper()):
+        return False
+    is_before_number = low in _BEFORE_NUMBERS or (low.endswith("str") and len(low) > 5)
+    if is_before_number and _NUMBER.match(behind):
         return False
     is_amount = bool(previous[-1:].isdigit() and (_UNIT.fullmatch(low) or _DOTTED.fullmatch(low)))
-    may_end = low in _MAY_END or bool(_DOTTED.fullmatch(word))
+    may_end = bool({low, word} & _MAY_END) or bool(_DOTTED.fullmatch(word))
     if (low == "etc" or ((is_amount or may_end) and not is_apart)) and not has_case:
         return _first_word(behind) in _LOWER_STARTERS
     if word.isdigit() and _GERMAN_MONTH.match(behind):
