@@ -28,6 +28,11 @@ class Store:
             self._write()
         return self.numbers[name]
 
+    def replace(self, name: str, numbers: Any) -> None:
+        """Write the numbers of a name, in place of those that it has."""
+        self.numbers[name] = numbers
+        self._write()
+
     def results(
         self,
         rows: Mapping[str, Callable[[int], Mapping]],

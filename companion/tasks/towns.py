@@ -241,9 +241,10 @@ def small_transformer(vocab_size: int, **sizes) -> HierarchicalTransformer:
     return HierarchicalTransformer(HierarchicalTransformerConfig(vocab_size, **sizes))
 
 
-def town_model(row: str = "HT") -> HierarchicalTransformer:
-    sizes = {"inner": 256, "local_layers": 2, "global_layers": 2, **ROWS[row].sizes}
-    return small_transformer(len(TOWN_PIECES), **sizes)
+def town_model(row: str = "HT", **sizes: Any) -> HierarchicalTransformer:
+    """Make the model of a row, with random weights; `sizes` replace the row's."""
+    usual = {"inner": 256, "local_layers": 2, "global_layers": 2, **ROWS[row].sizes}
+    return small_transformer(len(TOWN_PIECES), **{**usual, **sizes})
 
 
 def unseen_towns(

@@ -20,18 +20,10 @@ from pathlib import Path
 
 import numpy as np
 
-from lib.data.documents import (
-    IDS,
-    SPLITS,
-    CorpusError,
-    Document,
-    KeysError,
-    known_keys,
-    own_id,
-    to_document,
-)
+from lib.data.documents import SPLITS, CorpusError, Document, own_id, to_document
 from lib.data.named_corpora import CORPORA, IN_BOTH, CorpusSpec, LeftOut, find_spec, is_private
 from lib.data.pieces import Pieces
+from lib.data.record_keys import IDS, KeysError, known_keys, with_known_keys
 from lib.data.record_readers import (
     SPLIT_NAMES,
     Records,
@@ -175,7 +167,7 @@ class Corpus:
             )
         return islice(self._documents(split_name), limit)
 
-    def _documents(self, split_name: str) -> Iterator[Document]:
+    def _documents(self, split_name: str) -> Iterator[Document]:  # noqa: C901
         found = self.passes[split_name] = Pass()
         shape = self.shapes.get(split_name, Shape)()
         for number, (path, line, record) in enumerate(self.readers[split_name](), 1):
@@ -183,6 +175,8 @@ class Corpus:
             try:
                 if isinstance(record, ValueError):
                     raise record
+                if isinstance(record, dict):
+                    record = with_known_keys(record)
                 document = (
                     record
                     if isinstance(record, Document)

@@ -11,6 +11,7 @@ from itertools import accumulate
 from typing import Any
 
 from lib.data.characters import clean
+from lib.data.record_keys import IDS, KeysError, source_key, summary_key, with_known_keys
 from lib.data.sentences import split_sentences
 from lib.data.shape import BETWEEN_ARTICLES, Shape, shape_of
 from lib.system.errors import InputError
@@ -20,14 +21,6 @@ SPLITS = ("train", "val", "test")
 
 class CorpusError(InputError):
     """A corpus that cannot be read: says what, where (file and line) and what to do."""
-
-
-class KeysError(InputError):
-    """A record without a source or a summary. `short` lacks the list of all known keys."""
-
-    def __init__(self, keys: Iterable[Any]):
-        self.short = f"no source and summary among {sorted({*map(str, keys)} - {'tokenised'})}"
-        super().__init__(f"{self.short}. {known_keys()}")
 
 
 @dataclass(frozen=True)
@@ -82,20 +75,8 @@ class Example:
         return [word for sentence in self.sentences for word in sentence]
 
 
-# Keys of the source and of the summary in records of public corpora; the first one that a record
-# has is read.
-SOURCES = ("sections", "article_text", "paragraphs", "article", "document", "text")
-SUMMARIES = ("abstract_text", "abstract", "highlights", "summary")
-IDS = ("article_id", "id", "url")
-
 # What Multi-News has for the ends of lines.
 _LINE_END = re.compile("newline_char", re.IGNORECASE)
-
-
-def known_keys() -> str:
-    """Name the keys that records may have."""
-    sources, summaries = ("'" + "', '".join(keys) + "'" for keys in (SOURCES, SUMMARIES))
-    return f"A source is named {sources}; a summary {summaries}"
 
 
 def to_document(
@@ -114,13 +95,13 @@ def to_document(
         raise InputError(
             f"expected an object with a source and a summary, found {type(record).__name__}"
         )
-    record = {str(key).strip(): value for key, value in record.items() if _has_value(value)}
+    record = {key: value for key, value in with_known_keys(record).items() if _has_value(value)}
     shape = shape or shape_of([record])
-    source_key, summary_key = first_key(record, SOURCES), first_key(record, SUMMARIES)
-    if not source_key or (reference and not summary_key):
+    own_source, own_summary = source_key(record), summary_key(record)
+    if not own_source or (reference and not own_summary):
         raise KeysError(record)
-    names, sections = _sections(record, source_key, shape)
-    sentences = _sentences(record[summary_key], summary_key, shape) if summary_key else []
+    names, sections = _sections(record, own_source, shape)
+    sentences = _sentences(record[own_summary], own_summary, shape) if own_summary else []
     document = Document(
         id=checked_unicode(own_id(record) or str(number), "id"),
         title=shape.plain(checked_text(str(record.get("title") or ""), "title")),
@@ -134,9 +115,9 @@ def to_document(
         tokenised=str(record.get("tokenised")).lower() == "true",  # tables write it in letters
     )
     if not document.sections:
-        raise InputError(f"the source ({source_key!r}) is empty")
+        raise InputError(f"the source ({own_source!r}) is empty")
     if reference and not document.summary:
-        raise InputError(f"the summary ({summary_key!r}) is empty")
+        raise InputError(f"the summary ({own_summary!r}) is empty")
     return document
 
 
@@ -268,10 +249,6 @@ def report_marks(name: str, summaries: Iterable[str | list[str]]) -> None:
             f"{name}: {found}: read as ends of sentences, or as the characters that they mean",
             file=sys.stderr,
         )
-
-
-def first_key(record: dict, keys: tuple[str, ...]) -> str | None:
-    return next((key for key in keys if key in record), None)
 
 
 def _has_value(value: Any) -> bool:

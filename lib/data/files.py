@@ -22,12 +22,19 @@ from lib.data.jats import jats_articles
 from lib.data.markdown import markdown_text, notebook_text
 from lib.data.office import mended
 from lib.data.plain_text import plain_text
+from lib.data.source_files import mended_latex, mended_rtf
 from lib.data.subtitles import subtitle_text
 from lib.data.texts import Text
 from lib.system.errors import InputError
 
 _PROLOGUE = r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*"
 _HTML = re.compile(rf"{_PROLOGUE}<(?:!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
+_FRAGMENT = re.compile(  # of a page
+    r"\s*<(?:p|div|h[1-6]|article|section|ul|ol|table|span|center|blockquote)\b[^<>]*>(?=.*</)",
+    re.IGNORECASE | re.DOTALL,
+)
+_TAG = re.compile(r"</(?:p|div|b|i|em|strong|a|span|li|h\d)>|<br ?/?>|&(?:nbsp|amp|quot|#\d+);")
+_TAGS = 3  # at least, of a text that is worth a note
 _XML = re.compile(r"\s*<(?:\?xml\b|!DOCTYPE article\b|pmc-articleset\b|article\b[^>]*\w=)")
 # Zip files: a part that each has, pandoc's name of the format, and ours.
 _ZIPS = [
@@ -65,7 +72,15 @@ def texts_of(data: bytes, name: str = "FILE") -> list[Text]:
     elif _XML.match(head):
         return _articles(data)
     else:
-        found = _reader(head, name)(text)
+        reader = _reader(head, name)
+        is_fragment = reader is plain_text and _FRAGMENT.match(head)
+        if is_fragment:
+            _check_installed("HTML", "bs4", "pypandoc")
+        found = html_text(text) if is_fragment else reader(text)
+        if is_fragment:
+            found.notes.append("begins with a tag: read as HTML")
+        elif reader is plain_text and len(_TAG.findall(head)) >= _TAGS:
+            found.notes.append("tags of HTML are read as text: name the file .html if it is a page")
     found.notes += [note] * bool(note)
     return [found]
 
@@ -94,8 +109,23 @@ def _reader(head: str, name: str) -> Callable[[str], Text]:
         if "pandoc" not in form:
             raise _refusal(kind, form, name)
         _check_installed(kind, "pypandoc")
-        return lambda text: pandoc_text(text.encode(), form["pandoc"], kind)
+        return lambda text: _source_text(text, form["pandoc"], kind, name)
     return markdown_text if is_markdown else plain_text
+
+
+def _source_text(text: str, form: str, kind: str, name: str) -> Text:
+    beside = Text()
+    if form == "latex":
+        text, beside = mended_latex(text, name)
+    elif form == "rtf":
+        text = mended_rtf(text)
+    return _with_beside(pandoc_text(text.encode(), form, kind), beside)
+
+
+def _with_beside(found: Text, beside: Text) -> Text:
+    found.set_aside += beside.set_aside
+    found.notes += dict.fromkeys(beside.notes)
+    return found
 
 
 def _refusal(kind: str, form: dict[str, Any], name: str) -> InputError:
@@ -113,10 +143,7 @@ def _zipped_text(data: bytes, name: str) -> Text:
         if any(part.startswith(begin) for part in parts):
             _check_installed(kind, "pypandoc")
             data, beside = mended(data)
-            found = pandoc_text(data, form, kind)
-            found.set_aside += beside.set_aside
-            found.notes += dict.fromkeys(beside.notes)
-            return found
+            return _with_beside(pandoc_text(data, form, kind), beside)
     is_table = any(part.startswith("xl/") for part in parts)
     kind = "an XLSX or another table" if is_table else "a zip file"
     raise _refusal(kind, _FORMATS[kind], name)

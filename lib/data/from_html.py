@@ -1,55 +1,179 @@
-"""The running text of an HTML page, by Beautiful Soup and pandoc (the extra `files`)."""
+"""The running text of an HTML page, by Beautiful Soup and pandoc (the extra `files`).
+
+What belongs to the text follows from elements, roles, and the words in names of classes. Libraries
+that guess it from the density of words (trafilatura, readability) lose short sections of papers and
+of documentation.
+"""
+
+import re
+from collections.abc import Iterable
 
 from lib.data.from_pandoc import pandoc_text
 from lib.data.texts import Text
 
 _INVISIBLE = (
-    "title, script, style, template, noscript, svg, head, iframe, object, canvas, "
+    "title, script, style, template, noscript, svg, head, iframe, object, canvas, rp, "
     "[hidden], [aria-hidden=true], [style*='display:none'], [style*='display: none']"
 )
 _BESIDE = (
     "nav, aside, form, button, select, dialog, [role=navigation], [role=dialog], "
-    # of Wikipedia and of arXiv's pages
-    ".mw-editsection, .navbox, .infobox, .reflist, #toc, .ltx_authors, .ltx_bibliography"
+    "[role=complementary], footer:not(blockquote footer), "
+    "#header, #footer, .site-header, .site-footer, "
+    # of Wikipedia and Sphinx
+    ".mw-editsection, .navbox, .infobox, .hatnote, #toc, .headerlink, "
+    # of Medium
+    "[data-testid^=authorName], [data-testid=storyReadTime], [data-testid=storyPublishDate]"
 )
-_BANNER = "[id*=cookie i], [class*=cookie i], [id*=consent i], [class*=consent i]"
-_BANNER_WORDS = 150  # at most; a longer part holds the page
+_NOTE_MARKS = (
+    "a[role=doc-noteref], a[class*=footnote], a[href^='#']:has(> sup:only-child), "
+    "a[href^='#']:has(> .MsoFootnoteReference), sup > a[href^='#']"
+)
+_NOTE_WORDS = 150  # of a note that has a mark, at most
+_TITLE = "h1, p.title, p.MsoTitle"  # of Google's documents, and of Word's
+# Words in the names of elements, by the kind of what they hold.
+_KINDS = {
+    "banners about cookies": {"cookie", "cookies", "consent", "gdpr"},
+    "comments": {"comment", "comments", "commentlist", "disqus", "respond"},
+    "bylines and dates": {
+        *("byline", "dateline", "author", "authors", "contributors", "timestamp", "meta", "ameta"),
+        *("published", "pubdate", "readtime"),
+    },
+    "captions": {"caption", "figcaption"},
+    "footnotes": {"footnote", "footnotes", "endnotes"},
+    "references": {"reflist", "references", "bibliography", "ref-list"},
+    "related articles, adverts and the like": {
+        *("ad", "ads", "adslot", "advert", "advertisement", "sponsored", "promo", "outbrain"),
+        *("share", "sharing", "sharedaddy", "social", "newsletter", "subscribe", "subscription"),
+        *("signup", "related", "relatedposts", "recirc", "recirculation", "recommended", "popular"),
+        *("trending", "pullquote", "pull-quote", "breadcrumb", "breadcrumbs", "sidebar"),
+        *("masthead", "paywall", "pagination", "tags", "toc"),
+    },
+}
+_BESIDE_KIND = "menus and other parts beside the text"
+_KIND_OF = {word: kind for kind, words in _KINDS.items() for word in words}
+# an element within a line belongs to its text
+_NAMED = "div, p, ul, ol, dl, section, article, header, footer, h2, h3, h4, figure, li, blockquote"
+_NO_NAME = re.compile(r"(?:tag|category|has|no|is|with|hide)[-_]|.*[:/\[]")
+_WORD = re.compile(r"pull-quote|ref-list|[A-Z]?[a-z]+")
+_READ_MORE = re.compile(r"(?:(?:read|see) (?:more|also|next)|also read|related|more)\b", re.I)
+_CODE = re.compile("^(?:highlight|code|src)")
+_NOTES = ["li", "p", "dd", "td", "div", "span"]
+_DATED = ["p", "li", "td", "dd", "blockquote"]  # a date in them belongs to the text
+_MANY_WORDS = 150  # longer parts may hold the page
+_LEAST_WORDS = 100  # of a page whose longer parts are set aside
 
 
 def html_text(page: str) -> Text:
-    """Read headings and paragraphs of a page, or of its only `main` or `article`; set the rest
-    aside."""
+    """Read headings and paragraphs of a page, of its `main`, or of an `article` that has most of
+    the words; set the rest aside."""
     from bs4 import BeautifulSoup
 
     soup = BeautifulSoup(page, "html.parser")
-    articles = soup.find_all("article")
-    root = soup.find("main") or (articles[0] if len(articles) == 1 else soup.body or soup)
-    heading = root.find("h1") or soup.find("h1") or soup.title or soup.new_tag("p")
+    heading = _root(soup).select_one(_TITLE) or soup.find("h1") or soup.title or soup.new_tag("p")
+    for link in heading(class_="headerlink"):
+        link.decompose()
     title = " ".join(heading.get_text(" ").split())
     heading.decompose()
-    beside = []
     for element in soup.select(_INVISIBLE):
-        if element is not root:
+        if not element.find(["main", "article"]):
             element.decompose()
-    is_whole = root.name not in ("main", "article")
-    parts = root.select(f"{_BESIDE}, header, footer" if is_whole else _BESIDE)
-    for element in root.select(_BANNER):
-        if len(element.get_text().split()) <= _BANNER_WORDS:
-            parts.append(element)
-    for element in parts:
-        if element.decomposed:  # together with an element around it
-            continue
-        beside.append(element.get_text(" "))
-        element.decompose()
+    beside = Text()
+    beside.leave_out("headings", title)
+    _set_aside(soup.select(_BESIDE), _BESIDE_KIND, beside)
+    _set_aside(soup("rt"), "readings of characters", beside)
+    _set_aside(_notes(soup), "footnotes", beside)
+    for mark in soup.select(_NOTE_MARKS):
+        mark.decompose()
+    _set_aside_by_names(soup, beside)
+    root = _root(soup)
+    if root.name not in ("main", "article"):
+        _set_aside(root(["header", "footer"]), _BESIDE_KIND, beside)
     for element in root("pre"):
-        if not element.find("code"):
+        if not element.find("code") and not element.find_parent(class_=_CODE):
             _break_lines(soup, element)
     text = root.extract()
-    beside.append(soup.get_text(" "))
+    if root is not soup:
+        beside.leave_out(_BESIDE_KIND, soup.get_text(" "))
     found = pandoc_text(str(text).encode(), "html", "HTML", title)
-    found.leave_out("headings", title)
-    found.leave_out("menus and other parts beside the text", " ".join(beside))
+    found.set_aside += beside.set_aside
     return found
+
+
+def _root(soup):
+    """Return `main` or the body, or an article in it that is the only one or has most words."""
+    root = soup.find("main") or soup.body or soup
+    articles = root("article")
+    longest = max(articles, key=_count, default=root)
+    is_only = len(articles) == 1 and root.name != "main"
+    return longest if is_only or 2 * _count(longest) > _count(root) else root
+
+
+def _count(element) -> int:
+    return len(element.get_text(" ").split())
+
+
+def _set_aside(elements: Iterable, kind: str, beside: Text) -> None:
+    for element in elements:
+        if not element.decomposed:  # together with an element around it
+            beside.leave_out(kind, element.get_text(" "))
+            element.decompose()
+
+
+def _notes(soup) -> list:
+    """Return the notes to which marks in the text before them lead."""
+    notes = []
+    for mark in soup.select(_NOTE_MARKS):
+        name = str(mark.get("href", ""))[1:]
+        target = mark.find_next(attrs={"id": name}) or mark.find_next("a", attrs={"name": name})
+        note = target and (target.find_parent(["li", "p", "dd", "td"]) or target)
+        if note and name and note.name in _NOTES and _count(note) <= _NOTE_WORDS:
+            notes.append(note)
+    return notes
+
+
+def _set_aside_by_names(soup, beside: Text) -> None:
+    """Set parts aside whose names say what they hold, unless nearly all of the page is in them."""
+    parts: dict[str, list] = {kind: [] for kind in _KINDS}
+    words = _count(soup)
+    for element in soup.select(_NAMED):
+        kind = _kind(element)
+        if not kind or element.find("main"):
+            continue
+        count = _count(element)
+        is_page = count > _MANY_WORDS and 2 * count > words and kind != "comments"
+        if not is_page:
+            parts[kind].append(element)
+    for element in soup(["address", "time"]):
+        if not element.find_parent(_DATED):
+            parts["bylines and dates"].append(element)
+    for element in soup("p"):
+        links = " ".join(link.get_text(" ") for link in element("a"))
+        if _READ_MORE.match(links.strip()) and links.split() == element.get_text(" ").split():
+            parts["related articles, adverts and the like"].append(element)
+    for kind, elements in parts.items():
+        outer = {id(element) for element in elements}
+        elements = [
+            element
+            for element in elements
+            if not element.decomposed and not outer & set(map(id, element.parents))
+        ]
+        inside = sum(map(_count, elements))
+        left = _count(soup) - inside
+        if left >= _LEAST_WORDS or (left and inside <= _MANY_WORDS):
+            _set_aside(elements, kind, beside)
+
+
+def _kind(element) -> str:
+    """Return what the names of an element say that it holds, or an empty string."""
+    names = list(element.get("class", []))
+    # the `id` of a section is made from its heading
+    if element.name in ("div", "ol", "ul") and "section" not in names:
+        names.append(element.get("id", ""))
+    names += [element.get("data-component", ""), element.get("data-testid", "")]
+    named = [name for name in names if not _NO_NAME.match(name)]
+    words = [word.lower() for name in named for word in _WORD.findall(name)]
+    kind = next((_KIND_OF[word] for word in words if word in _KIND_OF), "")
+    return "" if element.name == "article" and kind != "comments" else kind
 
 
 def _break_lines(soup, element) -> None:

@@ -12,6 +12,7 @@ from lib.system.errors import InputError
 
 FORMULA, IN_TEXT = " @formula ", "@xcite"  # as in corpora of papers
 LAYOUT_WORDS = 30  # a table with a cell of as many words holds text, not data
+TITLE_WORDS = 15  # at most
 
 _BULLET = re.compile(r"^\s*[•‣▪●◦]\s+")  # of RTF
 _MARKS = {"todo", "done", "tag"}  # of Org
@@ -22,6 +23,12 @@ _TEX_SIGNS = {
     **{"alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "lambda": "λ"},
     **{"mu": "μ", "pi": "π", "sigma": "σ", "theta": "θ", "chi": "χ", "rho": "ρ", "eta": "η"},
 }
+# what pandoc says about commands of LaTeX that it does not know
+_SKIPPED = re.compile(
+    r"Skipped '(\\(?!begin\b|end\b|[hv]space|[hv]skip)[^']*\{.*?)' at ", re.DOTALL
+)
+_MISSING = re.compile(r"Could not load include file (\S+)(?<!\.sty)(?<!\.cls) at")
+_REMARK = re.compile(r"\\(?:todo|comment|marginpar|fixme|note|missingfigure)", re.IGNORECASE)
 _FONT = re.compile(r"\\(?:math|text|operator)\w*\{([^{}\\]*)\}")
 _SPACE = re.compile(r"\\[,;:! ]|~")
 
@@ -34,19 +41,27 @@ def pandoc_text(data: bytes, form: str, kind: str, title: str = "") -> Text:
     """
     import pypandoc
 
-    command = [pypandoc.get_pandoc_path(), "--sandbox", "--from", form, "--to", "json"]
+    command = [pypandoc.get_pandoc_path(), "--sandbox", "--verbose", "--from", form, "--to", "json"]
     done = subprocess.run(command, input=data, capture_output=True)
+    messages = done.stderr.decode(errors="replace")
     if done.returncode:
-        reason = " ".join(done.stderr.decode(errors="replace").split())
+        reason = " ".join(messages.split())
         raise InputError(f"{kind} that cannot be read ({reason[:200]})")
     tree = json.loads(done.stdout)
     reader = _Reader()
     meta = {name: reader.meta(value) for name, value in tree["meta"].items()}
     reader.found.title = meta.pop("title", "") or title
+    reader.front.add(reader.found.title.casefold())
     for name in ("subtitle", "author", "date", "abstract"):
         if meta.get(name):
             reader.found.leave_out("front matter", meta[name])
+            reader.front.add(meta[name].casefold())
     reader.blocks(tree["blocks"])
+    for skipped in _SKIPPED.findall(messages):
+        kind = "comments" if _REMARK.match(skipped) else "unknown commands"
+        reader.found.leave_out(kind, re.sub(r"\\[a-zA-Z]+|[\\{}\[\]]", " ", skipped))
+    for missing in _MISSING.findall(messages):  # but for packages
+        reader.found.notes.append(f"{missing} is a file of its own: its text is missing")
     return reader.found
 
 
@@ -55,6 +70,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self.found = Text()
+        self.front: set[str] = set()  # title and authors, which pages of titles repeat
 
     def blocks(self, blocks: Iterable[dict]) -> None:
         for block in blocks:
@@ -63,7 +79,10 @@ class _Reader:
             if kind == "Header":
                 self.found.add_heading(self.line(content[2]), content[0])
             elif kind in ("Para", "Plain"):
-                self.lines(content)
+                if not self.found.parts and _is_bold_title(content):
+                    self.found.add_heading(self.line(content), 1)
+                else:
+                    self.lines(content)
             elif kind == "LineBlock":
                 self.found.add_paragraph("\n".join(map(self.line, content)))
             elif kind == "Div":
@@ -89,8 +108,12 @@ class _Reader:
         """Add a paragraph; two line breaks in a row end it."""
         text = _BULLET.sub("", self.inline(inlines))
         for part in re.split(r"\n\s*\n", text):
-            lines = map(without_citations, part.split("\n"))
-            self.found.add_paragraph("\n".join(filter(None, lines)))
+            lines = "\n".join(filter(None, map(without_citations, part.split("\n"))))
+            is_first = all(level for level, _ in self.found.parts)
+            if is_first and lines and lines.casefold().removeprefix("by ") in self.front:
+                self.found.leave_out("front matter", lines)
+            else:
+                self.found.add_paragraph(lines)
 
     def line(self, inlines: list[dict]) -> str:
         return without_citations(self.inline(inlines))
@@ -120,7 +143,7 @@ class _Reader:
             elif kind == "Code":
                 text += content[1]
             elif kind == "Math":
-                text += _formula(content[1])
+                text += formula(content[1])
             elif kind in ("Superscript", "Subscript"):
                 text = self.raised(part, text, inlines[place + 1 : place + 2])
             else:
@@ -141,28 +164,38 @@ class _Reader:
 
     def table(self, content: list[Any]) -> None:
         """Add each row as a paragraph; set a table of numbers aside, and read the cells of one that
-        is only there for the layout."""
+        is only there for the layout. A table in a cell follows."""
         caption, head, bodies = content[1], content[3], content[4]
         self.found.leave_out("captions", _words(caption))
         rows = [*head[1], *(row for body in bodies for part in body[2:4] for row in part)]
         cells = [[cell[4] for cell in row[1]] for row in rows]
-        words = [[_words(cell) for cell in row] for row in cells]
-        filled = [cell for row in words for cell in row if cell]
+        if any(len(_words(cell).split()) >= LAYOUT_WORDS for row in cells for cell in row):
+            self.blocks(block for row in cells for cell in row for block in cell)
+            return
+        inner = []
+        for cell in [cell for row in cells for cell in row]:
+            inner += [block for block in cell if block["t"] == "Table"]
+            cell[:] = [block for block in cell if block["t"] != "Table"]
+        filled = [text for row in cells for text in map(_words, row) if text]
         numbers = sum(bool(re.fullmatch(r"[^\w]*\d[^a-zA-Z]*", cell)) for cell in filled)
-        if any(len(cell.split()) >= LAYOUT_WORDS for cell in filled):
-            for row in cells:
-                for cell in row:
-                    self.blocks(cell)
-        elif 2 * numbers > len(filled):
+        if 2 * numbers > len(filled):
             self.found.leave_out("tables", " ".join(filled))
         else:
             for row in cells:
                 texts = (self.line(_inlines(cell)) for cell in row)
                 self.found.add_paragraph(", ".join(filter(None, texts)))
+        self.blocks(inner)
 
     def meta(self, value: dict) -> str:
         kind, content = value["t"], value["c"]
         return self.line(content) if kind == "MetaInlines" else _words(content)
+
+
+def _is_bold_title(inlines: list[dict]) -> bool:
+    """Return whether a first paragraph is short, bold and without an end."""
+    words = _words(inlines).split()
+    is_bold = all(part["t"] in ("Strong", "Space") for part in inlines)
+    return is_bold and 0 < len(words) <= TITLE_WORDS and words[-1][-1] not in ".,;:!"
 
 
 def _inlines(blocks: list[dict]) -> list[dict]:
@@ -171,6 +204,8 @@ def _inlines(blocks: list[dict]) -> list[dict]:
     for block in blocks:
         if block["t"] in ("Para", "Plain"):
             parts += [*block["c"], {"t": "Space"}]
+        elif block["t"] == "Div":
+            parts += _inlines(block["c"][1])
         else:
             parts.append({"t": "Str", "c": f"{_words(block.get('c'))} "})
     return parts
@@ -182,12 +217,14 @@ def _words(content: Any) -> str:
         leaf = content["c"] if content.get("t") == "Str" else None
         return leaf or _words(content.get("c"))
     if isinstance(content, list):
+        if [type(part) for part in content] == [str, list, list]:
+            return ""  # an identifier with classes and attributes
         is_code = len(content) == 2 and isinstance(content[1], str)
         return content[1] if is_code else " ".join(filter(None, map(_words, content)))
     return ""
 
 
-def _formula(tex: str) -> str:
+def formula(tex: str) -> str:
     """Return a formula in TeX as text if one line can hold it, and FORMULA otherwise."""
     text = _FONT.sub(r"\1", _SPACE.sub(" ", tex))
     text = re.sub(r"\\([a-z]+)\b ?", lambda found: _TEX_SIGNS.get(found[1], found[0]), text)

@@ -3,19 +3,31 @@
 import html
 import json
 import re
+from itertools import count
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.front_matter import front_matter_plugin
+from mdit_py_plugins.texmath import texmath_plugin
 
 from lib.data.documents import checked_text
+from lib.data.from_pandoc import formula
 from lib.data.texts import Text, is_section_name
 from lib.system.errors import InputError
 
-_MARKDOWN = MarkdownIt("commonmark").enable("table").use(front_matter_plugin).use(footnote_plugin)
+_MARKDOWN = (
+    MarkdownIt("commonmark")
+    .enable("table")
+    .use(front_matter_plugin)
+    .use(footnote_plugin)
+    # "$5 and $6" is no formula
+    .use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True)
+    .use(texmath_plugin, delimiters="brackets")
+)
 _TAG = re.compile(  # "a<b and c>d" is none
-    r"</?(?:a|abbr|b|center|cite|code|del|details|div|em|figure|font|i|img|ins|kbd|mark|p|picture"
+    r"</?(?:a|abbr|b|blockquote|center|cite|code|del|d[dlt]|details|div|em|figure|font|h[1-6r]|i|img|ins|kbd|li|mark|[ou]l|p|picture"
     r"|q|s|samp|section|small|span|strong|su[bp]|summary|table|t[dhr]|tt|u|var)"
     r"(?:\s+(?:[\w:-]+\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s>]+)|open|hidden))*\s*/?>"
 )
@@ -23,6 +35,15 @@ _LINE_BREAK = re.compile(r"<br\b[^>]*>")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 # "> 0.05 was the value", "- 2.4 degrees": the sign belongs to the text
 _AMOUNT = re.compile(r"[.,~≈±$€£]?\d")
+
+
+def _heading(found: re.Match[str]) -> str:
+    return f"\n{'#' * int(found[1])} {' '.join(found[2].split())}\n"
+
+
+_HIGHLIGHT = re.compile(r"^\{% (?:end)?highlight\b.*%\}$", re.MULTILINE)  # code in Jekyll
+_CODE = re.compile(r"^[ >]*(```+|~~~+).*?^[ >]*\1|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+_KEPT = "\ufdd1{}\ufdd1"  # for code, in which nothing is replaced
 _PREPARE = [  # what people write and CommonMark does not know
     # front matter in TOML
     (re.compile(r"\A\+\+\+\n(.*?)\n\+\+\+\n", re.DOTALL), r"---\n\1\n---\n"),
@@ -33,13 +54,25 @@ _PREPARE = [  # what people write and CommonMark does not know
     (re.compile(r"^(\s*[-*+]\s+)\[[ xX]\] ", re.MULTILINE), r"\1"),  # tasks
     # pandoc's attributes of a heading
     (re.compile(r"(?<=\S) \{[#.][\w:. -]*\}$", re.MULTILINE), ""),
-    # a notice on GitHub or in Obsidian, a part between colons, shortcodes, imports of MDX
+    # a heading as HTML, with a logo
+    (re.compile(r"^<h([1-6])\b[^>]*>(.*?)</h\1>", re.MULTILINE | re.DOTALL), _heading),
+    # of Obsidian: a remark, marked words, names of places, tags
+    (re.compile(r"%%.*?%%|[ ]\^[\w-]+$|^(?:#[^\W\d][\w/-]*[ ]*)+$", re.DOTALL | re.MULTILINE), ""),
+    (re.compile(r"==(?=\S)([^=\n]+)(?<=\S)=="), r"\1"),
+    # a notice on GitHub or in Obsidian, a part between colons, attributes of kramdown
     (re.compile(r"^> \[!\w+\][ ]*(?:\n|(?=\S))", re.MULTILINE), "> "),
-    (re.compile(r"^:{3,}.*$|^\{[{%<].*[}%>]\}$|^import .* from .*$", re.MULTILINE), ""),
+    (re.compile(r"^:{3,}.*$|^\{:.*\}$", re.MULTILINE), ""),
+    # tags of Jekyll and Hugo; imports, remarks and components of MDX
+    (re.compile(r"\{%[^{}\n]*%\}|\{\{[<%]?[^{}\n]*\}\}|\{/\*.*?\*/\}", re.DOTALL), ""),
+    (re.compile(r"^import .* from .*$|^export (?:const|default|function) .*$", re.MULTILINE), ""),
+    (re.compile(r"^[ \t]*</?[A-Z][\w.]*(?:\s[^<>]*)?>[ \t]*$", re.MULTILINE), "\n"),
+    (re.compile(r"<[A-Z][\w.]*(?:\s[^<>]*)?/>", re.MULTILINE), ""),
+    (re.compile(r"<([A-Z][\w.]*)(?:\s[^<>]*)?>([^<>\n]*)</\1>"), r"\2"),
     # a link of a wiki, and a citation by its key
     (re.compile(r"!\[\[[^\]\n]*\]\]"), ""),
     (re.compile(r"\[\[(?:[^\]|\n]*\|)?([^\]|\n]+)\]\]"), r"\1"),
     (re.compile(r"[ ]?\[-?@[\w:.-]+(?:[,;] [^\]\n]*)?\]"), ""),
+    (re.compile(r"(?<![\\\w$])\$(?=\d[\d.,]*(?:[kKmM]|bn)?[\s.,;)])"), r"\$"),  # an amount of money
     (re.compile(r"(?<=[\d)])\*(?=[\d(])"), r"\\*"),  # a product
     (re.compile(r"^(\s*)[•‣▪●◦](?=\s)", re.MULTILINE), r"\1-"),
     # a mail's signature, which would make its last line a heading
@@ -53,9 +86,16 @@ def markdown_text(text: str) -> Text:
     The title is `title:` in front matter, or a heading before all else.
     """
     text = checked_text(text, "text")
-    for pattern, replacement in _PREPARE:
-        text = pattern.sub(replacement, text)
     found, environment = Text(), {}
+    text = _HIGHLIGHT.sub("```", text)
+    codes = [code[0] for code in _CODE.finditer(text)]
+    numbers = count()
+    text = _CODE.sub(lambda _: _KEPT.format(next(numbers)), text)
+    for pattern, replacement in _PREPARE:
+        if replacement in ("", "\n"):
+            found.leave_out("markup", " ".join(match[0] for match in pattern.finditer(text)))
+        text = pattern.sub(replacement, text)
+    text = re.sub(_KEPT.format(r"(\d+)"), lambda kept: codes[int(kept[1])], text)
     tokens, lines = _MARKDOWN.parse(text, environment), text.split("\n")
     for label, link in environment.get("references", {}).items():
         found.leave_out("links", f"{label} {link['title']}")
@@ -87,6 +127,8 @@ def markdown_text(text: str) -> Text:
             found.add_heading(plain, int(opening.tag[1]))
         elif is_known and is_section_name(plain):
             found.add_heading(plain, 2)
+        elif token.type in ("math_block", "math_block_label"):
+            found.add_paragraph(formula(plain))
         elif token.type in ("inline", "html_block", "code_block", "fence"):
             found.add_paragraph(_with_sign(plain, item))
     return found
@@ -140,6 +182,8 @@ def _plain(token: Token, found: Text) -> str:
                 found.leave_out("comments", comment)
             content = _COMMENT.sub("", content).replace("<sup>", "^").replace("<sub>", "_")
             content = html.unescape(_TAG.sub("", _LINE_BREAK.sub("\n", content)))
+        elif child.type.startswith("math_inline"):
+            content = formula(content)
         elif child.type == "image":
             found.leave_out("pictures", child.content)
         text += content

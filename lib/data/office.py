@@ -1,6 +1,7 @@
-"""What pandoc loses of DOCX, PPTX and ODT, put into a form that it reads."""
+"""What pandoc loses of DOCX, PPTX, ODT and EPUB, put into a form that it reads."""
 
 import io
+import posixpath
 import re
 import zipfile
 from xml.etree import ElementTree
@@ -11,6 +12,25 @@ from lib.data.texts import Text
 from lib.system.errors import InputError
 
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+_ODT_BESIDE = {
+    "annotation": "comments",
+    "tracked-changes": "deleted text",
+    "table-of-content": "table of contents",
+    "illustration-index": "table of contents",
+    "table-index": "table of contents",
+    "alphabetical-index": "table of contents",
+    "bibliography": "references",
+}
+# names of pages of a book, in its guide (EPUB 2) or as `epub:type` (EPUB 3)
+_BOOK_BESIDE = {
+    *("cover", "title-page", "titlepage", "halftitlepage", "copyright-page", "copyright", "toc"),
+    *("landmarks", "loi", "lot", "index", "colophon", "imprint"),
+}
+_BOOK_TYPE = re.compile(r"""<(?:body|section|nav|div)\b[^>]*\bepub:type=["']([\w-]+)""")
+_PAGE_BREAK = re.compile(rb"<(\w+)[^>]*epub:type=[\"']pagebreak[\"'][^>]*(?:/>|>[^<]*</\1>)")
+_LINK = re.compile(r"<a\b.*?</a>", re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
+_TITLE_WORDS = 30  # of a page with the title, at most
 _KNOWN_SYMBOLS = ("Symbol", "Wingdings")  # fonts whose signs pandoc knows
 
 
@@ -19,7 +39,9 @@ def mended(data: bytes) -> tuple[bytes, Text]:
 
     DOCX: headings by outline level get a style of headings; text in boxes, fields and parts of its
     own is read; hidden text and the table of contents are left out. PPTX: raised signs keep their
-    meaning, and a word of several runs is one. PPTX and ODT: formulas become @formula.
+    meaning, and a word of several runs is one. PPTX and ODT: formulas become @formula. ODT: titles
+    are headings; tables in tables are read; authors, remarks and the table of contents are left
+    out. EPUB: so are the pages of title, rights and contents.
     """
     beside = Text()
     file = io.BytesIO()
@@ -33,10 +55,16 @@ def mended(data: bytes) -> tuple[bytes, Text]:
                     part = _mend_styles(_parsed(part), levels)
                 elif re.fullmatch(r"word/(?:document\d*|footnotes|endnotes)\.xml", name):
                     part = _mend_part(_parsed(part), levels, beside)
+                elif name == "word/comments.xml":
+                    beside.leave_out("comments", " ".join(_parsed(part).itertext()))
                 elif re.fullmatch(r"ppt/slides/slide\d+\.xml", name):
                     part = _mend_slide(_parsed(part))
                 elif name == "content.xml":
-                    part = _mend_formulas(part, archive)
+                    part = _mend_odt(_parsed(_mend_formulas(part, archive)), beside)
+                elif name.endswith(".opf"):
+                    part = _mend_book(_parsed(part), name, archive, beside)
+                elif name.endswith(("html", ".htm")):
+                    part = _PAGE_BREAK.sub(b"", part)
                 copy.writestr(name, part)
     except (zipfile.BadZipFile, ElementTree.ParseError, EOFError) as error:
         raise InputError(f"document that is damaged ({error})") from None
@@ -54,6 +82,79 @@ def _mend_formulas(content: bytes, archive: zipfile.ZipFile) -> bytes:
     before = rb"<draw:frame\b(?:(?!</draw:frame>).)*?"
     frame = before + rb'<draw:object[^>]*xlink:href="([^"]*)".*?</draw:frame>'
     return re.sub(frame, replace, content, flags=re.DOTALL)
+
+
+def _mend_odt(root: Element, beside: Text) -> bytes:
+    parents = {
+        _attribute(style, "name"): _attribute(style, "parent-style-name")
+        for style in root.iter()
+        if style.tag.endswith("}style")
+    }
+    for parent in list(root.iter()):
+        for place, child in reversed(list(enumerate(parent))):
+            kind = child.tag.rpartition("}")[2]
+            style = _attribute(child, "style-name")
+            style = parents.get(style) or style
+            words = " ".join(child.itertext())
+            if kind in _ODT_BESIDE or (kind == "p" and style in ("Subtitle", "Author")):
+                beside.leave_out(_ODT_BESIDE.get(kind, "front matter"), words)
+                _remove(parent, place)
+            elif kind == "p" and style == "Title":
+                child.tag = child.tag[:-1] + "h"
+                child.set(child.tag[:-1] + "outline-level", "1")
+            elif kind == "table" and parent.tag.endswith("}table-cell"):
+                parent[place : place + 1] = [p for p in child.iter() if p.tag.endswith("}p")]
+    return ElementTree.tostring(root)
+
+
+def _remove(parent: Element, place: int) -> None:
+    """Remove an element, and keep the text behind it."""
+    tail = parent[place].tail or ""
+    if place:
+        parent[place - 1].tail = (parent[place - 1].tail or "") + tail
+    else:
+        parent.text = (parent.text or "") + tail
+    del parent[place]
+
+
+def _mend_book(root: Element, name: str, archive: zipfile.ZipFile, beside: Text) -> bytes:
+    """Remove the pages beside the text from the order of reading."""
+    folder = name.rpartition("/")[0]
+    items = {item.get("id"): item for item in root.iterfind("{*}manifest/{*}item")}
+    marked = {
+        reference.get("href", "").partition("#")[0]
+        for reference in root.iterfind("{*}guide/{*}reference")
+        if reference.get("type") in _BOOK_BESIDE
+    }
+    title = " ".join(root.findtext("{*}metadata/{*}title", "").split())
+    for spine in root.iterfind("{*}spine"):
+        for page in list(spine):
+            item = items.get(page.get("idref"), page)
+            file = item.get("href", "")
+            path = posixpath.normpath(posixpath.join(folder, file))
+            if path not in archive.namelist() or len(spine) == 1:
+                continue
+            content = archive.read(path).decode(errors="replace")
+            body = content[max(content.find("<body"), 0) :]
+            is_nav = "nav" in item.get("properties", "").split()
+            if is_nav or file in marked or _is_beside(body, title):
+                beside.leave_out("title page, table of contents and rights", _words(body))
+                spine.remove(page)
+    return ElementTree.tostring(root)
+
+
+def _is_beside(body: str, title: str) -> bool:
+    """Return whether a page of a book says that it is not text, is a list of links, or begins with
+    the book's title and has no sentence."""
+    words, linked = _words(body), _words(" ".join(_LINK.findall(body)))
+    is_short = len(words.split()) <= _TITLE_WORDS and words[-1:] not in tuple(".!?")
+    is_title = bool(title) and words.startswith(title) and is_short
+    is_marked = not _BOOK_BESIDE.isdisjoint(_BOOK_TYPE.findall(body[:1000]))
+    return is_marked or is_title or 2 * len(linked) > len(words)
+
+
+def _words(page: str) -> str:
+    return " ".join(_TAG.sub(" ", page).split())
 
 
 def _mend_slide(root: Element) -> bytes:
@@ -126,11 +227,19 @@ def _mend_part(root: Element, levels: dict[str, int], beside: Text) -> bytes:
             elif kind == "r" and _is_on(child.find("{*}rPr/{*}vanish")):
                 beside.leave_out("hidden text", "".join(child.itertext()))
                 parent.remove(child)
+            elif kind == "sdt" and _is_contents(child):
+                beside.leave_out("table of contents", " ".join(child.itertext()))
+                parent.remove(child)
             elif kind in ("fldSimple", "customXml"):
                 parent[place : place + 1] = list(child)
             elif kind == "p":
                 _mend_paragraph(parent, place, levels, beside)
     return ElementTree.tostring(root)
+
+
+def _is_contents(part: Element) -> bool:
+    gallery = part.find("{*}sdtPr/{*}docPartObj/{*}docPartGallery")
+    return gallery is not None and _value(gallery) == "Table of Contents"
 
 
 def _mend_paragraph(parent: Element, place: int, levels: dict[str, int], beside: Text) -> None:

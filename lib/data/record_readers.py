@@ -17,14 +17,13 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from lib.data.documents import (
+from lib.data.documents import SPLITS, CorpusError, Document
+from lib.data.record_keys import (
+    ALL_SOURCES,
+    ALL_SUMMARIES,
     IDS,
-    SOURCES,
-    SPLITS,
-    SUMMARIES,
-    CorpusError,
-    Document,
     first_key,
+    with_known_keys,
 )
 from lib.system.errors import InputError
 from lib.system.files import of_the_system
@@ -36,7 +35,7 @@ ENDINGS = (
 )
 
 # lists in a single record
-_TEXTS = tuple(key for key in SOURCES if key not in ("sections", "paragraphs"))
+_TEXTS = tuple(key for key in ALL_SOURCES if key not in ("sections", "paragraphs"))
 
 Lines = Iterator[tuple[int, Any]]
 Records = Iterator[tuple[Path | str, int, Any]]
@@ -127,7 +126,7 @@ def records_of(value: Any) -> list:
         from pandas import DataFrame  # half a second, which commands without tables save
 
         return DataFrame(columns).to_dict("records")
-    if not value.keys() & {*SOURCES, *SUMMARIES}:
+    if not with_known_keys(value).keys() & {*ALL_SOURCES, *ALL_SUMMARIES}:
         lists = [
             part
             for part in value.values()
@@ -143,7 +142,9 @@ def records_of(value: Any) -> list:
 def _is_by_columns(value: dict) -> bool:
     """Whether texts and summaries are columns. A record may hold lists of sentences, but has no
     list of ids."""
-    texts, summaries, ids = (value.get(first_key(value, keys)) for keys in (_TEXTS, SUMMARIES, IDS))
+    value = with_known_keys(value)
+    keys = (first_key(value, known) for known in (_TEXTS, ALL_SUMMARIES, IDS))
+    texts, summaries, ids = map(value.get, keys)
     if isinstance(texts, list) and isinstance(summaries, list):
         return isinstance(ids, list) or (ids is None and len(texts) == len(summaries) > 1)
     return isinstance(texts, dict) and isinstance(summaries, dict)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from html.entities import html5
 from typing import Any
 
+from lib.data.record_keys import ALL_SUMMARIES, with_known_keys
 from lib.data.sentences import split_sentences
 
 SAMPLE = 200  # records of a corpus that decide
@@ -85,11 +86,11 @@ class Shape:
 
 def shape_of(records: Sequence[Any]) -> Shape:
     """Find out how a corpus writes its texts, from its first records."""
-    records = [record for record in records[:SAMPLE] if isinstance(record, dict)]
+    records = [with_known_keys(own) for own in records[:SAMPLE] if isinstance(own, dict)]
     members: dict[str, list[list[str]]] = {}
     for record in records:
         for key, value in record.items():
-            members.setdefault(str(key).strip(), []).extend(_lists_of_text(key, value))
+            members.setdefault(key, []).extend(_lists_of_text(key, value))
     texts = [list(_strings(record)) for record in records]
     return Shape(
         words=frozenset(key for key, lists in members.items() if _hold_words(lists)),
@@ -102,7 +103,7 @@ def shape_of(records: Sequence[Any]) -> Shape:
 
 
 def _is_summary(key: str) -> bool:
-    return key in ("abstract_text", "abstract", "highlights", "summary")
+    return key in ALL_SUMMARIES
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -4,6 +4,7 @@ source}, and those of other systems."""
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -14,13 +15,11 @@ from pydantic.dataclasses import dataclass
 
 from lib.data.corpus import check_unpublished
 from lib.data.documents import (
-    IDS,
-    SUMMARIES,
     Document,
-    first_key,
     report_marks,
     split_summary,
 )
+from lib.data.record_keys import IDS, SUMMARIES, first_key, with_known_keys
 from lib.data.record_readers import read_json_lines, reading, records_reader
 from lib.decoding.run import Run
 from lib.system.errors import InputError
@@ -86,19 +85,33 @@ def read_summaries(path: str | Path) -> dict[str, dict[str, str]]:
     return rows
 
 
-# how a model for chats begins, and what it adds to a summary
-_CHAT = re.compile(
-    r"\s*[*_#]*(?:(?:sure|certainly|of course|okay)\b[^.:]{0,80}[:!.]"
-    r"|(?:here(?: is|'s|’s)|below is|the following is)\b[^.:]{0,80}\bsummar[^.:]{0,40}:"
-    r"|summary[*_]*:)",
-    re.IGNORECASE,
+# What models for chats, and tokenizers, leave around a summary or in it.
+_LEFTOVERS = re.compile(
+    r"""
+    \A\s*[*_#]*(?:sure|certainly|of\ course|okay)\b[^.:]{0,80}[:!.]  # how an answer begins
+    | \A\s*[*_#]*(?:here(?:\ is|'s|’s)|below\ is|the\ following\ is)\b
+      [^.:]{0,80}\bsummar[^.:]{0,40}:
+    | \A\s*[*_#]*(?:summary|tl;?dr)[*_]*:[*_]*
+    | </?think(?:ing)?>
+    | <\|[\w ]{1,30}\|>  # <|im_start|>
+    | </?(?:bos|eos|mask|extra_id_\d+|(?:start|end)_of_turn)>
+    | \[/?INST\] | <</?SYS>>
+    | \[(?:SEP|CLS|PAD|MASK)\]
+    | ```
+    | ^\#{1,6}\ \S+  # a heading
+    | \*\*(?=\S)[^*\n]{1,80}(?<=\S)\*\*
+    | \A\s*\{\s*["']\w+["']\s*:  # JSON in a text
+    | [▁Ġ]\w+ | \w+@@(?=\s) | (?<=\s)\#\#[a-z]+  # pieces of words
+    """,
+    re.VERBOSE | re.IGNORECASE | re.MULTILINE,
 )
 
 
 def read_summary_sentences(path: str | Path, ids: Sequence[str] = ()) -> dict[str, list[str]]:
     """Read the sentences of each summary of a file, by id; a summary that is one text is split.
 
-    Standard error counts summaries that are empty, or that begin as an answer in a chat does.
+    Standard error counts summaries that are empty, or that hold what a chat or a tokenizer leaves:
+    they are scored with it.
 
     Args:
         path: a summary a line (.txt), JSON lines, one JSON list or {id: text}, CSV or Parquet.
@@ -118,11 +131,21 @@ def read_summary_sentences(path: str | Path, ids: Sequence[str] = ()) -> dict[st
     summaries = {str(line.id): split_summary(line.summary) for line in lines}
     if empty := [name for name, sentences in summaries.items() if not sentences]:
         _say(path, empty, len(lines), "empty, and counted as such")
-    beginnings = {name: " ".join(sentences[:1]) for name, sentences in summaries.items()}
-    if chats := [name for name, text in beginnings.items() if _CHAT.match(text)]:
-        begins = f"answers in a chat, as {beginnings[chats[0]][:40]!r}; remove what is no summary"
-        _say(path, chats, len(lines), begins)
+    found = {str(line.id): leftovers(line.summary) for line in lines}
+    if marked := [name for name, marks in found.items() if marks]:
+        kinds = Counter(mark for marks in found.values() for mark in marks)
+        shown = ", ".join(f"{mark!r} in {number}" for mark, number in kinds.most_common(4))
+        more = ", ..." * (len(kinds) > 4)
+        what = f"scored with the marks of a chat or a tokenizer: {shown}{more}; remove them"
+        _say(path, marked, len(lines), what)
     return summaries
+
+
+def leftovers(summary: Text) -> list[str]:
+    """Find what a model for chats or a tokenizer has left in a summary: each mark once."""
+    text = summary if isinstance(summary, str) else "\n".join(summary)
+    marks = (found[0].strip() for found in _LEFTOVERS.finditer(text))
+    return list(dict.fromkeys(mark[:40] for mark in marks))
 
 
 def _say(path: str | Path, names: Sequence[str], count: int, what: str) -> None:
@@ -131,8 +154,9 @@ def _say(path: str | Path, names: Sequence[str], count: int, what: str) -> None:
 
 
 # Columns and fields of a summary in other programs' files.
-_SUMMARY_KEYS = ("summary", "readable", *SUMMARIES, "prediction", "predicted", "generated")
-_SUMMARY_KEYS += ("output", "candidate", "hypothesis", "decoded", "text")
+# Beside a prediction there may be the reference, as "summary" or "highlights".
+_SUMMARY_KEYS = ("prediction", "predicted", "generated", "output", "candidate", "hypothesis")
+_SUMMARY_KEYS += ("decoded", "completion", "response", "summary", "readable", *SUMMARIES, "text")
 _FORMS = (
     "a summary a line (.txt), JSON lines or CSV of id and summary, or one JSON list or {id: text}"
 )
@@ -181,7 +205,9 @@ def _records(path: Path) -> Iterator[tuple[int, Any]]:
 
 def _is_map(record: Any) -> bool:
     """Whether a JSON object is no record, but has texts by the ids of their documents."""
-    if not isinstance(record, dict) or record.keys() & {*_SUMMARY_KEYS, *_ID_KEYS}:
+    if not isinstance(record, dict):
+        return False
+    if with_known_keys(record).keys() & {*_SUMMARY_KEYS, *_ID_KEYS}:
         return False
     return all(isinstance(value, str | list) for value in record.values())
 
@@ -196,6 +222,7 @@ def _with_known_keys(record: Any) -> Any:
         return {"id": "", "summary": record}
     if not isinstance(record, dict):
         return record
+    record = with_known_keys(record)
     id_key, key = first_key(record, _ID_KEYS), first_key(record, _SUMMARY_KEYS)
     others = [name for name in record if name != id_key]
     if key is None and len(others) == 1:

@@ -61,7 +61,7 @@ def test_documents_without_a_reference():
         assert to_document(record, reference=False) == replace(to_document(GOOD), summary=[])
     assert to_document(GOOD, reference=False) == to_document(GOOD)
     with pytest.raises(ValueError, match=r"no source and summary"):
-        to_document({"body": "x"}, reference=False)
+        to_document({"lines": "x"}, reference=False)
 
 
 # ---------------------------------------------------------------------------------

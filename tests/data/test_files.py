@@ -327,3 +327,15 @@ def test_a_corpus_of_files(tmp_path):
         document.title for split in ("train", "val", "test") for document in corpus.split(split)
     ]
     assert titles == ["Gulls of the north pier", "A report", ""]
+
+
+def test_latex_in_several_files(tmp_path):
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts/one.tex").write_text("Bees fly. \\input{parts/two} They die.")
+    (tmp_path / "parts/two.tex").write_text("They eat.")
+    text = "\\documentclass{article}\\begin{document}\\include{parts/one}\\end{document}"
+    (found,) = texts_of(text.encode(), str(tmp_path / "paper.tex"))
+    assert parse_text(found).sentences == ["Bees fly.", "They eat.", "They die."]
+    # but nothing of other folders
+    (found,) = texts_of(text.encode(), str(tmp_path / "parts/paper.tex"))
+    assert not found.parts and "parts/one" in found.notes[0]

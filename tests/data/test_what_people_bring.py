@@ -132,6 +132,7 @@ def test_summaries_of_other_systems(case, tmp_path, capsys):
     assert read_summary_sentences(path)["x"] == case["sentences"]
     said = capsys.readouterr().err
     assert not [words for words in case.get("says", []) if words not in said], said
+    assert not [words for words in case.get("lacks", []) if words in said], said
 
 
 def test_summaries_of_documents_that_share_an_id_are_scored_again(tmp_path):

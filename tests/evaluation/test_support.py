@@ -309,7 +309,8 @@ def test_what_may_be_wrong_with_summaries_is_counted(corpus, tmp_path, capsys):
     out, err = capsys.readouterr()
     empty, chats, missing = err.splitlines()
     assert empty.endswith("1 of 4 summaries are empty, and counted as such (d1)")
-    assert "2 of 4 summaries are answers in a chat, as 'Here is a summary" in chats
+    assert "2 of 4 summaries are scored with the marks of a chat or a tokenizer" in chats
+    assert "'Here is a summary of the text:' in 1, 'Summary:' in 1" in chats
     assert chats.endswith("(d0, d2)") and found["ids"] == ["d0", "d1", "d2", "d3"]
     assert "no summary of 8 of 12 documents (d4, d5, d6, ...): scores are of the other 4" in missing
     rows = {line.split("  ")[0]: line for line in out.splitlines()}

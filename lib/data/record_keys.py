@@ -1,0 +1,100 @@
+"""The keys of records: which ones hold the source, the summary and the id, in one table."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from lib.system.errors import InputError
+
+# In the layouts of public corpora. The first one that a record has is read.
+SOURCES = ("sections", "article_text", "paragraphs", "article", "document", "text")
+SUMMARIES = ("abstract_text", "abstract", "highlights", "summary")
+IDS = ("article_id", "id", "url")
+# Others are read where a record has none of these, and only one of the others.
+OTHER_SOURCES = (
+    *("dialogue", "dialog", "conversation", "transcript", "body", "content", "full_text"),
+    *("report", "story", "passage", "context", "source", "src", "input", "inputs", "prompt"),
+)
+OTHER_SUMMARIES = (
+    *("summary_text", "target", "target_text", "tgt", "output", "outputs", "completion"),
+    *("response", "tldr", "headline", "reference"),
+)
+ALL_SOURCES, ALL_SUMMARIES = (*SOURCES, *OTHER_SOURCES), (*SUMMARIES, *OTHER_SUMMARIES)
+
+_CHATS = ("messages", "conversations")
+_BESIDE = ("title", "section_names", "more_summaries", "tokenised")
+_KNOWN = frozenset([*ALL_SOURCES, *ALL_SUMMARIES, *IDS, *_CHATS, *_BESIDE])
+_SPEAKERS = {"user": "text", "human": "text", "assistant": "summary", "gpt": "summary"}
+
+
+class KeysError(InputError):
+    """A record without a source or a summary. `short` lacks the list of all known keys."""
+
+    def __init__(self, record: dict):
+        self.short = f"no source and summary among {sorted({*map(str, record)} - {'tokenised'})}"
+        for others in (OTHER_SOURCES, OTHER_SUMMARIES):
+            if len(names := _present(record, others)) > 1:
+                self.short += f" (which one: {', '.join(map(repr, names))}?)"
+        super().__init__(f"{self.short}. {known_keys()}")
+
+
+def known_keys() -> str:
+    """Name the keys that records may have, and say what to do with others."""
+    sources, summaries = ("'" + "', '".join(keys) + "'" for keys in (SOURCES, SUMMARIES))
+    return (
+        f"A source is named {sources}; a summary {summaries}. Rename your keys, to 'text' and "
+        "'summary', say"
+    )
+
+
+def source_key(record: dict) -> str | None:
+    """Return the key of a record's source; None where there is none, or more than one might be."""
+    return first_key(record, SOURCES) or _only_key(record, OTHER_SOURCES)
+
+
+def summary_key(record: dict) -> str | None:
+    """Return the key of a record's summary, as `source_key` does."""
+    return first_key(record, SUMMARIES) or _only_key(record, OTHER_SUMMARIES)
+
+
+def with_known_keys(record: dict) -> dict:
+    """Return a record with known keys in lower case, and all without spaces around them. A chat of
+    a question and an answer gets a text and a summary.
+
+    >>> with_known_keys({"ID": 1, "Text": "Bees fly.", " Year": 2001})
+    {'id': 1, 'text': 'Bees fly.', 'Year': 2001}
+    """
+    found = {}
+    for key, value in record.items():
+        name = str(key).strip()
+        is_known = name.lower() in _KNOWN and name.lower() not in record
+        found[name.lower() if is_known else name] = value
+    for key in _present(found, _CHATS):
+        found |= _turns(found[key])
+    return found
+
+
+def _turns(turns: Any) -> dict[str, str]:
+    """Return what a person writes in a chat and the answer, as text and summary; nothing where
+    there is more than one of each."""
+    texts = []
+    for turn in turns if isinstance(turns, list) else []:
+        speaker = turn.get("role", turn.get("from")) if isinstance(turn, dict) else None
+        if speaker in _SPEAKERS:
+            texts.append((_SPEAKERS[speaker], turn.get("content", turn.get("value"))))
+    names = [name for name, _ in texts]
+    return dict(texts) if names == ["text", "summary"] else {}
+
+
+def first_key(record: dict, keys: Iterable[str]) -> str | None:
+    """Return the first of the keys that a record has."""
+    return next((key for key in keys if key in record), None)
+
+
+def _only_key(record: dict, keys: Iterable[str]) -> str | None:
+    """Return that one of the keys which a record has, if it has no other of them."""
+    present = _present(record, keys)
+    return present[0] if len(present) == 1 else None
+
+
+def _present(record: dict, keys: Iterable[str]) -> list[str]:
+    return [key for key in keys if key in record]
