@@ -55,9 +55,7 @@ def heads(lines: Sequence[str]) -> list[str]:
     counts = Counter(place for own in places for place in own)
     begins = []
     for line, turn, own in zip(lines, turns, places):
-        is_item = any(
-            counts[kind, number - 1] or counts[kind, number + 1] for kind, number in own
-        )
+        is_item = any(counts[kind, number - 1] or counts[kind, number + 1] for kind, number in own)
         is_turn = (turn and are_turns) or is_head(line)
         begins.append("item" if is_item else "turn" if is_turn else "")
     return begins

@@ -40,7 +40,7 @@ _MAY_END = _words(
     univ usw wt г"""
 )
 # Abbreviations that end no sentence before a number; elsewhere some of them are words.
-_BEFORE_NUMBERS = _words("abb anm aufl bd blz cap kap mwst pag reg rn str zif ziff кв п пп")
+_BEFORE_NUMBERS = _words("abb anm aufl bd blz cap kap mwst pag reg rn str pág zif ziff кв п пп")
 _NUMBER = re.compile(r"\d|[IVXLC]+\b")
 # Words that begin sentences and are no names.
 _STARTERS = _words(
