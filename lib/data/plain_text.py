@@ -7,8 +7,8 @@
 * `> ` and bullets before a letter are layout: they begin a new line and are no words.
 * Turns of a chat, items with numbers and the like begin anew: see `lib.data.line_heads`. Columns,
   tables and what is no part of a text: see `lib.data.layout`.
-* A form feed, or a number between dashes, ends a page. Page numbers and running heads beside it are not read, and a sentence
-  may go on on the next page.
+* A form feed, or a number between dashes, ends a page. Page numbers and running heads beside it
+  are not read, and a sentence may go on on the next page.
 """
 
 import re

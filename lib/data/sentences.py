@@ -34,7 +34,7 @@ _ABBREVIATIONS = _words(
 )
 # Abbreviations that end a sentence if the next word looks like the start of one.
 _MAY_END = _words(
-    """Cal Fed Fri MM Mon Thu Thur Thurs Tue Tues Wed Gem im pt им св ст
+    """Cal Fri Mon Thu Thur Thurs Tue Tues Wed Gem im pt им св ст
     abs al apr assoc aug av ave avg blvd bros cit co col corp cv dec dept est ext feb ft inc jan
     jr jul jun labs llc ltd max med min mio misc mrd no nov nt oct resp sep sept sp spp sr st temp
     univ usw wt г"""
@@ -42,6 +42,9 @@ _MAY_END = _words(
 # Abbreviations that end no sentence before a number; elsewhere some of them are words.
 _BEFORE_NUMBERS = _words("abb anm aufl bd blz cap kap mwst pag reg rn str pág zif ziff кв п пп")
 _NUMBER = re.compile(r"\d|[IVXLC]+\b")
+_BEFORE_ABBREVIATION = re.compile(r"[A-Z]\w*\.")  # "Fed. R. Civ. P.", but not "the Fed. Rates"
+# "MM. Leroy et Blanc" (messieurs), but not "patients with MM. The"
+_BEFORE_MESSIEURS = _words("avec à de et par que") | {""}
 # Words that begin sentences and are no names.
 _STARTERS = _words(
     """a after all also although an and any are as at because before both but by can despite during
@@ -82,7 +85,8 @@ _MODULES = _words("collections dataclasses matplotlib multiprocessing subprocess
 _MARK = re.compile(
     r"""(?P<mark>[.?!؟۔।॥։።។။…。！？｡]+)
         (?P<close>(?:["'”“’)\]»«」』）_]|\s»|[ ]?[\U0001F300-\U0001FAFF]|[ ][:;]-?[)D](?=\s))*)
-        (?:  # references, and not the numbers of paragraphs ([0007]): [7], [1][2], [note 1], (Ann, 2003), end.³ and end.4,5
+        (?:  # references, and not the numbers of paragraphs ([0007]):
+             # [7], [1][2], [note 1], (Ann, 2003), end.³ and end.4,5
             (?:,?\s?(?:
                 \[(?:(?!0\d)\d+(?:\s?[,;–-]\s?\d+)*|\^?\w|note\s\d+|citation\sneeded)\](?::\d+)?
                 |\([A-Z][^()\d]{1,60}\d{4}\w?\)
@@ -289,6 +293,10 @@ def _ends_after(word: str, previous: str, behind: str, has_case: bool, is_apart:
     low = word.lower()
     is_letter = len(word) == 1 and word.isalpha()
     if {low, word} & _ABBREVIATIONS and not (is_letter and word.isupper()):
+        return False
+    if word == "Fed" and _BEFORE_ABBREVIATION.match(behind):
+        return False
+    if word == "MM" and previous in _BEFORE_MESSIEURS:
         return False
     is_before_number = low in _BEFORE_NUMBERS or (low.endswith("str") and len(low) > 5)
     if is_before_number and _NUMBER.match(behind):
