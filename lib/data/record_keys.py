@@ -19,10 +19,15 @@ OTHER_SUMMARIES = (
     *("response", "tldr", "headline", "reference"),
 )
 ALL_SOURCES, ALL_SUMMARIES = (*SOURCES, *OTHER_SOURCES), (*SUMMARIES, *OTHER_SUMMARIES)
+# What a system has written, beside which there may be the reference, as 'summary' or 'highlights'.
+PREDICTIONS = (
+    *("prediction", "predicted", "generated", "output", "candidate", "hypothesis", "decoded"),
+    *("completion", "response"),
+)
 
 _CHATS = ("messages", "conversations")
-_BESIDE = ("title", "section_names", "more_summaries", "tokenised")
-_KNOWN = frozenset([*ALL_SOURCES, *ALL_SUMMARIES, *IDS, *_CHATS, *_BESIDE])
+_BESIDE = ("title", "section_names", "more_summaries", "tokenised", "readable", "name")
+_KNOWN = frozenset([*ALL_SOURCES, *ALL_SUMMARIES, *IDS, *PREDICTIONS, *_CHATS, *_BESIDE])
 _SPEAKERS = {"user": "text", "human": "text", "assistant": "summary", "gpt": "summary"}
 
 

@@ -19,7 +19,7 @@ from lib.data.documents import (
     report_marks,
     split_summary,
 )
-from lib.data.record_keys import IDS, SUMMARIES, first_key, with_known_keys
+from lib.data.record_keys import IDS, PREDICTIONS, SUMMARIES, first_key, with_known_keys
 from lib.data.record_readers import read_json_lines, reading, records_reader
 from lib.decoding.run import Run
 from lib.system.errors import InputError
@@ -154,9 +154,7 @@ def _say(path: str | Path, names: Sequence[str], count: int, what: str) -> None:
 
 
 # Columns and fields of a summary in other programs' files.
-# Beside a prediction there may be the reference, as "summary" or "highlights".
-_SUMMARY_KEYS = ("prediction", "predicted", "generated", "output", "candidate", "hypothesis")
-_SUMMARY_KEYS += ("decoded", "completion", "response", "summary", "readable", *SUMMARIES, "text")
+_SUMMARY_KEYS = (*PREDICTIONS, "summary", "readable", *SUMMARIES, "text")
 _FORMS = (
     "a summary a line (.txt), JSON lines or CSV of id and summary, or one JSON list or {id: text}"
 )
