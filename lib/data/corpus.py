@@ -23,7 +23,7 @@ import numpy as np
 from lib.data.documents import SPLITS, CorpusError, Document, own_id, to_document
 from lib.data.named_corpora import CORPORA, IN_BOTH, CorpusSpec, LeftOut, find_spec, is_private
 from lib.data.pieces import Pieces
-from lib.data.record_keys import IDS, KeysError, known_keys, with_known_keys
+from lib.data.record_keys import IDS, KeysError, check_no_table, known_keys, with_known_keys
 from lib.data.record_readers import (
     SPLIT_NAMES,
     Records,
@@ -116,6 +116,8 @@ class Corpus:
     ) -> "Corpus":
         """Data in memory: for each split `Document`s, or records in any layout that `to_document`
         knows."""
+        for own in splits.values():
+            check_no_table(own)
         given = {split: list(own) for split, own in splits.items()}
         texts = {
             split: [asdict(r) if isinstance(r, Document) else r for r in own]

@@ -80,6 +80,11 @@ def _decoded(data: bytes, is_marked_up: bool) -> tuple[str, str]:
                 return data.decode(_WIDER.get(name) or name), ""
         except (LookupError, UnicodeError):
             continue
+    return _guessed(data)
+
+
+def _guessed(data: bytes) -> tuple[str, str]:
+    """Return the text of bytes that are in no encoding that is known, and a note."""
     sequences = len(_SEQUENCE.findall(data))
     rest = _HIGH.findall(_SEQUENCE.sub(b"", data))
     wrong = sum(map(len, rest))
