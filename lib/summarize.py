@@ -112,16 +112,7 @@ def summarize(run: RunFolder, files: Files = (), /, *, writing: Grouped[SummaryO
     with processes() as process:
         texts, problems = read_files(files)
         opened = open_system(run, writing)
-        named, documents = [], []
-        for name, text in texts:
-            try:
-                documents += opened.documents([text], [name])
-                named.append((name, text))
-            except InputError as error:
-                problems.append(str(error))
-        if not named:
-            nothing = f"{', '.join(map(str, files))}: there is nothing to summarize"
-            raise CorpusError("; ".join(problems) or nothing)
+        named, documents = usable(opened, texts, problems)
         names = [name for name, _ in named]
         progress = partial(
             tqdm, desc="summaries", unit=" batches", delay=2, leave=False, disable=process.rank > 0
@@ -213,7 +204,26 @@ def read_files(files: Sequence[Path]) -> tuple[list[tuple[str, Text | dict]], li
             if str(path) != "-" and not path.exists():  # mistyped
                 raise
             problems.append(str(error))
+    if not named and not problems:
+        problems.append(f"{', '.join(map(str, files))}: there is nothing to summarize")
     return named, problems
+
+
+def usable(
+    opened: Run | Baseline, texts: Sequence[tuple[str, Text | dict]], problems: list[str]
+) -> tuple[list[tuple[str, Text | dict]], list[Document]]:
+    """Return the texts that can be summarized, with their names, and their documents; add what is
+    wrong with the others to `problems`. Raises CorpusError where there is none."""
+    named, documents = [], []
+    for name, text in texts:
+        try:
+            documents += opened.documents([text], [name])
+            named.append((name, text))
+        except InputError as error:
+            problems.append(str(error))
+    if not named:
+        raise CorpusError("; ".join(problems))
+    return named, documents
 
 
 def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, Text | dict]]:
