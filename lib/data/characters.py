@@ -123,3 +123,14 @@ def _join_cut_words(text: str) -> str:
     while _CUT_WORD.search(text):  # a word may be cut at several line ends
         text = _CUT_WORD.sub(join, text)
     return text
+
+
+def mend_encoding(text: str) -> str:
+    """Return a text as it was before a program read its UTF-8 in another encoding: "cafÃ©" is
+    "café"."""
+    if text.isascii():
+        return text
+    from ftfy import fix_encoding  # a tenth of a second, which most texts save
+    from ftfy.badness import is_bad
+
+    return fix_encoding(text) if is_bad(text) else text
