@@ -15,8 +15,8 @@ import pytest
 from lib.data.batch import BucketSampler, make_batch
 from lib.data.corpus import load_corpus
 from lib.data.documents import CorpusError, Document
-from lib.data.pieces import Pieces
 from lib.data.options import summary_pieces
+from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus, TextEncoder
 from lib.data.sections import choose_sections
 from lib.data.split import Split
