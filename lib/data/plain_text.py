@@ -122,6 +122,9 @@ def _without_marks(lines: list[str]) -> list[str]:
             parts[-1][-1] = join_lines([parts[-1][-1], words])
         elif words:
             parts[-1].append(words)
+        else:  # a blank line in a quotation ends a paragraph, too
+            parts.append([])
+            is_item = False
         was_quoted = is_quoted
     return ["\n".join(part) for part in parts if part]
 
