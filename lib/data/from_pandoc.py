@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from lib.data.raised import CITED, script, without_citations
+from lib.data.source_files import with_words
 from lib.data.texts import Text
 from lib.system.errors import InputError
 
@@ -39,15 +40,10 @@ def pandoc_text(data: bytes, form: str, kind: str, title: str = "") -> Text:
     kind: the name of the format in an error. title: of a text that names none.
     Raises InputError for what pandoc cannot read.
     """
-    import pypandoc
-
-    command = [pypandoc.get_pandoc_path(), "--sandbox", "--verbose", "--from", form, "--to", "json"]
-    done = subprocess.run(command, input=data, capture_output=True)
-    messages = done.stderr.decode(errors="replace")
-    if done.returncode:
-        reason = " ".join(messages.split())
-        raise InputError(f"{kind} that cannot be read ({reason[:200]})")
-    tree = json.loads(done.stdout)
+    tree, messages = _parsed(data, form, kind)
+    if form == "latex":
+        mended = with_words(data.decode(), messages).encode()
+        tree, messages = (tree, messages) if mended == data else _parsed(mended, form, kind)
     reader = _Reader()
     meta = {name: reader.meta(value) for name, value in tree["meta"].items()}
     reader.found.title = meta.pop("title", "") or title
@@ -63,6 +59,19 @@ def pandoc_text(data: bytes, form: str, kind: str, title: str = "") -> Text:
     for missing in _MISSING.findall(messages):  # but for packages
         reader.found.notes.append(f"{missing} is a file of its own: its text is missing")
     return reader.found
+
+
+def _parsed(data: bytes, form: str, kind: str) -> tuple[dict[str, Any], str]:
+    """Return pandoc's tree of a text and its messages."""
+    import pypandoc
+
+    command = [pypandoc.get_pandoc_path(), "--sandbox", "--verbose", "--from", form, "--to", "json"]
+    done = subprocess.run(command, input=data, capture_output=True)
+    messages = done.stderr.decode(errors="replace")
+    if done.returncode:
+        reason = " ".join(messages.split())
+        raise InputError(f"{kind} that cannot be read ({reason[:200]})")
+    return json.loads(done.stdout), messages
 
 
 class _Reader:
@@ -134,7 +143,9 @@ class _Reader:
             elif kind in ("Link", "Span"):
                 inner = self.inline(content[1])
                 is_mark = _MARKS & set(content[0][1]) or inner.startswith("Category:")
-                text += "" if is_mark else inner
+                # of LaTeX, to a label that is not there
+                is_open = dict(content[0][2]).get("reference-type") and inner[:1] == "["
+                text += CITED if is_open else "" if is_mark else inner
             elif kind == "Cite":
                 mode = content[0][0]["citationMode"]["t"]
                 text += self.inline(content[1]) or (IN_TEXT if mode == "AuthorInText" else CITED)

@@ -8,13 +8,34 @@ from lib.data.texts import Text
 
 # ---- LaTeX
 
-_VISIBLE = r"\providecommand{\added}[1]{#1}\providecommand{\replaced}[2]{#1}"  # of track changes
+_VISIBLE = (  # of track changes, and of eurosym
+    r"\providecommand{\added}[1]{#1}\providecommand{\replaced}[2]{#1}\providecommand{\EUR}[1]{#1 €}"
+)
 _INPUT = re.compile(
     r"(?P<code>\\begin\{(?P<name>verbatim|lstlisting|minted|comment)\*?\}.*?\\end\{(?P=name)\*?\})"
     r"|(?<!\\)%(?P<comment>[^\n]*)"
     r"|\\(?:input|include|subfile)\s*\{\s*(?P<file>[^{}]+?)\s*\}",
     re.DOTALL,
 )
+_GROUPS = r"(?:\s*(?:\[[^\[\]]*\]|\{[^{}]*\}))*"
+_FIGURE = re.compile(
+    rf"\\begin\{{(?:wrap|floating|sideways|margin|SC)(?P<kind>figure|table)\*?\}}{_GROUPS}"
+    r"|\\end\{(?:wrap|floating|sideways|margin|SC)(?P<ended>figure|table)\*?\}"
+)
+# a command of xparse whose optional argument, if any, is the first
+_DEFINED = re.compile(
+    r"\\(?:New|Renew|Provide|Declare)DocumentCommand\s*\{?(?P<name>\\\w+)\}?"
+    r"\s*\{\s*(?P<optional>o|O\{(?P<default>[^{}]*)\})?(?P<others>[m\s]*)\}"
+)
+# what pandoc says about what it does not know
+_SKIPPED = re.compile(r"Skipped '(\\\w+\*?[\[{].*?[\]}])' at ", re.DOTALL)
+_BEGUN = re.compile(r"Skipped '(\\begin\{[^{}']+\})")
+_NO_WORDS = re.compile(
+    r"(?i)\\(?:begin|end|todo|comment|fixme|note|missingfigure"
+    r"|\w*(?:cite|ref|label|index|space|skip|style|page|length|counter|color|name|document))"
+)
+_ARGUMENT = re.compile(r"\{((?:[^{}]|\{[^{}]*\})*)\}")
+_WORD = re.compile(r"(?<![\\\w.])[^\W\d_]{2}")
 _MAX_FILES = 200  # of one document; files may include each other
 
 # ---- RTF
@@ -50,7 +71,37 @@ def mended_latex(text: str, name: str) -> tuple[str, Text]:
         body = re.search(r"\\begin\{document\}(.*)\\end\{document\}", part, re.DOTALL)
         return _INPUT.sub(replace, body[1] if body else part)
 
-    return _VISIBLE + _INPUT.sub(replace, text), beside
+    text = _FIGURE.sub(_as_figure, _INPUT.sub(replace, text))
+    return _VISIBLE + _DEFINED.sub(_as_newcommand, text), beside
+
+
+def _as_figure(found: re.Match[str]) -> str:
+    return f"\\begin{{{found['kind']}}}" if found["kind"] else f"\\end{{{found['ended']}}}"
+
+
+def _as_newcommand(found: re.Match[str]) -> str:
+    count = found["others"].count("m") + bool(found["optional"])
+    default = f"[{found['default'] or ''}]" if found["optional"] else ""
+    return f"\\newcommand{{{found['name']}}}[{count}]{default}"
+
+
+def with_words(text: str, messages: str) -> str:
+    """Return LaTeX in which commands that pandoc has skipped are their words, if they are within a
+    sentence: between sentences they are remarks of an author. Arguments of unknown environments
+    are removed unless they are words.
+
+    messages: pandoc's, about the text.
+    """
+    for skipped in _SKIPPED.findall(messages):
+        words = " ".join(filter(_WORD.search, _ARGUMENT.findall(skipped)))
+        command = re.escape(skipped)
+        in_sentence = re.search(rf"[\w,]['’]*[\s~(-]?{command}|{command}\s?[a-z]", text)
+        if words and in_sentence and not _NO_WORDS.match(skipped):
+            text = text.replace(f"{skipped}[", f"{words} [").replace(skipped, words)
+    for begun in _BEGUN.findall(messages):
+        arguments = re.compile(rf"{re.escape(begun)}({_GROUPS})")
+        text = arguments.sub(lambda found: found[0] if _WORD.search(found[1]) else begun, text)
+    return text
 
 
 def mended_rtf(text: str) -> str:
