@@ -17,11 +17,8 @@ _INPUT = re.compile(
     r"|\\(?:input|include|subfile)\s*\{\s*(?P<file>[^{}]+?)\s*\}",
     re.DOTALL,
 )
-_GROUPS = r"(?:\s*(?:\[[^\[\]]*\]|\{[^{}]*\}))*"
-_FIGURE = re.compile(
-    rf"\\begin\{{(?:wrap|floating|sideways|margin|SC)(?P<kind>figure|table)\*?\}}{_GROUPS}"
-    r"|\\end\{(?:wrap|floating|sideways|margin|SC)(?P<ended>figure|table)\*?\}"
-)
+_GROUPS = r"(?:[ \t]*(?:\[[^\[\]]*\]|\{[^{}]*\}))*"
+_FLOAT = r"(?:wrap|floating|sideways|margin|SC)(figure|table)\*?\}"
 # a command of xparse whose optional argument, if any, is the first
 _DEFINED = re.compile(
     r"\\(?:New|Renew|Provide|Declare)DocumentCommand\s*\{?(?P<name>\\\w+)\}?"
@@ -71,12 +68,10 @@ def mended_latex(text: str, name: str) -> tuple[str, Text]:
         body = re.search(r"\\begin\{document\}(.*)\\end\{document\}", part, re.DOTALL)
         return _INPUT.sub(replace, body[1] if body else part)
 
-    text = _FIGURE.sub(_as_figure, _INPUT.sub(replace, text))
+    text = _INPUT.sub(replace, text)
+    text = re.sub(rf"(\\begin\{{){_FLOAT}{_GROUPS}", r"\1\2}", text)
+    text = re.sub(rf"(\\end\{{){_FLOAT}", r"\1\2}", text)
     return _VISIBLE + _DEFINED.sub(_as_newcommand, text), beside
-
-
-def _as_figure(found: re.Match[str]) -> str:
-    return f"\\begin{{{found['kind']}}}" if found["kind"] else f"\\end{{{found['ended']}}}"
 
 
 def _as_newcommand(found: re.Match[str]) -> str:
@@ -99,9 +94,12 @@ def with_words(text: str, messages: str) -> str:
         if words and in_sentence and not _NO_WORDS.match(skipped):
             text = text.replace(f"{skipped}[", f"{words} [").replace(skipped, words)
     for begun in _BEGUN.findall(messages):
-        arguments = re.compile(rf"{re.escape(begun)}({_GROUPS})")
-        text = arguments.sub(lambda found: found[0] if _WORD.search(found[1]) else begun, text)
+        text = re.sub(rf"({re.escape(begun)})({_GROUPS})", _without_measures, text)
     return text
+
+
+def _without_measures(found: re.Match[str]) -> str:
+    return found[0] if _WORD.search(found[2]) else found[1]
 
 
 def mended_rtf(text: str) -> str:
