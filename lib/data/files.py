@@ -168,6 +168,8 @@ def _article_text(article: dict[str, Any]) -> Text:
         found.add_heading(article["title"], 1)
     found.leave_out("the abstract", " ".join(article["abstract_text"]))
     found.leave_out("tables, figures and notes", " ".join(article["beside"]))
+    for kind, words in article["behind"]:
+        found.leave_out(kind, words)
     for name, paragraphs in zip(article["section_names"], article["sections"]):
         if name:
             found.parts.append((2, name))
