@@ -8,7 +8,7 @@ from typing import Any
 
 from lib.data.raised import CITED, script, without_citations
 from lib.data.source_files import with_words
-from lib.data.texts import Text
+from lib.data.texts import ORNAMENT, Text
 from lib.system.errors import InputError
 
 FORMULA, IN_TEXT = " @formula ", "@xcite"  # as in corpora of papers
@@ -114,9 +114,9 @@ class _Reader:
                 self.found.leave_out(names.get(kind, "other parts"), _words(content))
 
     def lines(self, inlines: list[dict]) -> None:
-        """Add a paragraph; two line breaks in a row end it."""
+        """Add a paragraph; two line breaks in a row, or an ornament between them, end it."""
         text = _BULLET.sub("", self.inline(inlines))
-        for part in re.split(r"\n\s*\n", text):
+        for part in re.split(rf"\n(?:{ORNAMENT.pattern})?\n", text):
             lines = "\n".join(filter(None, map(without_citations, part.split("\n"))))
             is_first = all(level for level, _ in self.found.parts)
             if is_first and lines and lines.casefold().removeprefix("by ") in self.front:

@@ -18,9 +18,8 @@ from lib.data.characters import join_lines
 from lib.data.documents import Document, checked_text
 from lib.data.layout import in_columns, without_frame, without_tables
 from lib.data.pages import join_pages, split_heads
-from lib.data.texts import Text, is_section_name
+from lib.data.texts import ORNAMENT, Text, is_section_name
 
-_ORNAMENT = re.compile(r"[\s*=_~#+|·•—–-]+")
 _MARKED = re.compile(r"(#{1,6})\s+(.*[^\s.#])[\s#]*")
 _UNDERLINE = re.compile(r"={3,}|-{3,}|~{3,}")
 _BULLET = re.compile(r"^([-*+•‣▪●◦])\s+(?:\[[ xX]\]\s+)?(?=\S)")
@@ -80,7 +79,7 @@ def _blocks(lines: list[str]) -> list[tuple[int, list[str]]]:
         if marked := _MARKED.fullmatch(line):
             blocks += [(0, block), (len(marked[1]), [marked[2]])]
             block = []
-        elif not line or _ORNAMENT.fullmatch(line):
+        elif not line or ORNAMENT.fullmatch(line):
             is_underlined = len(block) == 1 and bool(_UNDERLINE.fullmatch(line))
             level = (1 if line[0] == "=" else 2) if is_underlined else 0
             blocks.append((level if level and _can_be_heading(block[0]) else 0, block))
