@@ -4,6 +4,8 @@ Plain text, Markdown and JATS's XML need no more than the library; PDF, and by p
 many others, need the extra `files`.
 """
 
+import email
+import email.policy
 import io
 import re
 import shlex
@@ -60,6 +62,8 @@ def texts_of(data: bytes, name: str = "FILE") -> list[Text]:
         return [_zipped_text(data, name)]
     if ending.endswith((".xml", ".nxml", ".xml.gz", ".nxml.gz")):
         return _articles(data)
+    if ending.endswith((".mhtml", ".mht")) or b"\nSnapshot-Content-Location:" in data[:2000]:
+        return texts_of(_saved_page(data), f"{name}.html")
     for kind, form in _FORMATS.items():
         if "bytes" in form and data.startswith(form["bytes"].encode("latin-1")):
             raise _refusal(kind, form, name)
@@ -133,6 +137,14 @@ def _with_beside(found: Text, beside: Text) -> Text:
 def _refusal(kind: str, form: dict[str, Any], name: str) -> InputError:
     words = {"file": shlex.quote(name), "stem": shlex.quote(Path(name).stem)}
     return InputError(f"{kind}: {form['advice'].format(**words)}")
+
+
+def _saved_page(data: bytes) -> bytes:
+    """Return the HTML of a page that a browser has saved in one file, as a mail has it (MHTML)."""
+    page = email.message_from_bytes(data, policy=email.policy.default).get_body(("html",))
+    if page is None:
+        raise InputError("a saved page (MHTML) without its HTML: save it as HTML only")
+    return page.get_payload(decode=True)
 
 
 def _zipped_text(data: bytes, name: str) -> Text:

@@ -120,7 +120,9 @@ def _root(soup):
 
 def _is_hidden(element) -> bool:
     """Return whether a hidden element is no text. A closed panel, which a click opens, is text."""
-    is_panel = element.get("aria-hidden") == "true" and bool(_SENTENCE.search(element.get_text(" ")))
+    is_panel = element.get("aria-hidden") == "true" and bool(
+        _SENTENCE.search(element.get_text(" "))
+    )
     return not is_panel and not element.find(["main", "article"])
 
 
