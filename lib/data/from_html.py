@@ -17,7 +17,8 @@ _INVISIBLE = (
 )
 _HIDDEN = "[hidden], [aria-hidden=true], [style*='display:none'], [style*='display: none']"
 _BESIDE = (
-    "nav, aside, form, button:not(:is(h2, h3, h4, h5, h6) > button), select, dialog, [role=navigation], [role=dialog], "
+    "nav, aside, form, button:not(:is(h2, h3, h4, h5, h6) > button), select, dialog, "
+    "[role=navigation], [role=dialog], "
     "[role=complementary], footer:not(blockquote footer), "
     "#header, #footer, .site-header, .site-footer, "
     # of Wikipedia and Sphinx
