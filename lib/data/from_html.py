@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 
 from lib.data.from_pandoc import pandoc_text
-from lib.data.texts import Text
+from lib.data.texts import BETWEEN_LINKS, MENUS, Text
 
 _INVISIBLE = (
     "title, script, style, template, noscript, svg, head, iframe, object, canvas, rp, "
@@ -52,7 +52,6 @@ _KINDS = {
         *("masthead", "paywall", "pagination", "tags", "toc"),
     },
 }
-_BESIDE_KIND = "menus and other parts beside the text"
 _KIND_OF = {word: kind for kind, words in _KINDS.items() for word in words}
 # an element within a line belongs to its text
 _NAMED = "div, p, ul, ol, dl, section, article, header, footer, h2, h3, h4, figure, li, blockquote"
@@ -62,7 +61,6 @@ _READ_MORE = re.compile(r"(?:(?:read|see) (?:more|also|next)|also read|related|m
 _CODE = re.compile("^(?:highlight|code|src)")
 _SENTENCE = re.compile(r"(?:\w+[^\w.!?]+){3,}\w+[.!?]|[。！？]")
 _BLOCKS = ["div", "p", "ul", "ol", "li", "table", "tr", "td", "section", "center"]
-_BETWEEN_LINKS = re.compile(r"[\s|·•»«/>-]")
 _HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
 _NOTES = ["li", "p", "dd", "td", "div", "span"]
 _DATED = ["p", "li", "td", "dd", "blockquote"]  # a date in them belongs to the text
@@ -87,8 +85,8 @@ def html_text(page: str) -> Text:
     beside = Text()
     beside.leave_out("headings", title)
     _set_aside(filter(_is_hidden, soup.select(_HIDDEN)), "hidden text", beside)
-    _set_aside(soup.select(_BESIDE), _BESIDE_KIND, beside)
-    _set_aside(filter(_is_menu, soup(_BLOCKS)), _BESIDE_KIND, beside)
+    _set_aside(soup.select(_BESIDE), MENUS, beside)
+    _set_aside(filter(_is_menu, soup(_BLOCKS)), MENUS, beside)
     for link in soup.select("a + a"):
         link.insert_before(" ")
     _set_aside(soup("rt"), "readings of characters", beside)
@@ -98,13 +96,13 @@ def html_text(page: str) -> Text:
     _set_aside_by_names(soup, beside)
     root = _root(soup)
     if root.name not in ("main", "article"):
-        _set_aside(root(["header", "footer"]), _BESIDE_KIND, beside)
+        _set_aside(root(["header", "footer"]), MENUS, beside)
     for element in root("pre"):
         if not element.find("code") and not element.find_parent(class_=_CODE):
             _break_lines(soup, element)
     text = root.extract()
     if root is not soup:
-        beside.leave_out(_BESIDE_KIND, soup.get_text(" "))
+        beside.leave_out(MENUS, soup.get_text(" "))
     found = pandoc_text(str(text).encode(), "html", "HTML", title)
     found.set_aside += beside.set_aside
     return found
@@ -136,7 +134,7 @@ def _is_menu(element) -> bool:
         return False
     others = "".join(text for text in element.strings if not text.find_parent("a"))
     before = element.find_previous(string=re.compile(r"\S")) or ""
-    return not _BETWEEN_LINKS.sub("", others) and before.rstrip()[-1:] != ":"
+    return not BETWEEN_LINKS.sub("", others) and before.rstrip()[-1:] != ":"
 
 
 def _count(element) -> int:

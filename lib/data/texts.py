@@ -13,6 +13,8 @@ from lib.system.errors import InputError
 _BETWEEN = "\n\x1e\n"  # between the parts of a text while it is cleaned as a whole
 
 ORNAMENT = re.compile(r"[\s*=_~#+|·•—–⁂❦◆◇★☆-]+")  # between parts of a text
+BETWEEN_LINKS = re.compile(r"[\s|·•»«/>-]")  # of a menu
+MENUS = "menus and other parts beside the text"
 
 # The names by which sections of papers and reports are known.
 is_section_name = re.compile(
