@@ -24,7 +24,7 @@ from lib.data.jats import jats_articles
 from lib.data.markdown import markdown_text, notebook_text
 from lib.data.office import mended
 from lib.data.plain_text import plain_text
-from lib.data.source_files import mended_latex, mended_rtf
+from lib.data.source_files import centred_names, mended_latex, mended_rst, mended_rtf
 from lib.data.subtitles import subtitle_text
 from lib.data.texts import Text
 from lib.system.errors import InputError
@@ -120,12 +120,15 @@ def _reader(head: str, name: str) -> Callable[[str], Text]:
 
 
 def _source_text(text: str, form: str, kind: str, name: str) -> Text:
-    beside = Text()
+    beside, front = Text(), []
     if form == "latex":
         text, beside = mended_latex(text, name)
+    elif form == "rst":
+        text, beside = mended_rst(text)
     elif form == "rtf":
         text = mended_rtf(text)
-    return _with_beside(pandoc_text(text.encode(), form, kind), beside)
+        front = centred_names(text)
+    return _with_beside(pandoc_text(text.encode(), form, kind, front=front), beside)
 
 
 def _with_beside(found: Text, beside: Text) -> Text:

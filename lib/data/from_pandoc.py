@@ -17,6 +17,10 @@ TITLE_WORDS = 15  # at most
 
 _BULLET = re.compile(r"^\s*[•‣▪●◦]\s+")  # of RTF
 _MARKS = {"todo", "done", "tag"}  # of Org
+# to categories and other languages
+_NO_TEXT_LINK = re.compile(
+    r"(?:Category|Kategorie|Catégorie|Categor[ií]a|[a-z]{2,3}(?:-[a-z]+)*):\S"
+)
 _QUOTES = {"DoubleQuote": "“{}”", "SingleQuote": "‘{}’"}
 _TEX_SIGNS = {
     **{"leq": "≤", "le": "≤", "geq": "≥", "ge": "≥", "neq": "≠", "approx": "≈", "sim": "∼"},
@@ -34,10 +38,13 @@ _FONT = re.compile(r"\\(?:math|text|operator)\w*\{([^{}\\]*)\}")
 _SPACE = re.compile(r"\\[,;:! ]|~")
 
 
-def pandoc_text(data: bytes, form: str, kind: str, title: str = "") -> Text:
+def pandoc_text(
+    data: bytes, form: str, kind: str, title: str = "", front: Iterable[str] = ()
+) -> Text:
     """Read bytes in one of pandoc's formats (`form`).
 
-    kind: the name of the format in an error. title: of a text that names none.
+    kind: the name of the format in an error. title: of a text that names none. front: lines that
+    are no text before the first paragraph.
     Raises InputError for what pandoc cannot read.
     """
     tree, messages = _parsed(data, form, kind)
@@ -47,7 +54,7 @@ def pandoc_text(data: bytes, form: str, kind: str, title: str = "") -> Text:
     reader = _Reader()
     meta = {name: reader.meta(value) for name, value in tree["meta"].items()}
     reader.found.title = meta.pop("title", "") or title
-    reader.front.add(reader.found.title.casefold())
+    reader.front.update(map(str.casefold, [reader.found.title, *front]))
     for name in ("subtitle", "author", "date", "abstract"):
         if meta.get(name):
             reader.found.leave_out("front matter", meta[name])
@@ -142,7 +149,10 @@ class _Reader:
                 text += self.inline(content)
             elif kind in ("Link", "Span"):
                 inner = self.inline(content[1])
-                is_mark = _MARKS & set(content[0][1]) or inner.startswith("Category:")
+                is_mark = _MARKS & set(content[0][1])
+                if "wikilink" in content[0][1] and _NO_TEXT_LINK.match(inner):
+                    self.found.leave_out("links", inner)
+                    inner = ""
                 # of LaTeX, to a label that is not there
                 is_open = dict(content[0][2]).get("reference-type") and inner[:1] == "["
                 text += CITED if is_open else "" if is_mark else inner

@@ -1,4 +1,4 @@
-"""What pandoc loses of LaTeX and RTF, put into a form that it reads."""
+"""What pandoc loses of LaTeX, RTF and reStructuredText, put into a form that it reads."""
 
 import re
 from pathlib import Path
@@ -41,7 +41,17 @@ _TOKEN = re.compile(
     r"(?P<brace>[{}])|\\u(?P<code>-?\d{1,6}) ?|\\uc(?P<length>\d) ?|(?P<hex>\\'[0-9a-fA-F]{2})"
     r"|(?P<word>\\[a-zA-Z]+-?\d* ?|\\[^a-zA-Z'])|(?P<text>[^\\{}\r\n]+)|[\r\n]+|\\",
 )
+_CENTRED = re.compile(r"\\qc\b(?:\\\*?[a-z]+-?\d* ?|[\s{}])*(?P<words>[^\\{}]+)[\s}]*\\par\b")
+_NAMES = re.compile(r"(?:[A-Z\d][\w.,'’-]*\s?){2,8}")
 _TITLE_STYLE = re.compile(r"\{(?:\\\*)?(\\s\d+)\b[^{};]*\b[Tt]itle;\}")
+
+# ---- reStructuredText
+
+_FIELD = re.compile(r"^:([^:`\n]+):(?:[ \t]+|(?=\n))(.*\n(?:[ \t]+\S.*\n)*)", re.MULTILINE)
+_FIELDS_OR_CODE = re.compile(
+    rf"(?P<code>^[ \t]*>>> .*\n(?:.*\S.*\n)*)|(?:{_FIELD.pattern})+", re.MULTILINE
+)
+_TITLE_LINES = 2  # at most, before fields that describe the whole text
 
 
 def mended_latex(text: str, name: str) -> tuple[str, Text]:
@@ -135,3 +145,25 @@ def mended_rtf(text: str) -> str:
         in_text = rf"{re.escape(style)}(?!\d)(?![^{{}}]*;\}})"  # and not in the list of styles
         text = re.sub(in_text, lambda found: rf"{found[0]}\outlinelevel0 ", text)
     return text
+
+
+def centred_names(text: str) -> list[str]:
+    """Return the centred lines of RTF that are all names and numbers, as those of authors."""
+    lines = [" ".join(line["words"].split()) for line in _CENTRED.finditer(text)]
+    return [line for line in lines if _NAMES.fullmatch(line)]
+
+
+def mended_rst(text: str) -> tuple[str, Text]:
+    """Write each field of a list as a paragraph; also return a text with what is left out: the
+    fields before the first paragraph, and examples of Python."""
+    beside = Text()
+
+    def replace(found: re.Match[str]) -> str:
+        before = re.findall(r"^\w.*", text[: found.start()], re.MULTILINE)
+        if found["code"] or len(before) <= _TITLE_LINES:
+            beside.leave_out("code" if found["code"] else "front matter", found[0])
+            return ""
+        fields = _FIELD.findall(found[0])
+        return "".join(f"{name}: {' '.join(words.split())}\n\n" for name, words in fields)
+
+    return _FIELDS_OR_CODE.sub(replace, text + "\n"), beside
