@@ -87,8 +87,9 @@ def html_text(page: str) -> Text:
     _set_aside(filter(_is_hidden, soup.select(_HIDDEN)), "hidden text", beside)
     _set_aside(soup.select(_BESIDE), MENUS, beside)
     _set_aside(filter(_is_menu, soup(_BLOCKS)), MENUS, beside)
-    for link in soup.select("a + a"):
-        link.insert_before(" ")
+    for link in soup("a"):
+        if getattr(link.previous_sibling, "name", None) == "a":  # drawn as buttons side by side
+            link.insert_before(" ")
     _set_aside(soup("rt"), "readings of characters", beside)
     _set_aside(_notes(soup), "footnotes", beside)
     for mark in soup.select(_NOTE_MARKS):

@@ -106,7 +106,7 @@ def _begins_with_heading(lines: list[str], is_first: bool) -> bool:
     begins a text, a title."""
     first, *rest = lines
     width = max(map(len, rest))
-    if len(first) + 1 + len(rest[0].split()[0]) > max(width, COLUMN_WIDTH) or first[-1] in ",;-":
+    if len(first) + 1 + len(rest[0].split()[0]) > max(width, COLUMN_WIDTH) or first[-1] in ",;:-":
         return False
     if (first.isupper() and len(first) > 2) or is_section_name(first):
         begins_small, is_prose = rest[0][0].islower(), rest[-1][-1] in '.!?”"'
