@@ -77,6 +77,9 @@ def mem2mem_lines():
                 for words in ("", ", first 10 words", ", later words")
             ),
         )
+    order = effects("mem2mem_reading_order")
+    for memory in ("own", "one for all"):
+        yield line(memory, order[f"{memory}: slots"](2), order[f"{memory}: order"](3))
     cosines = "a slot and the same slot for the next text", "two slots of a text"
     toys = {"all ways": "toy", "memory alone, gate +3": "memory only, gate that starts by keeping",
             "memory alone, never written": "memory only, never overwritten"}  # fmt: skip
