@@ -125,6 +125,15 @@ def hierarchical_lines():
     lost = losses("hierarchical_transformer_copying")
     yield f"references lose {lost['sections backwards'][0]:.3f} nats a piece."
     yield f"opposite order cost {lost['paragraphs backwards'][0]:.3f}."
+    names = {
+        "as they come": "as they come",
+        "similarity": "similarity to the title",
+        "learned": "learned ranker",
+        "by the labels": "by the labels themselves",
+    }
+    for name, means in numbers("ranking_scisummnet_mds")["means"].items():
+        of_seeds = (" / ".join(f"{mean:.2f}" for mean in seeds) for seeds in means.values())
+        yield line(names[name], *of_seeds)
 
 
 def read_again_lines():
