@@ -52,6 +52,7 @@ from tqdm import tqdm
 import lib
 from lib.data.documents import CorpusError, Document
 from lib.data.files import texts_of
+from lib.data.record_keys import ALL_SOURCES, KNOWN_KEYS
 from lib.data.record_readers import json_lines, reading, records_reader
 from lib.data.texts import Text
 from lib.system.command_line import Files, Grouped, RunFolder, run_command
@@ -109,12 +110,10 @@ def summarize(run: RunFolder, files: Files = (), /, *, writing: Grouped[SummaryO
     if writing.html:
         check_page("--html", writing.html, files)
     with processes() as process:
-        named = list(read_texts(files))
-        if not named:
-            raise CorpusError(f"{', '.join(map(str, files))}: there is nothing to summarize")
+        texts, problems = read_files(files)
         opened = open_system(run, writing)
+        named, documents = usable(opened, texts, problems)
         names = [name for name, _ in named]
-        documents = opened.documents([text for _, text in named], names)
         progress = partial(
             tqdm, desc="summaries", unit=" batches", delay=2, leave=False, disable=process.rank > 0
         )
@@ -150,6 +149,8 @@ def summarize(run: RunFolder, files: Files = (), /, *, writing: Grouped[SummaryO
         if writing.html:
             page = write_page(writing.html, model_name(opened), shown, opened.caution)
             print(f"{page}: {len(shown)} summaries, and where the model looked", file=sys.stderr)
+        if problems:
+            raise CorpusError(f"not summarized: {'; '.join(problems)}")
 
 
 def open_system(name: Path, writing: SummaryOptions) -> Run | Baseline:
@@ -192,25 +193,71 @@ def model_name(run: Run | Baseline) -> str:
 # texts
 
 
+def read_files(files: Sequence[Path]) -> tuple[list[tuple[str, Text | dict]], list[str]]:
+    """Return the texts of files, or of standard input, with their names; and what is wrong with the
+    files that cannot be read. Raises CorpusError for a file that is not there."""
+    named, problems = [], []
+    for path in files or [Path("-")]:
+        try:
+            named += list(read_texts([path]))
+        except InputError as error:
+            if str(path) != "-" and not path.exists():  # mistyped
+                raise
+            problems.append(str(error))
+    if not named and not problems:
+        problems.append(f"{', '.join(map(str, files))}: there is nothing to summarize")
+    return named, problems
+
+
+def usable(
+    opened: Run | Baseline, texts: Sequence[tuple[str, Text | dict]], problems: list[str]
+) -> tuple[list[tuple[str, Text | dict]], list[Document]]:
+    """Return the texts that can be summarized, with their names, and their documents; add what is
+    wrong with the others to `problems`. Raises CorpusError where there is none."""
+    named, documents = [], []
+    for name, text in texts:
+        try:
+            documents += opened.documents([text], [name])
+            named.append((name, text))
+        except InputError as error:
+            problems.append(str(error))
+    if not named:
+        raise CorpusError("; ".join(problems))
+    return named, documents
+
+
 def read_texts(files: Sequence[Path]) -> Iterator[tuple[str, Text | dict]]:
     """Yield texts of files, or of standard input, with their names. Raises CorpusError with file
     and line.
 
-    Standard input that begins with a brace holds JSON lines.
+    Standard input, also named -, that begins with a brace holds JSON lines.
     """
-    if not files:
-        with reading("standard input"):
-            data = sys.stdin.buffer.read()
-            is_json = re.match(rb'(?:\xef\xbb\xbf)?\s*\{\s*"', data)
-            yield from _named(
-                "standard input", json_lines(io.BytesIO(data)) if is_json else texts_of(data)
-            )
-    for path in files:
+    for path in files or [Path("-")]:
+        if str(path) == "-":
+            yield from _standard_input()
+            continue
         with reading(path):
             read = records_reader(path)
             yield from _named(
                 path.name, read(path) if read else texts_of(path.read_bytes(), str(path))
             )
+
+
+def _standard_input() -> Iterator[tuple[str, Text | dict]]:
+    name = "standard input"
+    with reading(name):
+        data = sys.stdin.buffer.read()
+        if re.match(rb'(?:\xef\xbb\xbf)?\s*(?:\[\s*)?\{\s*"', data):
+            yield from _named(name, json_lines(io.BytesIO(data)))
+            return
+        columns = re.split(rb'["\',;\t]+', data.partition(b"\n")[0].strip().lower())
+        names = {column.strip().decode("utf-8-sig", "replace") for column in columns}
+        if names & {*ALL_SOURCES} and len(names & KNOWN_KEYS) > 1:
+            raise CorpusError(
+                f"{name}: a table, it seems, whose columns are {', '.join(sorted(names))}. Write "
+                "it to a file NAME.csv, and give that file"
+            )
+        yield from _named(name, texts_of(data))
 
 
 def _named(name: str, texts: Iterable[tuple[int, Any]] | list[Text]) -> Iterator[tuple[str, Any]]:

@@ -373,7 +373,7 @@ What a model has learned does not always carry over: on its own corpus the windo
 
 # %% [markdown]
 r"""
-**You can stop here.** The papers' pages test each idea by itself, and [`papers.md`](../papers.md) has all claims.
+**You can stop here.** The papers' pages test each idea by itself, and [claims.md](../docs/claims.md) has all claims.
 
 **Let people judge.** The next cell writes the summaries of every system as lines of JSON. One command draws documents and writes a blinded form for a browser, another one reads the filled form and gives the scores and the agreement of the raters (`python -m companion.human --help`):
 """

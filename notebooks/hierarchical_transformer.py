@@ -376,7 +376,7 @@ Markdown(evidence_table("hierarchical_transformer", *BETS))
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-*Holds* wins where the verdict is *confirmed*; *fails*, where it is *no effect as large as the paper's* or *opposite*. The clusters decide, since the paper is about several documents, and so does trigram blocking: without it no model is better than the first words of its text. [`papers.md`](../papers.md#hierarchical-transformer) has all claims, and what the verdicts mean.
+*Holds* wins where the verdict is *confirmed*; *fails*, where it is *no effect as large as the paper's* or *opposite*. The clusters decide, since the paper is about several documents, and so does trigram blocking: without it no model is better than the first words of its text. [claims.md](../docs/claims.md#hierarchical-transformer) has all claims, and what the verdicts mean.
 
 **What is not known.** Only a training at the authors' size, on their clusters, can show whether global layers gain 1.81 points there. For bet 4, to find 0.16 points reliably takes about thirty times as many documents and seeds. WikiSum, the rival T-DMCA and judgements by people are not tested.
 

@@ -334,7 +334,7 @@ Markdown(evidence_table("mem2mem", *BETS))
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-[papers.md](../papers.md#mem2mem) has all claims and explains the verdicts.
+[claims.md](../docs/claims.md#mem2mem) has all claims and explains the verdicts.
 
 Bets 1 and 2 are about the small models (three seeds), bets 3 to 5 about the shipped model (one seed; bet 4 about both).
 

@@ -342,7 +342,7 @@ Markdown(evidence_table("read_again", *BETS))
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-*Confirmed* means that the interval lies above 0 and no control explains the effect. Its size and its cause may differ from the paper's. *Not learned here*: neither model is better than the first words of the text, so nobody wins this bet. [papers.md](../papers.md) has all verdicts and claims.
+*Confirmed* means that the interval lies above 0 and no control explains the effect. Its size and its cause may differ from the paper's. *Not learned here*: neither model is better than the first words of the text, so nobody wins this bet. [claims.md](../docs/claims.md#read-again) has all claims and verdicts.
 
 **What is not known.** Only a run on Gigaword, at the paper's sizes, can show what a second read and a large vocabulary give a model that has learned names. Even the most precise comparison of one read and two finds only gains of about 0.8 points reliably, and the paper's are 0.4 to 0.5.
 """

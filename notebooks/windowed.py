@@ -304,7 +304,7 @@ Markdown(evidence_table("windowed", *BETS))
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 Markdown(
-    f"And if windows are chunks, each summarized separately? An article is then cut into as many pieces as it has windows. Each chunk begins anew, so less is repeated. With trigram blocking and slides decided first, chunks minus windows is {wind.points('windowed_slides_pmc', 'equal chunks - by the median, trigram blocking')} R-1. The author argues with coherent text, which R-1 does not measure. All claims are in [papers.md](../papers.md)."
+    f"And if windows are chunks, each summarized separately? An article is then cut into as many pieces as it has windows. Each chunk begins anew, so less is repeated. With trigram blocking and slides decided first, chunks minus windows is {wind.points('windowed_slides_pmc', 'equal chunks - by the median, trigram blocking')} R-1. The author argues with coherent text, which R-1 does not measure. All claims are in [claims.md](../docs/claims.md#windowed)."
 )
 
 # %% [markdown] slideshow={"slide_type": "slide"}

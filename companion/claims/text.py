@@ -19,6 +19,7 @@ from lib.system.errors import one_of
 from lib.system.files import project_root, write_whole
 
 PICTURES = "figures/claims"
+UP = "../"  # from docs and notebooks, which show tables of claims, to the project's folder
 WIDTH, HEIGHT, MARGIN = 150, 24, 6
 _STYLE = (
     "<style>.ink{stroke:#333;fill:#333}.paper{fill:#c2410c}.band{fill:#ddd}"
@@ -30,6 +31,7 @@ def claims_texts() -> dict[str, str]:
     """Write all tables of claims and of what they rest on: {name of a place in the texts:
     Markdown}."""
     names = {f"claims_{paper}": claims_table(paper) for paper in PAPERS}
+    names |= {f"card_{paper}": card_verdicts(paper) for paper in PAPERS}
     return names | {
         "claims_readme": readme_table(),
         "claims_sources": sources_table(),
@@ -37,9 +39,22 @@ def claims_texts() -> dict[str, str]:
     }
 
 
-def claims_table(paper: str, up: str = "") -> str:
-    """Write the table of a paper's claims. up: the way from the text to the project's folder, as
-    "../"."""
+def card_verdicts(paper: str) -> str:
+    """Write the verdicts of a paper's card in papers.md as a list: a plain sentence each, our
+    effect, the paper's, and a link to the table of claims."""
+    section = PAPERS[paper].title.lower().replace(" ", "-")
+    lines = []
+    for claim in (claim for claim in claims_of(paper) if claim.card):
+        effect = f"{_effect(claim, shown_setting(claim))} {claim.unit}"
+        if claim.published is not None:
+            effect += f"; in the paper {_published(claim)}"
+        link = f"[{verdict(claim)}](docs/claims.md#{section})"
+        lines.append(f"* **{claim.card}.** {effect}. Verdict: {link}.")
+    return "\n".join(lines)
+
+
+def claims_table(paper: str) -> str:
+    """Write the table of a paper's claims for docs/claims.md."""
     head = (
         "claim",
         "verdict",
@@ -48,7 +63,7 @@ def claims_table(paper: str, up: str = "") -> str:
         "could have seen",
         "other settings, controls, notes",
     )
-    return markdown_table(head, (_row(claim, up) for claim in claims_of(paper)))
+    return markdown_table(head, map(_row, claims_of(paper)))
 
 
 def bets_table(paper: str, *chosen: str) -> str:
@@ -68,7 +83,7 @@ def evidence_table(paper: str, *chosen: str) -> str:
     picture, the verdict."""
     rows = []
     for number, claim in enumerate(_chosen(paper, chosen), start=1):
-        here = _row(claim, "../")[3]
+        here = _row(claim)[3]
         rows.append((f"{number}", claim.claim, _published(claim), here, verdict(claim)))
     return markdown_table(("bet", "claim", "the paper", "here", "verdict"), rows)
 
@@ -131,13 +146,13 @@ def sources_table() -> str:
     )
 
 
-def _row(claim: Claim, up: str) -> tuple[str, ...]:
-    text = f"{claim.claim} ([{claim.place}]({up}docs/papers/{claim.docs}))"
+def _row(claim: Claim) -> tuple[str, ...]:
+    text = f"{claim.claim} ([{claim.place}]({UP}docs/papers/{claim.docs}))"
     if not claim.settings:
         return text, verdict(claim), _published(claim), "", "", claim.note
     shown = shown_setting(claim)
     smallest = effect_of(shown).smallest_seen
-    picture = f"![{_description(claim)}]({up}{PICTURES}/{claim.paper}-{claim.id}.svg)"
+    picture = f"![{_description(claim)}]({UP}{PICTURES}/{claim.paper}-{claim.id}.svg)"
     others = [_other(claim, setting) for setting in claim.settings if setting != shown]
     others += [
         f"{'left' if c.remains else 'control'}, {c.label}: {_effect(claim, c)}"

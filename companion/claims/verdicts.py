@@ -37,6 +37,9 @@ class Claim:
     settings: tuple[Setting, ...] = ()
     controls: tuple[Setting, ...] = ()
     readme: bool = False
+    # a plain sentence for the paper's card in papers.md, and the verdict it was written for
+    card: str = ""
+    card_of: str = ""
     note: str = ""
     # whether the paper claims it of texts that are several documents
     several_documents: bool = False
@@ -114,7 +117,7 @@ def _is_of_several_documents(setting: Setting) -> bool:
 
 
 def verdict(claim: Claim) -> str:
-    """Determine the verdict on a claim from the stored results (papers.md explains the
+    """Determine the verdict on a claim from the stored results (docs/claims.md explains the
     verdicts)."""
     if not claim.settings:
         return "not tested"

@@ -2,6 +2,7 @@
 same."""
 
 from collections import Counter
+from collections.abc import Sequence
 from unicodedata import is_normalized, normalize
 
 import regex
@@ -26,6 +27,18 @@ _COMPATIBLE = regex.compile(
 )
 # Colours and places of the cursor, which programs write to a terminal.
 _TERMINAL = regex.compile(r"\x1b\[[\d;?]*[A-Za-z]")
+
+# Scripts without spaces between words, and the marks of Chinese and Japanese.
+UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Lao}\p{Myanmar}\p{Khmer}"
+_BETWEEN_UNSPACED = regex.compile(
+    rf"(?<=[{UNSPACED}\u3001-\u303f\uff01-\uff1f])\n(?=[{UNSPACED}\u3001-\u303f\uff01-\uff1f])"
+)
+
+
+def join_lines(lines: Sequence[str]) -> str:
+    """Join the lines of a paragraph: with spaces, but not within Chinese, Japanese and the like."""
+    text = "\n".join(lines)
+    return (text if text.isascii() else _BETWEEN_UNSPACED.sub("", text)).replace("\n", " ")
 
 
 def clean(text: str) -> str:
@@ -110,3 +123,14 @@ def _join_cut_words(text: str) -> str:
     while _CUT_WORD.search(text):  # a word may be cut at several line ends
         text = _CUT_WORD.sub(join, text)
     return text
+
+
+def mend_encoding(text: str) -> str:
+    """Return a text as it was before a program read its UTF-8 in another encoding: "cafÃ©" is
+    "café"."""
+    if text.isascii():
+        return text
+    from ftfy import fix_encoding  # a tenth of a second, which most texts save
+    from ftfy.badness import is_bad
+
+    return fix_encoding(text) if is_bad(text) else text

@@ -23,7 +23,7 @@ import numpy as np
 from lib.data.documents import SPLITS, CorpusError, Document, own_id, to_document
 from lib.data.named_corpora import CORPORA, IN_BOTH, CorpusSpec, LeftOut, find_spec, is_private
 from lib.data.pieces import Pieces
-from lib.data.record_keys import IDS, KeysError, known_keys, with_known_keys
+from lib.data.record_keys import IDS, KeysError, check_no_table, known_keys, with_known_keys
 from lib.data.record_readers import (
     SPLIT_NAMES,
     Records,
@@ -38,6 +38,7 @@ from lib.system.errors import did_you_mean
 from lib.system.files import read_json, would_be_published
 from lib.system.fingerprints import digest, files_digest
 
+LONGER = "longer than their texts"
 CORPUS_FILE = "corpus.json"  # in which a folder says whether its texts are tokenised
 
 
@@ -71,13 +72,21 @@ class Pass:
     has_ids: bool = False  # whether a record has a place for an id, which may be empty
     unnamed: int = 0  # records without an id
     kinds: Counter[str] = field(default_factory=Counter)  # how often a `Shape` changed a record
+    doubts: Counter[str] = field(default_factory=Counter)  # what summaries are and should not be
     # by a rule of the corpus: reasons and how often
     left_out: Counter[str] = field(default_factory=Counter)
 
     def add(self, document: Document, has_id: bool) -> None:
         """Count a document, whose id is its own or the number of its record."""
         self.used += 1
-        self.texts.append(hash(" ".join(" ".join(document.sentences).lower().split())))
+        text, summary = map(_in_lower_case, (document.sentences, document.summary))
+        self.texts.append(hash(text))
+        if len(summary) > len(text):
+            self.doubts[LONGER] += 1
+        elif summary == text:
+            self.doubts["equal to their texts"] += 1
+        elif text.startswith(summary):
+            self.doubts["word for word the beginning of their texts"] += 1
         if has_id:
             self.ids.add(hash(document.id))
         else:
@@ -107,6 +116,8 @@ class Corpus:
     ) -> "Corpus":
         """Data in memory: for each split `Document`s, or records in any layout that `to_document`
         knows."""
+        for own in splits.values():
+            check_no_table(own)
         given = {split: list(own) for split, own in splits.items()}
         texts = {
             split: [asdict(r) if isinstance(r, Document) else r for r in own]
@@ -234,6 +245,12 @@ class Corpus:
             parts += sorted({found.advice for found in passes} - {""})
         kinds = sum((found.kinds for found in passes), Counter())
         parts += [f"records with {kind}: {count:,}" for kind, count in kinds.items()]
+        doubts = sum((found.doubts for found in passes), Counter())
+        if doubts:
+            used = sum(found.used for found in passes)
+            is_exchanged = 2 * doubts[LONGER] > used
+            question = ": are texts and summaries exchanged?" if is_exchanged else ""
+            parts.append(f"of {used:,} summaries, {_counted(doubts)}{question}")
         unnamed = sum(found.unnamed for found in passes)
         if unnamed and any(found.has_ids for found in passes):
             parts.append(f"records without an id, which are numbered: {unnamed:,}")
@@ -262,6 +279,10 @@ class Corpus:
             "no record was left out" if self.is_read else "not every split was read to its end"
         )
         return f"{self.remarks() or nothing}. {self.note}".strip()
+
+
+def _in_lower_case(sentences: list[str]) -> str:
+    return " ".join(" ".join(sentences).lower().split())
 
 
 def _in_memory(name: str, records: list) -> Records:

@@ -23,6 +23,7 @@ from lib.data.markdown import markdown_text, notebook_text
 from lib.data.office import mended
 from lib.data.plain_text import plain_text
 from lib.data.source_files import mended_latex, mended_rtf
+from lib.data.subtitles import subtitle_text
 from lib.data.texts import Text
 from lib.system.errors import InputError
 
@@ -99,12 +100,14 @@ def _reader(head: str, name: str) -> Callable[[str], Text]:
         kind
         for kind, form in _FORMATS.items()
         if re.match(form.get("begins", "(?!)"), head, re.MULTILINE | re.DOTALL)
-        and not (is_markdown and "pandoc" in form)
+        and not (is_markdown and ("pandoc" in form or kind == "subtitles"))
     ]
     for kind in [*by_ending, *by_content]:
         form = _FORMATS[kind]
         if kind == "a notebook":
             return notebook_text
+        if kind == "subtitles":
+            return subtitle_text
         if "pandoc" not in form:
             raise _refusal(kind, form, name)
         _check_installed(kind, "pypandoc")

@@ -5,6 +5,7 @@ They turn a corpus and texts into what a model reads, in words or in SentencePie
 
 import json
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -36,6 +37,8 @@ class Options(ABC):
     summary_tokens: Count  # [EOS] counted in
     vocab_size: int  # special symbols counted in
     lower: bool = True
+    # whether a longer summary is cut behind its last whole sentence, and ends with [EOS] there
+    whole_sentences: bool = False
 
     of_paragraphs: ClassVar[bool] = False  # whether a text is a cluster of paragraphs
     symbols: ClassVar[tuple[str, ...]] = ()  # that the vocabulary has after the special ones
@@ -101,17 +104,21 @@ class Options(ABC):
         return surfaces(text, self.spans(text, tokenised))
 
     def with_summary(self, document: Document, sentences: list[list[str]]) -> Example:
-        """A document of these `sentences`, and of the words of its summary up to `summary_tokens`.
+        """A document of these `sentences`, and of the words of its summary that a model learns.
         Raises InputError where there is no sentence."""
         if not sentences:
             raise InputError(f"document {document.id!r} has no words: nothing is left to summarize")
-        summary = [
-            word
-            for sentence in document.summary
-            for word in self.words(sentence, document.tokenised)
-        ]
-        summary = summary[: self.summary_tokens]
+        own = [self.words(sentence, document.tokenised) for sentence in document.summary]
+        summary = self.cut_summary(own)
         return Example(document.id, sentences, summary, document.summary, document.tokenised)
+
+    def cut_summary(self, sentences: Sequence[list]) -> list:
+        """Words or pieces of the sentences of a summary, up to `summary_tokens` with [EOS]; whole
+        sentences only where the options ask for it, and where the first one is not too long."""
+        if self.whole_sentences:
+            ends = list(accumulate(map(len, sentences)))
+            sentences = sentences[: max(1, bisect_left(ends, self.summary_tokens))]
+        return list(chain.from_iterable(sentences))[: self.summary_tokens]
 
 
 class Part(NamedTuple):
@@ -287,12 +294,11 @@ def cased(texts: Iterable[str], options: Options) -> list[str]:
 
 
 def summary_pieces(summary: Sequence[str], pieces: Pieces, options: Options) -> list[int]:
-    """Pieces of a summary: `<Q>` between sentences, [EOS] after the last, cut to
+    """Pieces of a summary: `<Q>` between sentences, [EOS] after the last, up to
     `summary_tokens`."""
-    ids = [
-        i for row in pieces.encode(cased(summary, options)) for i in (*row.tolist(), SENTENCE_END)
-    ]
-    return [*ids[:-1], EOS][: options.summary_tokens]
+    first, *others = pieces.encode(cased(summary, options)) or [np.array([], dtype=int)]
+    rows = [first.tolist(), *([SENTENCE_END, *row.tolist()] for row in others)]
+    return [*options.cut_summary(rows), EOS][: options.summary_tokens]
 
 
 def piece_places(

@@ -5,14 +5,18 @@
 * A heading is a line `# Heading` without a full stop at its end, or a line that is underlined. In a
   text without any, known names of sections are headings, and a short first line is the title.
 * `> ` and bullets before a letter are layout: they begin a new line and are no words.
-* A form feed begins a page. Page numbers and running heads beside it are not read, and a sentence
-  may go on on the next page.
+* Turns of a chat, items with numbers and the like begin anew: see `lib.data.line_heads`. Columns,
+  tables and what is no part of a text: see `lib.data.layout`.
+* A form feed, or a number between dashes, ends a page. Page numbers and running heads beside it
+  are not read, and a sentence may go on on the next page.
 """
 
 import re
 from collections import Counter
 
+from lib.data.characters import join_lines
 from lib.data.documents import Document, checked_text
+from lib.data.layout import in_columns, without_frame, without_tables
 from lib.data.pages import join_pages, split_heads
 from lib.data.texts import Text, is_section_name
 
@@ -22,7 +26,11 @@ _UNDERLINE = re.compile(r"={3,}|-{3,}|~{3,}")
 _BULLET = re.compile(r"^([-*+•‣▪●◦])\s+(?:\[[ xX]\]\s+)?(?=\S)")
 _AMOUNT = re.compile(r"[-*+]\s+\d")
 _QUOTATION = re.compile(r"^(?:>\s?)+(?=[^\W\d]|[\"'“‘(\[]|$)")
-_NUMBERED = re.compile(r"\(?(?:\d{1,2}|[a-z])[.)]\s+\S")
+
+_PAGE_END = re.compile(
+    r"^[ \t]*(?:([-–—])\s?\d{1,4}\s?\1|[Pp]age \d{1,4}(?: of \d{1,4})?)[ \t]*$", re.MULTILINE
+)
+_THAI_OR_LAO = re.compile("[\u0e00-\u0eff]")
 
 
 def parse_text(text: str | Text, name: str = "", paragraphs: bool = False) -> Document:
@@ -37,13 +45,16 @@ def parse_text(text: str | Text, name: str = "", paragraphs: bool = False) -> Do
 def plain_text(text: str) -> Text:
     """Find the headings and the paragraphs of plain text."""
     found = Text()
-    pages = [page.split("\n") for page in checked_text(text, "text").split("\f")]
+    text = without_tables(without_frame(checked_text(text, "text"), found), found)
+    if 2 * len(_THAI_OR_LAO.findall(text)) > len(text):
+        found.notes.append("Thai and Lao mark no end of a sentence: each line is read as one")
+    pages = [page.split("\n") for page in _PAGE_END.sub("\\g<0>\f", text).split("\f")]
     heads: list[str] = []
     if len(pages) > 1:
         pages, heads = split_heads(pages, str)
     for head in heads:
         found.leave_out("page numbers and running heads", head)
-    blocks = _blocks(join_pages(pages))
+    blocks = _blocks(join_pages([part for page in pages for part in in_columns(page, found)]))
     is_marked = any(level for level, _ in blocks)
     for number, (level, block) in enumerate(blocks):
         following = blocks[number + 1][1] if number + 1 < len(blocks) else []
@@ -107,7 +118,8 @@ def _without_marks(lines: list[str]) -> list[str]:
         if begins_item and not _AMOUNT.match(words):
             words = _BULLET.sub("", words, count=1)
         if words and is_item and parts[-1] and parts[-1][-1][-1] not in "-\u2010":
-            parts[-1][-1] += f" {words}"  # an item is one text, whatever its last sign
+            # an item is one text, whatever its last sign
+            parts[-1][-1] = join_lines([parts[-1][-1], words])
         elif words:
             parts[-1].append(words)
         was_quoted = is_quoted
@@ -118,7 +130,7 @@ def _item_begins(lines: list[str]) -> list[bool]:
     """Return for each line of a paragraph whether it begins an item.
 
     Items are several, or follow a colon, or have a round mark: in prose a line may begin with a
-    dash, and with "2. " or "- 5" that belongs to the sentence.
+    dash, and with "- 5" that belongs to the sentence. `split_sentences` finds items with numbers.
     """
     signs = [_sign(line) for line in lines]
     counts = Counter(signs)
@@ -130,11 +142,11 @@ def _item_begins(lines: list[str]) -> list[bool]:
 
 
 def _sign(line: str) -> str:
-    """Return the kind of sign at the head of a line: of an item, an amount, or a number."""
+    """Return the kind of sign at the head of a line: of an item or an amount."""
     words = _QUOTATION.sub("", line, count=1) if _QUOTATION.match(line) else line
     bullet = _BULLET.match(words)
     if not bullet:
-        return "1" if _NUMBERED.match(words) else ""
+        return ""
     if _AMOUNT.match(words):
         return f"{bullet[1]}5"
     return "-" if bullet[1] in "-*+" else "•"

@@ -18,16 +18,16 @@ OTHER_SUMMARIES = (
     *("summary_text", "target", "target_text", "tgt", "output", "outputs", "completion"),
     *("response", "tldr", "headline", "reference"),
 )
+ALL_SOURCES, ALL_SUMMARIES = (*SOURCES, *OTHER_SOURCES), (*SUMMARIES, *OTHER_SUMMARIES)
 # What a system has written, beside which there may be the reference, as 'summary' or 'highlights'.
 PREDICTIONS = (
     *("prediction", "predicted", "generated", "output", "candidate", "hypothesis", "decoded"),
     *("completion", "response"),
 )
-ALL_SOURCES, ALL_SUMMARIES = (*SOURCES, *OTHER_SOURCES), (*SUMMARIES, *OTHER_SUMMARIES)
 
 _CHATS = ("messages", "conversations")
 _BESIDE = ("title", "section_names", "more_summaries", "tokenised", "readable", "name")
-_KNOWN = frozenset([*ALL_SOURCES, *ALL_SUMMARIES, *IDS, *PREDICTIONS, *_CHATS, *_BESIDE])
+KNOWN_KEYS = frozenset([*ALL_SOURCES, *ALL_SUMMARIES, *IDS, *PREDICTIONS, *_CHATS, *_BESIDE])
 _SPEAKERS = {"user": "text", "human": "text", "assistant": "summary", "gpt": "summary"}
 
 
@@ -51,6 +51,15 @@ def known_keys() -> str:
     )
 
 
+def check_no_table(records: Any) -> None:
+    """Raise InputError for a table of pandas, whose items are the names of its columns."""
+    if hasattr(records, "columns") and hasattr(records, "to_dict"):
+        raise InputError(
+            f"a {type(records).__name__} is no list of texts or records: give its rows, "
+            "table.to_dict('records'), or a column, table['text']"
+        )
+
+
 def source_key(record: dict) -> str | None:
     """Return the key of a record's source; None where there is none, or more than one might be."""
     return first_key(record, SOURCES) or _only_key(record, OTHER_SOURCES)
@@ -71,7 +80,7 @@ def with_known_keys(record: dict) -> dict:
     found = {}
     for key, value in record.items():
         name = str(key).strip()
-        is_known = name.lower() in _KNOWN and name.lower() not in record
+        is_known = name.lower() in KNOWN_KEYS and name.lower() not in record
         found[name.lower() if is_known else name] = value
     for key in _present(found, _CHATS):
         found |= _turns(found[key])

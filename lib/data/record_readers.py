@@ -4,10 +4,12 @@ The reader of a file yields (line, record), the reader of a folder (file, line, 
 InputError instead of a record says why it cannot be read.
 """
 
+import codecs
 import csv
 import gzip
 import json
 import re
+import shlex
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -52,6 +54,13 @@ def reading(name: Path | str) -> Iterator[None]:
         raise CorpusError(f"{name}: a folder: give the texts in it, as {name}/*") from None
     except OSError as error:
         raise CorpusError(of_the_system(error, name)) from None
+    except UnicodeDecodeError as error:
+        is_wide = error.object.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        encoding = "UTF-16" if is_wide else "WINDOWS-1252"
+        raise CorpusError(
+            f"{name}: not UTF-8, but perhaps {encoding}. Convert it: iconv -f {encoding} -t UTF-8 "
+            f"{shlex.quote(str(name))} > NEW; or save it in Excel as CSV UTF-8"
+        ) from None
     except (
         ValueError,
         EOFError,
@@ -241,8 +250,17 @@ PAIRS += [
 ]
 
 
+SPREADSHEETS = (".xlsx", ".xls", ".ods")
+SAVE_AS_CSV = "a spreadsheet: save its table as CSV UTF-8 (.csv)"
+
+
 def records_reader(path: Path) -> Callable[[Path], Lines] | None:
-    """The reader of a file of records, by the end of its name; None for others, which are texts."""
+    """The reader of a file of records, by the end of its name; None for others, which are texts.
+
+    Raises InputError for a spreadsheet.
+    """
+    if path.suffix.lower() in SPREADSHEETS:
+        raise InputError(SAVE_AS_CSV)
     return next((read for ending, read in READERS.items() if path.name.endswith(ending)), None)
 
 
@@ -438,6 +456,8 @@ def _better_name(split_name: str, ending: str) -> str:
             "PreSumm's, numbers of BERT's word pieces, not texts: give the texts that they were "
             "made from"
         )
+    if ending.lower().endswith(SPREADSHEETS):
+        return f"{SAVE_AS_CSV}, as {split_name}.csv"
     known = [*READERS, *(end for pair in PAIRS for end in pair)]
     ending = next((end for end in known if ending.endswith(end)), "")
     return (

@@ -10,6 +10,9 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
+from lib.data.characters import join_lines
+from lib.data.line_heads import heads, is_head
+
 _WINDOW = 48  # characters to inspect before and behind a mark
 
 
@@ -17,9 +20,13 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Abbreviations that do not end a sentence.
+# Abbreviations that do not end a sentence. In each list, one with a capital counts only with it:
+# "Fa. Klein", but not "due anni fa."
 _ABBREVIATIONS = _words(
-    """a.k.a adm app approx appx art bzw ca capt cf ch chap cmdr cor def diff dott dr dra e.g ed eds
+    """Avda Civ Crim Dña Dª Fa Hrsg Srta Sres Sta Sto Ud Uds
+    asst atty avv blz cpl dhr dipl dipl.-ing dx einschl exkl geb geom hx ing inkl mevr pvt rx
+    sgt sres srta supt ul verh zzgl акад доц напр пл проф
+    a.k.a adm app approx appx art bzw ca capt cf ch chap cmdr cor def diff dott dr dra e.g ed eds
     eg eq eqn eqns eqs esp evtl ex exmo fig figs gen ggf gov hon i.e ie incl lemma lit lt m maj
     messrs mlle mme mr mrs ms mt mts n° nos nr núm op p p.ej par para pat pkt pop pp prof prop ref
     refs rep rev s.d s.e sec sect sen sig sog sra ssp subsp supp suppl tab tabs tel thm v var
@@ -27,10 +34,17 @@ _ABBREVIATIONS = _words(
 )
 # Abbreviations that end a sentence if the next word looks like the start of one.
 _MAY_END = _words(
-    """abs al apr assoc aug av ave avg blvd bros cit co col corp cv dec dept est ext feb ft inc jan
+    """Cal Fri Mon Thu Thur Thurs Tue Tues Wed Gem im pt им св ст
+    abs al apr assoc aug av ave avg blvd bros cit co col corp cv dec dept est ext feb ft inc jan
     jr jul jun labs llc ltd max med min mio misc mrd no nov nt oct resp sep sept sp spp sr st temp
     univ usw wt г"""
 )
+# Abbreviations that end no sentence before a number; elsewhere some of them are words.
+_BEFORE_NUMBERS = _words("abb anm aufl bd blz cap kap mwst pag reg rn str pág zif ziff кв п пп")
+_NUMBER = re.compile(r"\d|[IVXLC]+\b")
+_BEFORE_ABBREVIATION = re.compile(r"[A-Z]\w*\.")  # "Fed. R. Civ. P.", but not "the Fed. Rates"
+# "MM. Leroy et Blanc" (messieurs), but not "patients with MM. The"
+_BEFORE_MESSIEURS = _words("avec à de et par que") | {""}
 # Words that begin sentences and are no names.
 _STARTERS = _words(
     """a after all also although an and any are as at because before both but by can despite during
@@ -62,17 +76,19 @@ _GERMAN_MONTH = re.compile("Januar|Februar|März|Mai |Juni|Juli|Oktober|Dezember
 # "der 17. Versuch", "vom 1. FC"
 _BEFORE_ORDINALS = _words("am beim das dem den der des im vom zum zur")
 _UNIT = re.compile(r"[a-z]|ft|in|pct|lbs?|oz|hrs?|yrs?|[kmn]g|[mck]m|ml|min")
-_SMALLER = re.compile(r"\d+ (?:in|oz|lbs?|min)\b")  # of "5 ft. 2 in."
+# of "5 ft. 2 in."; and "5 F. Supp. 2d 12", where F. is no unit
+_SMALLER = re.compile(r"\d+ (?:in|oz|lbs?|min)\b|Supp\b")
 _TITLE = re.compile(r"(?:Mr|Mrs|Ms|Dr|Prof)\. ")
 _AT_A_TIME = re.compile(r"(?:At|By|Around|About|After|Before|Until|Since|From) \d\S*$")
 _MODULES = _words("collections dataclasses matplotlib multiprocessing subprocess tensorflow")
 
 _MARK = re.compile(
-    r"""(?P<mark>[.?!؟۔।॥…。！？｡]+)
-        (?P<close>(?:["'”“’)\]»«」』）]|\s»|[ ]?[\U0001F300-\U0001FAFF]|[ ][:;]-?[)D](?=\s))*)
-        (?:  # references: [7], [1][2], [note 1], (Ann, 2003), end.³ and end.4,5
+    r"""(?P<mark>[.?!؟۔।॥։።។။…。！？｡]+)
+        (?P<close>(?:["'”“’)\]»«」』）_]|\s»|[ ]?[\U0001F300-\U0001FAFF]|[ ][:;]-?[)D](?=\s))*)
+        (?:  # references, and not the numbers of paragraphs ([0007]):
+             # [7], [1][2], [note 1], (Ann, 2003), end.³ and end.4,5
             (?:,?\s?(?:
-                \[(?:\d+(?:\s?[,;–-]\s?\d+)*|\^?\w|note\s\d+|citation\sneeded)\](?::\d+)?
+                \[(?:(?!0\d)\d+(?:\s?[,;–-]\s?\d+)*|\^?\w|note\s\d+|citation\sneeded)\](?::\d+)?
                 |\([A-Z][^()\d]{1,60}\d{4}\w?\)
             ))+(?=\s+[^a-z])
             |[¹²³⁰-⁹]+|(?<=[^\W\d_]\.)\d{1,3}(?:(?:,[ ]?|[–-])\d{1,3})*(?=\s+[A-Z])
@@ -81,21 +97,21 @@ _MARK = re.compile(
     re.VERBOSE,
 )
 _QUOTES = re.compile(r"[\"'“”‘’()\[\]«»]")
-_OPENING = re.compile(r"[\"'“‘„«»‹¿¡「『(\[$£€¥#@~§+−–—•⁃-]*\s?(?P<first>[^\W_]|<[a-z])")
+_OPENING = re.compile(r"[\"'“‘„«»‹¿¡「『(\[$£€¥#@~§+−–—•⁃_-]*\s?(?P<first>[^\W_]|<[a-z])")
 # Names that begin with a small letter (p53, mRNA, β-actin, k-means, n = 12), and the letters of a
 # list (b. c.).
 _SMALL_NAME = re.compile(
     r"[a-z]{1,5}[A-Z\d]|[α-ω]-?\w|[a-z][-/]\w|[a-z] ?[=<>≤≥]|\(?[a-z]{1,3}[.)] [A-Z]"
 )
 _ITEM = re.compile(
-    r"[•⁃▪◦‣●*§–-]?\s*[(\[]?(?:\d{1,3}(?:\.\d{1,3})*|[a-z]|[ivx]{1,4}|[IVX]{1,4})\s?"
+    r"[•⁃▪◦‣●*§–-]?\s*[(\[]?(?:\d{1,3}(?:\.\d{1,3})*|[a-zQA]|[ivx]{1,4}|[IVX]{1,4})\s?"
 )
 # The items of a list in one line: "1. Open the lid 2. Add the salt".
 _ITEMS = re.compile(
     r"(?<!\S)(?P<bullet>[•⁃▪◦‣●]\s?)?"
     r"(?:(?P<number>\d{1,3})(?P<close>\.\)|[.)])\s+(?=\S)|(?P<letter>[a-z])(?P<end>[.)])\s+(?=[A-Z]))"
 )
-_WITHIN = re.compile(r"[.?!…][\"'”’)\]]*(?:\[[\d, –-]+\])?\s+\S")  # a stop within a line
+_WITHIN = re.compile(r"[.?!…][\"'”’)\]]*(?:\[[\d, –-]+\])?\s+\S|[。！？]")  # a stop within a line
 _BEGIN = re.compile(r"(?:^\W*|[.?!…][\"'”’)]?\s+)([^\W\d_])")
 # In tokenised text: what goes on with a sentence, and "https : / / web . eecs".
 _GOES_ON = re.compile(r"[.,;:?!…)\]}\"'”’]|(?:com|org|net|edu)\b|(?:19|20)\d\d[a-z]?\s?\. ")
@@ -128,29 +144,50 @@ def group_words(words: Sequence[str]) -> list[list[int]]:
 
 
 def _units(text: str) -> Iterator[str]:
-    """Yield each paragraph in one line, or its lines if it is no prose: items and addresses.
+    """Yield each turn, each item and each other paragraph in one line; or the lines of a paragraph
+    that is no prose, such as an address."""
+    for paragraph in re.split(r"\n\s*\n", text):
+        lines = [line for line in map(str.strip, paragraph.splitlines()) if line]
+        if len(lines) < 2:
+            yield from lines
+            continue
+        group: list[str] = []
+        kind = ""
+        for line, begins in zip(lines, heads(lines)):
+            if begins:
+                yield from _joined(group, kind)
+                group, kind = [], begins
+            if begins == "turn" and is_head(line):
+                yield line
+            else:
+                group.append(line)
+        yield from _joined(group, kind)
+
+
+def _joined(lines: list[str], kind: str) -> Iterator[str]:
+    """Yield lines as one if they are an item or prose, otherwise one by one.
 
     In prose a line ends in a mark, a mark is within a line, or half of the lines begin small. Of
     other lines, those that begin small, or follow a comma, go on with the previous one.
     """
-    for paragraph in re.split(r"\n\s*\n", text):
-        lines = [line for line in map(str.strip, paragraph.splitlines()) if line]
-        is_small = [line[0].islower() for line in lines[1:]]
-        has_case = any(line[0].isupper() for line in lines[:1])
-        if any(line[-1] in '.?!…:;。！？।"”)' or _WITHIN.search(line) for line in lines) or (
-            has_case and 2 * sum(is_small) >= len(is_small) > 0
-        ):
-            yield " ".join(lines)
-            continue
-        unit = ""
-        for line in lines:
-            goes_on = unit.endswith(",") or (has_case and line[0].islower())
-            if unit and not goes_on:
-                yield unit
-                unit = ""
-            unit = f"{unit} {line}".strip()
-        if unit:
-            yield unit
+    is_small = [line[0].islower() for line in lines[1:]]
+    has_case = any(line[0].isupper() for line in lines[:1])
+    if (
+        kind == "item"
+        or any(line[-1] in '.?!…:;。！？।"”)' or _WITHIN.search(line) for line in lines)
+        or (has_case and 2 * sum(is_small) >= len(is_small) > 0)
+    ):
+        yield join_lines(lines)
+        return
+    unit: list[str] = []
+    for line in lines:
+        goes_on = bool(unit) and (unit[-1].endswith(",") or (has_case and line[0].islower()))
+        if unit and not goes_on:
+            yield join_lines(unit)
+            unit = []
+        unit.append(line)
+    if unit:
+        yield join_lines(unit)
 
 
 def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
@@ -204,7 +241,7 @@ def _ends_sentence(match: re.Match, text: str, start: int, has_case: bool) -> bo
     behind = text[match.end() : match.end() + _WINDOW]
     *earlier, token = before.split() or [""]
     word = _QUOTES.split(token)[-1]
-    if match["mark"][0] in "।॥。！？｡":
+    if match["mark"][0] in "।॥։።។။。！？｡":
         return behind[0] not in "と、，"
     if not match["space"]:  # "burned.Two years", but not "numpy.load" or "collections.Counter"
         if not word or word[-1] == "%" or match["close"] or match["mark"] in "?!":
@@ -255,10 +292,17 @@ def _ends_after(word: str, previous: str, behind: str, has_case: bool, is_apart:
     stop."""
     low = word.lower()
     is_letter = len(word) == 1 and word.isalpha()
-    if low in _ABBREVIATIONS and not (is_letter and word.isupper()):
+    if {low, word} & _ABBREVIATIONS and not (is_letter and word.isupper()):
+        return False
+    if word == "Fed" and _BEFORE_ABBREVIATION.match(behind):
+        return False
+    if word == "MM" and previous in _BEFORE_MESSIEURS:
+        return False
+    is_before_number = low in _BEFORE_NUMBERS or (low.endswith("str") and len(low) > 5)
+    if is_before_number and _NUMBER.match(behind):
         return False
     is_amount = bool(previous[-1:].isdigit() and (_UNIT.fullmatch(low) or _DOTTED.fullmatch(low)))
-    may_end = low in _MAY_END or bool(_DOTTED.fullmatch(word))
+    may_end = bool({low, word} & _MAY_END) or bool(_DOTTED.fullmatch(word))
     if (low == "etc" or ((is_amount or may_end) and not is_apart)) and not has_case:
         return _first_word(behind) in _LOWER_STARTERS
     if word.isdigit() and _GERMAN_MONTH.match(behind):

@@ -1,4 +1,5 @@
-"""How a corpus writes its texts: what a list holds, and whether there is HTML.
+"""How a corpus writes its texts: what a list holds, and whether there is HTML, or text that a
+program has misread.
 
 A list may hold the sentences of a text, its words or several articles, and "<p>" may be a tag or a
 part of the text. One record cannot tell, so the first records of a corpus decide for all of them.
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from html.entities import html5
 from typing import Any
 
+from lib.data.characters import mend_encoding
 from lib.data.record_keys import ALL_SUMMARIES, with_known_keys
 from lib.data.sentences import split_sentences
 
@@ -39,12 +41,18 @@ _LINE_BREAK = re.compile(rf"<br{_ATTRIBUTES}>", re.IGNORECASE)
 _UNSEEN = re.compile(r"<!--.*?-->|<(script|style)\b.*?</\1\s*>", re.IGNORECASE | re.DOTALL)
 _ENTITY = re.compile(r"&(?:#\d{2,6}|#x[\da-f]{2,5}|[a-z]\w{1,8});", re.IGNORECASE)
 
+# Written twice as JSON. LaTeX's commands, as \nu, have small letters.
+_UNICODE = re.compile(r"(?:\\u[\da-fA-F]{4})+")
+_LINE = re.compile(r"(?:\\r)?\\n(?![a-z])")
+
 WORDS = "lists of words, joined"
 ARTICLES = "lists of articles, a section each"
 PARAGRAPHS = "lists of paragraphs, cut into sentences"
 MARKS = "marks between articles, where sections begin"
 TAGS = "HTML's tags, left out"
 ENTITIES = "HTML's entities, read as characters"
+ESCAPES = "escapes such as \\n and \\u2019, read as characters"
+MISREAD = "UTF-8 that was read in another encoding, mended"
 
 
 @dataclass(frozen=True)
@@ -55,9 +63,16 @@ class Shape:
     texts: frozenset[str] = frozenset()  # keys whose lists hold texts of several sentences
     tags: bool = False
     entities: bool = False
+    escapes: bool = False
+    misread: bool = False
 
     def plain(self, text: str) -> str:
-        """Turn HTML into text, where the corpus has any: a block's end is a blank line."""
+        """Turn HTML, escapes and what was misread into text, where the corpus has any: a block's
+        end is a blank line."""
+        if self.escapes:
+            text = _LINE.sub("\n", _UNICODE.sub(_characters, text))
+        if self.misread:
+            text = mend_encoding(text)
         if self.tags:
             text = _LINE_BREAK.sub("\n", _BLOCK.sub("\n\n", _UNSEEN.sub("", text)))
             text = re.sub(r"<su([bp])>", lambda found: "_" if found[1] == "b" else "^", text)
@@ -80,6 +95,8 @@ class Shape:
             MARKS: any(map(BETWEEN_ARTICLES.search, strings)),
             TAGS: self.tags and any(map(_has_tags, strings)),
             ENTITIES: self.entities and any(map(_has_entities, strings)),
+            ESCAPES: self.escapes and any(map(_has_escapes, strings)),
+            MISREAD: self.misread and any(map(_is_misread, strings)),
         }
         return [kind for kind, there in found.items() if there]
 
@@ -99,6 +116,9 @@ def shape_of(records: Sequence[Any]) -> Shape:
         ),
         tags=_is_frequent(any(map(_has_tags, strings)) for strings in texts),
         entities=_is_frequent(any(map(_has_entities, strings)) for strings in texts),
+        escapes=_is_frequent(any(map(_has_escapes, strings)) for strings in texts),
+        # Mathematics from PDF files looks misread here and there.
+        misread=_is_frequent((any(map(_is_misread, strings)) for strings in texts), one_of=20),
     )
 
 
@@ -149,10 +169,10 @@ def _hold_texts(lists: list[list[str]]) -> bool:
     return whole >= 1.5 * max(1, len(members))
 
 
-def _is_frequent(found: Iterable[bool]) -> bool:
-    """Whether something occurs in one of 100 records."""
+def _is_frequent(found: Iterable[bool], one_of: int = 100) -> bool:
+    """Whether something occurs in one of so many records."""
     records = list(found)
-    return sum(records) * 100 >= max(1, len(records))
+    return sum(records) * one_of >= max(1, len(records))
 
 
 def _has_tags(text: str) -> bool:
@@ -164,3 +184,17 @@ def _has_entities(text: str) -> bool:
     return "&" in text and any(
         name[1] == "#" or name[1:] in html5 for name in _ENTITY.findall(text)
     )
+
+
+def _has_escapes(text: str) -> bool:
+    return "\\" in text and bool(_UNICODE.search(text) or _LINE.search(text))
+
+
+def _characters(escapes: re.Match[str]) -> str:
+    """Read escapes, of which two may be a character; one half alone is no character."""
+    codes = bytes.fromhex(escapes[0].replace("\\u", ""))
+    return codes.decode("utf-16-be", errors="replace")
+
+
+def _is_misread(text: str) -> bool:
+    return mend_encoding(text) != text

@@ -7,13 +7,11 @@ from itertools import pairwise
 
 import regex
 
-from lib.data.characters import JOINERS, clean, lowered, unified
+from lib.data.characters import JOINERS, UNSPACED, clean, lowered, unified
 
-# Chinese, Japanese, Thai, Lao, Burmese and Khmer have no spaces between words: every character is
-# one.
-_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Lao}\p{Myanmar}\p{Khmer}"
-_LETTER_WITH_MARKS = rf"[\w\p{{No}}--[_{_UNSPACED}]]"
-_CHARACTER = rf"(?=[{_UNSPACED}])\X\p{{M}}*"
+# In scripts without spaces between words, every character is one.
+_LETTER_WITH_MARKS = rf"[\w\p{{No}}--[_{UNSPACED}]]"
+_CHARACTER = rf"(?=[{UNSPACED}])\X\p{{M}}*"
 
 
 def _pattern(letter: str, character: str = "(?!)") -> str:
@@ -34,7 +32,7 @@ _WORD = re.compile(_pattern(r"[^\W_]"), re.VERBOSE)
 _WORD_IN_ANY_SCRIPT = regex.compile(
     _pattern(_LETTER_WITH_MARKS, _CHARACTER), regex.VERBOSE | regex.VERSION1
 )
-_NEEDS_ANY_SCRIPT = regex.compile(rf"[{_UNSPACED}\p{{M}}{JOINERS}]")
+_NEEDS_ANY_SCRIPT = regex.compile(rf"[{UNSPACED}\p{{M}}{JOINERS}]")
 
 
 def _word_pattern(text: str) -> re.Pattern | regex.Pattern:

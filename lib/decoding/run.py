@@ -16,6 +16,7 @@ from lib.data.documents import Document, to_document
 from lib.data.pieces import Pieces
 from lib.data.plain_text import parse_text
 from lib.data.prepared import TextEncoder
+from lib.data.record_keys import check_no_table, with_known_keys
 from lib.data.texts import Text
 from lib.data.tokenize import is_word
 from lib.data.vocabulary import BOS, SPECIALS, UNK
@@ -84,6 +85,7 @@ def to_documents(
     """
     if isinstance(texts, str | dict):
         raise InputError("texts are given as a list: [text]")
+    check_no_table(texts)
     documents = []
     for number, text in enumerate(texts):
         name = names[number] if number < len(names) else f"text {number + 1}"
@@ -96,7 +98,7 @@ def to_documents(
             if isinstance(text, str | Text):
                 text = parse_text(text, name, paragraphs=paragraphs)
             elif isinstance(text, dict):
-                text = to_document({"id": name, **text}, reference=False)
+                text = to_document({"id": name, **with_known_keys(text)}, reference=False)
             elif not isinstance(text, Document):
                 raise InputError(
                     f"a text is a string, a record or a document, not {type(text).__name__}"

@@ -106,7 +106,13 @@ def _is_writable(folder: Path) -> bool:
     """Whether files can be written in a folder, which need not exist yet."""
     whole = folder.absolute()
     existing = next(path for path in (whole, *whole.parents) if os.path.exists(path))
-    return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        return False
+    try:  # the administrator has access to all, but not to what nobody can write
+        with tempfile.TemporaryFile(dir=existing):
+            return True
+    except OSError:
+        return False
 
 
 @cache
@@ -225,6 +231,8 @@ def check_replaces(output: Path, what: str, needed: Iterable[str], *beside: Path
     for path in (output, *beside):
         try:
             check_writable(path)
+        except IsADirectoryError as error:
+            raise InputError(f"{of_the_system(error)}. Name a file in it: --output FILE") from None
         except PermissionError as error:
             raise InputError(
                 f"{of_the_system(error)}. Name a file in another folder: --output FILE"

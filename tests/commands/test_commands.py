@@ -1,5 +1,6 @@
 """Commands: what a user can mend is one line, and a bug keeps its traceback."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -84,6 +85,18 @@ def test_a_folder_that_cannot_be_written_names_the_option(tmp_path, monkeypatch)
     wanted = f"{tmp_path}: Permission denied. Name a file in another folder: --output FILE"
     given = ["baselines", "mem2mem", "--dataset", "none", "--output", tmp_path / "s.json"]
     refused(score.main, given, wanted)
+
+
+def test_a_place_that_nobody_can_write_is_named_before_the_work(tmp_path, monkeypatch):
+    """Such as a file system that is read-only, in which an administrator has all rights."""
+
+    def fail(**_):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    given = ["baselines", "mem2mem", "--dataset", "none", "--output"]
+    refused(score.main, [*given, tmp_path], f"{tmp_path}: Is a directory. Name a file in it")
+    monkeypatch.setattr("tempfile.TemporaryFile", fail)
+    refused(score.main, [*given, tmp_path / "s.json"], "Name a file in another folder: --output")
 
 
 def test_a_link_to_nothing_is_explained(tmp_path):

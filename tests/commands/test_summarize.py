@@ -108,6 +108,32 @@ def test_records_in_every_kind_of_file(run, tmp_path, capsys, monkeypatch):
         main([str(run), "--json"])
 
 
+def test_the_other_texts_are_summarized_where_one_cannot_be(tmp_path, capsys):
+    (tmp_path / "empty.txt").write_text("")
+    (tmp_path / "café.csv").write_bytes("id,text\n1,Café.\n".encode("cp1252"))
+    (tmp_path / "bees.txt").write_text(TEXT)
+    with pytest.raises(SystemExit) as stopped:
+        main(["lead", *(str(tmp_path / f) for f in ("empty.txt", "bees.txt", "café.csv"))])
+    assert str(stopped.value.code).startswith("error: not summarized: ")
+    for words in ("café.csv: not UTF-8", "iconv -f WINDOWS-1252", "empty.txt: the text has no"):
+        assert words in str(stopped.value.code)
+    assert capsys.readouterr().out.strip(), "the summary of bees.txt"
+
+
+def test_tables_on_standard_input_and_of_pandas(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", stdin("ID;Text;Summary\n1;Bees fly.;Bees.\n"))
+    with pytest.raises(SystemExit, match="a table, it seems, whose columns are id, summary, text"):
+        main(["lead", "-"])
+    monkeypatch.setattr("sys.stdin", stdin("The article, a text\nThey met. They ate."))
+    main(["lead", "-"])
+    assert "They met." in capsys.readouterr().out
+    table = pd.DataFrame({"text": ["Bees fly."], "summary": ["Bees."]})
+    with pytest.raises(InputError, match=r"a DataFrame is no list of texts.*table.to_dict"):
+        to_documents(table)
+    with pytest.raises(InputError, match=r"a DataFrame is no list of texts"):
+        Corpus.from_records(train=table)
+
+
 def test_standard_input_as_json(run, capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", stdin(TEXT))
     main([str(run), "--json"])

@@ -18,12 +18,14 @@ from companion.claims.effects import (
 )
 from companion.claims.text import (
     bets_table,
+    card_verdicts,
     claims_table,
     evidence_table,
     pictures,
     smallest_effects,
 )
 from companion.claims.verdicts import Claim, claims_of, deciding, verdict
+from companion.results.tables import TABLES
 from lib.papers import PAPERS
 from lib.system.errors import InputError
 from lib.system.files import project_root
@@ -320,7 +322,7 @@ def test_a_page_shows_the_claims_of_its_paper(paper):
     assert f'_table("{paper}"' in page
     for file in pictures():
         if file.startswith(f"figures/claims/{paper}-"):
-            assert f"../{file}" in claims_table(paper, up="../")
+            assert f"../{file}" in claims_table(paper)
 
 
 def test_a_page_shows_some_claims_as_bets_and_what_became_of_them():
@@ -338,3 +340,45 @@ def test_a_page_shows_some_claims_as_bets_and_what_became_of_them():
         assert evidence[1 + number].endswith(f"| {verdict(known[name])} |")
     with pytest.raises(InputError, match="transfers"):
         bets_table("mem2mem", "transfers")
+
+
+# ---------------------------------------------------------------------------------
+# the cards of papers.md
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_sentences_of_a_card_were_written_for_the_verdicts_of_today(paper):
+    on_card = [claim for claim in claims_of(paper) if claim.card]
+    assert len(on_card) == 3
+    for claim in on_card:
+        assert verdict(claim) == claim.card_of, (
+            f"companion/claims/{paper}.toml, {claim.id}: the verdict is now {verdict(claim)!r}, "
+            f"so rewrite the sentence {claim.card!r}, and then put this verdict into `card_of`"
+        )
+
+
+def test_a_card_shows_sentence_effects_and_verdict_of_a_claim():
+    known = {claim.id: claim for claim in claims_of("windowed")}
+    chosen = known["more-text"], known["any-length"]
+    both, ours_only = card_verdicts("windowed").splitlines()[::2]
+    for bullet, claim in zip((both, ours_only), chosen, strict=True):
+        mean = effect_of(verdicts.shown_setting(claim)).mean
+        assert bullet.startswith(f"* **{claim.card}.** {mean:+.2f} [")
+        assert bullet.endswith(f" Verdict: [{verdict(claim)}](docs/claims.md#windowed).")
+    assert f"] R-1; in the paper {chosen[0].published:+g}." in both
+    assert "in the paper" not in ours_only, "the article has no number"
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_card_shows_rows_of_the_papers_tables(paper):
+    text = (project_root() / "papers.md").read_text(encoding="utf-8")
+    (card,) = [part for part in text.split("\n## ") if f"docs/papers/{paper}.md" in part]
+    published = {
+        " / ".join(f"{score:.2f}" for score in scores)
+        for table in TABLES.values()
+        if table.paper == paper
+        for row in table.rows
+        for scores in row.published.values()
+    }
+    shown = re.findall(r"\| (\d+\.\d+ / \d+\.\d+ / \d+\.\d+) \|", card)
+    assert len(shown) >= 3 and set(shown) <= published

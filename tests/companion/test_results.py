@@ -545,9 +545,11 @@ def test_a_table_is_kept(scored, project, capsys):
 def test_kept_tables_and_claims_are_shown_as_they_are():
     """As `python -m companion.make_tables render` writes them."""
     contents = places.place_contents()
+    shown = set()
     for text in places._texts().values():
-        assert set(re.findall(r"<!-- table (\S+) -->", text)) <= set(contents)
+        shown |= set(re.findall(r"<!-- table (\S+) -->", text))
         assert places._rendered(text, contents) == text, "run: make figures"
+    assert shown <= set(contents) and set(places.claims_texts()) <= shown
 
 
 KEPT_SCORES = {

@@ -139,7 +139,7 @@ def test_formats(tmp_path):
 
 
 def dataset(texts):
-    return datasets.Dataset.from_list([{"article": text, "abstract": "Short."} for text in texts])
+    return datasets.Dataset.from_list([{"article": text, "abstract": "S."} for text in texts])
 
 
 def test_folders_of_hugging_face(tmp_path, capsys):

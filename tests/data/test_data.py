@@ -15,12 +15,14 @@ import pytest
 from lib.data.batch import BucketSampler, make_batch
 from lib.data.corpus import load_corpus
 from lib.data.documents import CorpusError, Document
+from lib.data.options import summary_pieces
 from lib.data.pieces import Pieces
 from lib.data.prepared import PreparedCorpus, TextEncoder
 from lib.data.sections import choose_sections
 from lib.data.split import Split
-from lib.data.vocabulary import EOS, Vocabulary
+from lib.data.vocabulary import EOS, SENTENCE_END, Vocabulary
 from lib.papers import resolve
+from lib.papers.mem2mem.extracts import ExtractOptions
 from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.windowed.windows import ArticleOptions
 from lib.system.files import project_root
@@ -28,6 +30,7 @@ from lib.system.fingerprints import code_digest
 from lib.system.processes import in_processes
 from tests.conftest import RAGGED, same_document
 
+EXTRACTS = ExtractOptions(vocab_size=60)
 OPTIONS = CohanOptions(sections=3, section_tokens=4, summary_tokens=5, vocab_size=50)
 
 
@@ -65,6 +68,41 @@ def test_a_cut_summary_has_no_end():
     assert encoder.encode_example(OPTIONS.example(d)).target.tolist() == [4, 5, 4, 5, 4]
     short = Document("d", "", [""], [["a b"]], ["b"])
     assert encoder.encode_example(OPTIONS.example(short)).target.tolist() == [5, EOS]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "words"),
+    [(5, "a b"), (6, "a b b b a"), (8, "a b b b a"), (9, "a b b b a a a b")],
+)
+def test_a_summary_cut_at_the_end_of_a_sentence_ends_there(tokens, words):
+    """[EOS] counts; a first sentence that is too long is cut, and has no end."""
+    options = replace(OPTIONS, whole_sentences=True, summary_tokens=tokens)
+    encoder = TextEncoder(options, Vocabulary(["a", "b"]))
+    d = Document("d", "", [""], [["a b"]], ["a b", "b b a", "a a b", "b"])
+    assert words_of_target(encoder, options.example(d)) == f"{words} [EOS]"
+    long = Document("d", "", [""], [["a b"]], ["a b a b a b a b a", "b"])
+    assert words_of_target(encoder, options.example(long)) == "a b a b a b a b a"[: 2 * tokens - 1]
+
+
+def words_of_target(encoder, example):
+    words = encoder.vocabulary.words
+    return " ".join(words[i] for i in encoder.encode_example(example).target)
+
+
+def test_pieces_of_whole_sentences():
+    pieces = Pieces.train(["one two three four five six seven"] * 20, 40)
+    d = ["one two.", "three four five.", "six."]
+    whole = summary_pieces(d, pieces, replace(EXTRACTS, summary_tokens=200))
+    second_end = [i for i, piece in enumerate(whole) if piece == SENTENCE_END][1]
+    for tokens, expected in (
+        (len(whole), whole),
+        (len(whole) - 1, [*whole[:second_end], EOS]),
+        (second_end + 1, [*whole[:second_end], EOS]),
+    ):
+        options = replace(EXTRACTS, whole_sentences=True, summary_tokens=tokens)
+        assert summary_pieces(d, pieces, options) == expected
+    cut = replace(EXTRACTS, summary_tokens=len(whole) - 1)
+    assert summary_pieces(d, pieces, cut) == whole[:-1]
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import torch
 from hypothesis import strategies as st
 
 from lib.data.batch import BucketSampler, in_order, make_batch, rows_of
-from lib.data.characters import clean, lowered, unified
+from lib.data.characters import clean, lowered, mend_encoding, unified
 from lib.data.corpus import Corpus, load_corpus
 from lib.data.options import words_of
 from lib.data.pieces import Pieces
@@ -160,6 +160,10 @@ RECORDS = st.lists(
 )
 
 
+def cleaned(text):
+    return clean(mend_encoding(text)).strip()
+
+
 @holds(25, records=RECORDS)
 def test_prepared_corpora(records):
     """A corpus of JSON lines, read, prepared chunk by chunk, saved and opened: texts are those that
@@ -172,11 +176,9 @@ def test_prepared_corpora(records):
         texts = list(load_corpus(folder).split("train"))
         for text, record in zip(texts, records, strict=True):
             assert text.id == record["article_id"] and text.tokenised == record["tokenised"]
-            written = [[clean(s).strip() for s in section] for section in record["sections"]]
+            written = [list(map(cleaned, section)) for section in record["sections"]]
             assert text.sections == [[s for s in section if s] for section in written]
-            assert text.summary == [
-                s for s in (clean(s).strip() for s in record["abstract_text"]) if s
-            ]
+            assert text.summary == [s for s in map(cleaned, record["abstract_text"]) if s]
         made = OPTIONS.prepare(
             Corpus.from_records(train=texts, val=texts, test=texts), progress=False
         )

@@ -490,7 +490,7 @@ PARAMETERS = [  # of the papers' hyper-parameters
     (Mem2Mem, {}, 14_725_713),
     (Seq2Seq, {"copy": False}, 13_607_376),
     (Seq2Seq, {}, 13_608_273),
-    (DiscourseAware, {}, 14_612_433),  # the paper gives 14.3M; papers.md says why ours differs
+    (DiscourseAware, {}, 14_612_433),  # the paper: 14.3M; docs/papers/mem2mem.md says why
     (SentenceClassifier, {}, 21_214_445),
     (SentencePointer, {}, 26_726_124),
     (TLM, {}, 219_740_160),  # the paper's 220M: 20 layers of 768, pieces with two vectors each

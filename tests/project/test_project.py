@@ -331,6 +331,21 @@ def test_tables_and_links_of_a_text(name):
         assert ((ROOT / name).parent / link).exists(), link
 
 
+def section_names(text):
+    """The names by which links lead to the sections of a text, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize(
+    "name", [*shown_in(), "CONTRIBUTING.md", *(f"notebooks/{page.name}" for page in PAGES)]
+)
+def test_a_link_to_a_section_of_a_text_finds_it(name):
+    for file, section in re.findall(r"\]\(([^)#:\s]*\.md)#([^)\s]+)\)", text_of(name)):
+        target = (ROOT / name).parent / file
+        assert section in section_names(target.read_text(encoding="utf-8")), f"{file}#{section}"
+
+
 @pytest.mark.parametrize("name", [*shown_in(), "CONTRIBUTING.md"])
 def test_every_module_and_function_that_a_text_names_is_there(name):
     for dotted in set(re.findall(r"`((?:lib|companion)(?:\.\w+)+)`", text_of(name))):

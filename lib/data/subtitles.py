@@ -1,0 +1,52 @@
+"""Subtitles (SRT, WebVTT, transcripts of videos): the words, without the numbers and times."""
+
+import html
+import re
+
+from lib.data.characters import join_lines
+from lib.data.documents import checked_text
+from lib.data.texts import Text
+
+_TIME = r"(?:\d+:)?\d{1,2}:\d\d(?:[,.]\d{1,3})?"
+# With the number of the cue before it, and places on the screen behind it.
+_CUE = r"(?:[ \t]*\d+|(?<=\n\n)\S{1,40})[ \t]*\n"
+_TIMES = re.compile(
+    rf"^(?:{_CUE})?[ \t]*{_TIME}[ \t]*-->.*$|^[ \t]*{_TIME}[ \t]*$",
+    re.MULTILINE,
+)
+_HEADER = re.compile(r"\s*WEBVTT.*(?:\n.+)*|^(?:NOTE|STYLE|REGION)\b.*(?:\n.+)*", re.MULTILINE)
+_SPEAKER = re.compile(r"<v(?:\.\S*)?\s+([^>]+)>")
+_TAG = re.compile(r"</?(?:[bciuv]|font|ruby|rt|lang)\b[^>]*>|<[\d:.]+>|\{\\[^}]*\}", re.IGNORECASE)
+_NEW_SPEAKER = re.compile(r"[-–—]\s?\S|>>")
+
+
+def subtitle_text(text: str) -> Text:
+    """Read the words of subtitles. A sentence may go on in the next one, but for another speaker.
+
+    What several subtitles in a row repeat (captions that roll) is read once.
+    """
+    found = Text()
+    text = checked_text(text, "text")
+    for kind, pattern in (("notes of subtitles", _HEADER), ("times of subtitles", _TIMES)):
+        for part in pattern.findall(text):
+            found.leave_out(kind, part)
+        text = pattern.sub("\n\n", text)
+    paragraphs: list[list[str]] = [[]]
+    last: list[str] = []
+    for cue in re.split(r"\n\s*\n", text.strip()):
+        plain = html.unescape(_TAG.sub("", _SPEAKER.sub(r"\1: ", cue)))
+        lines = [" ".join(line.split()) for line in plain.splitlines() if line.strip()]
+        fresh = [line for line in lines if line not in last]
+        found.leave_out("repeated lines of subtitles", " ".join(set(lines) - set(fresh)))
+        last = lines
+        is_named = bool(_SPEAKER.match(cue.strip()))
+        for number, line in enumerate(fresh):
+            if _NEW_SPEAKER.match(line) or (is_named and number == 0):
+                paragraphs.append([line])
+            elif number == 0:
+                paragraphs[-1].append(line)
+            else:
+                paragraphs[-1][-1] = join_lines([paragraphs[-1][-1], line])
+    for paragraph in paragraphs:
+        found.add_paragraph("\n".join(paragraph))
+    return found
