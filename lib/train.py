@@ -4,6 +4,7 @@
     python -m lib.train mem2mem --dataset arxiv --preset paper --variant +transfer --output runs/a
     python -m lib.train mem2mem --preset demo --model.hidden 128 --output runs/wider
     python -m lib.train ... --resume       # continue a stopped run, to the same weights
+    python -m lib.train mem2mem --start trained/mem2mem --dataset my/corpus --output runs/mine
 
 Several GPUs share the documents of each update:
 
@@ -45,6 +46,7 @@ class Command:
         paper: the paper whose model is trained.
         preset: sizes, training and decoding; without it, the presets are listed.
         variant: a row of the paper's tables; by default the preset's.
+        start: a run whose vocabulary and weights training begins with. Preset and variant are its.
         output: the run's folder.
         dataset: a corpus name, a folder of documents or a prepared corpus; by default the paper's
             own. A folder of text whose words are separated by spaces needs a file corpus.json:
@@ -58,6 +60,7 @@ class Command:
     paper: Positional[Annotated[str, arg(metavar="PAPER")]]
     preset: str | None = None
     variant: str | None = None
+    start: Path | None = None
     output: Path = Path()
     dataset: str = ""
     errors: Literal["raise", "skip"] = "raise"
@@ -76,13 +79,21 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[Command, Setup]:
     command, others = parse_arguments(
         "lib.train", __doc__, Command, named, return_unknown_args=True
     )
-    from lib.papers import paper, resolve
+    from lib.papers import paper, resolve, starting_from
 
     chosen = paper(command.paper)
-    if command.preset is None and not HELP & {*arguments}:
-        print(describe_presets(chosen, command.variant), file=sys.stderr)
-        sys.exit(2)
-    setup = resolve(command.paper, command.preset or "paper", command.variant)
+    if command.start:
+        setup = starting_from(command.start)
+        if command.preset or command.variant or setup.paper.name != command.paper:
+            raise InputError(
+                f"--start {command.start}: its paper, preset and variant are {setup.paper.name}, "
+                f"{setup.preset!r} and {setup.variant!r}; give no others"
+            )
+    else:
+        if command.preset is None and not HELP & {*arguments}:
+            print(describe_presets(chosen, command.variant), file=sys.stderr)
+            sys.exit(2)
+        setup = resolve(command.paper, command.preset or "paper", command.variant)
     command = replace(command, dataset=command.dataset or chosen.dataset)
     given = {argument.partition("=")[0] for argument in others}
     # the preset's steps would override the epochs
@@ -102,6 +113,8 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[Command, Setup]:
     fields = parse_arguments("lib.train", __doc__, kind, arguments, config=None)
     if command.output == Path():
         raise InputError("--output is missing: the folder of the run")
+    if setup.start and fields.options.vocab_size != setup.options.vocab_size:
+        raise InputError("--options.vocab-size follows from --start, whose vocabulary is kept")
     for name in ("vocab_size", *setup.shared):
         if getattr(fields.model, name) != getattr(model, name):
             option = name.replace("_", "-")

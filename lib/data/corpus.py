@@ -23,6 +23,7 @@ import numpy as np
 from lib.data.documents import SPLITS, CorpusError, Document, own_id, to_document
 from lib.data.named_corpora import CORPORA, IN_BOTH, CorpusSpec, LeftOut, find_spec, is_private
 from lib.data.pieces import Pieces
+from lib.data.prepared import TextEncoder
 from lib.data.record_keys import IDS, KeysError, check_no_table, known_keys, with_known_keys
 from lib.data.record_readers import (
     SPLIT_NAMES,
@@ -107,6 +108,7 @@ class Corpus:
     # how records are written, by split; a split without is in the form of `Shape()`
     shapes: dict[str, Callable[[], Shape]] = field(default_factory=dict)
     pieces: Pieces | None = None  # a SentencePiece model that comes with ranked paragraphs
+    encoder: TextEncoder | None = None  # of a run, to encode the texts with; None: it is learned
     other_name: str = ""  # of the corpus that the test documents are from, if it is another
     passes: dict[str, Pass] = field(default_factory=dict)
 
@@ -140,7 +142,9 @@ class Corpus:
 
     @property
     def identity(self) -> str:
-        return self.contents if self.errors == "raise" else f"{self.contents}, errors skipped"
+        skipped = "" if self.errors == "raise" else ", errors skipped"
+        encoded = f", encoded with {self.encoder.digest()}" if self.encoder else ""
+        return f"{self.contents}{skipped}{encoded}"
 
     @property
     def ranked(self) -> bool:

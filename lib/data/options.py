@@ -195,7 +195,8 @@ class WordOptions(Options):
                         source.update(example.words)
                         summary.update(example.summary)
 
-        encoder, splits = self.learn_encoder(source, summary), {}
+        known, splits = corpus.encoder, {}
+        encoder = replace(known, options=self) if known else self.learn_encoder(source, summary)
         largest = max(len(encoder.vocabulary), len(encoder.source_vocabulary or ()))
         for name in SPLITS:
             words = folder / f"{name}.words"
@@ -256,6 +257,8 @@ class PieceOptions(Options):
 
     def make(self, corpus, base, limit, progress, folder) -> PreparedCorpus:
         pieces, splits = corpus.pieces, {}
+        if corpus.encoder:
+            pieces = corpus.encoder.vocabulary
         if pieces is None:
             documents = watched(
                 corpus.split("train", limit), f"{corpus.name}, train, read for pieces", progress

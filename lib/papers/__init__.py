@@ -11,6 +11,7 @@ from lib.system.devices import device_named
 from lib.system.errors import RunError, one_of
 from lib.system.settings import from_json
 from lib.system.threads import flush_denormals
+from lib.training.config import TrainConfig
 from lib.training.folder import load_weights, read_config
 
 if TYPE_CHECKING:
@@ -68,6 +69,29 @@ def resolve(
 ) -> Setup:
     """Find a preset of a paper in one of its variants (`Paper.setup`)."""
     return paper(name).setup(preset, variant, options, **train)
+
+
+def starting_from(folder: str | Path) -> Setup:
+    """Return the setup of a run, for another training that begins with its weights and
+    vocabularies. Raises RunError for a run that cannot be opened, or that chooses what its model
+    reads with a model of its own."""
+    run = open_run(folder)
+    if run.encoder.chooser is not None:
+        raise RunError(
+            f"{folder}: this run has a ranker, which belongs to its corpus: no training can start "
+            "from it"
+        )
+    owner, config = paper(run.config["paper"]), run.config
+    return Setup(
+        paper=owner,
+        preset=config["preset"],
+        variant=config["variant"],
+        options=run.options,
+        config=config["model"],
+        train=from_json(TrainConfig, config["train"], f"{folder}: train"),
+        decode=run.decode,
+        start=run,
+    )
 
 
 def open_run(folder: str | Path, weights: str = "", device: str | None = None) -> "Run":

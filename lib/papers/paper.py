@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -19,7 +19,10 @@ from lib.system.errors import InputError, one_of
 from lib.system.files import say_once
 from lib.system.settings import field_names
 from lib.training.config import TrainConfig
-from lib.training.folder import Recipe
+from lib.training.folder import Recipe, load_weights, weights_digest
+
+if TYPE_CHECKING:
+    from lib.decoding.run import Run
 
 
 @dataclass(frozen=True)
@@ -164,6 +167,7 @@ class Setup(Preset):
 
     paper: Paper
     preset: str  # its name
+    start: "Run | None" = None  # whose vocabularies and weights training begins with
 
     @property
     def kind(self) -> Any:
@@ -174,7 +178,8 @@ class Setup(Preset):
     def recipe(self) -> Recipe:
         """The part of it that a run saves beside the options."""
         weights = "average" if self.train.keep_best > 1 else "best"
-        return Recipe(self.paper.name, self.variant, self.preset, self.decode, weights)
+        start = f"{self.start.folder.name} {weights_digest(self.start.model)}" if self.start else ""
+        return Recipe(self.paper.name, self.variant, self.preset, self.decode, weights, start)
 
     @property
     def shared(self) -> set[str]:
@@ -204,6 +209,8 @@ class Setup(Preset):
     ) -> PreparedCorpus:
         """Turn a corpus's documents into ids, at most `limit` of each split; remarks go to standard
         error."""
+        if self.start:
+            corpus = replace(corpus, encoder=self.start.encoder)
         prepared = self.options.prepare(corpus, limit or self.documents, progress)
         for remark in filter(None, (corpus.note, prepared.remarks)):
             say_once(f"{corpus.name}: {remark}")
@@ -218,10 +225,11 @@ class Setup(Preset):
         return self.kind.Config(**{name: value for name, value in values.items() if name in names})
 
     def build(self, corpus: PreparedCorpus) -> Any:
-        """Make the model for a corpus's vocabulary, with the seed's weights.
+        """Make the model for a corpus's vocabulary, with the seed's weights or those of the run
+        that it starts from.
 
         Raises InputError when the corpus was prepared for another variant (another window, unit or
-        graph).
+        graph), RunError when the run has other sizes or another vocabulary.
         """
         varied = {name for variant in self.paper.variants.values() for name in variant.options}
         for name in sorted((varied | self.shared) & field_names(type(self.options))):
@@ -239,6 +247,8 @@ class Setup(Preset):
         model = make(config, corpus) if make else self.kind(config)
         # `load_weights` refuses those of another vocabulary
         model.encoder_digest = corpus.encoder.digest()
+        if self.start:
+            load_weights(model, self.start.folder, self.start.config["weights"])
         return model
 
 

@@ -8,6 +8,7 @@ run keeps several of the best). Each file is replaced as a whole, so a run that 
 last complete ones.
 """
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -36,6 +37,7 @@ class Recipe:
     preset: str = ""
     decode: DecodeConfig = DecodeConfig()
     weights: str = "best"  # that count; or "average" of the best that were saved
+    start: str = ""  # the run whose weights it began with, and their digest
 
 
 # ---------------------------------------------------------------------------------
@@ -60,6 +62,7 @@ def run_config(recipe: Recipe, model: nn.Module, corpus, train) -> dict:
         "documents": {name: len(split) for name, split in corpus.splits.items()},
         "data": corpus.fingerprint,
         "encoder": corpus.encoder.digest(),
+        **({"start": recipe.start} if recipe.start else {}),
     }
 
 
@@ -67,7 +70,7 @@ def determining(config: Mapping) -> dict:
     """Reduce a config to the values that two runs with the same numbers share, named like
     "train.seed"."""
     values = {}
-    for key in DETERMINING:
+    for key in (*DETERMINING, *({"start"} & {*config})):
         part = config[key]
         values |= (
             {f"{key}.{name}": value for name, value in part.items()}
@@ -145,6 +148,15 @@ def kept_checkpoints(folder: str | Path) -> list[str]:
         path.stem: read_meta(path)["loss"] for path in Path(folder).glob("best-*.safetensors")
     }
     return sorted(losses, key=losses.__getitem__)
+
+
+def weights_digest(model: nn.Module) -> str:
+    """Name the weights of a model."""
+    hashed = hashlib.sha256()
+    for name, tensor in weights_of(model).items():
+        hashed.update(name.encode())
+        hashed.update(tensor.float().cpu().numpy().tobytes())
+    return hashed.hexdigest()[:12]
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
