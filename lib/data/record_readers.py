@@ -386,7 +386,10 @@ def holds_records(folder: Path, split_name: str) -> bool:
     )
 
 
-_PART = re.compile(r"(?P<start>.*-)(?P<number>\d+)-of-(?P<total>\d+)(?P<end>\..*)")
+# The Hub's older files end in a hash, another one in each part.
+_PART = re.compile(
+    r"(?P<start>.*-)(?P<number>\d+)-of-(?P<total>\d+)(?:-[0-9a-f]{8,})?(?P<end>\..*)"
+)
 
 
 def missing_files(folder: Path) -> list[str]:
