@@ -461,10 +461,10 @@ def _better_name(split_name: str, ending: str) -> str:
         )
     if ending.lower().endswith(SPREADSHEETS):
         return f"{SAVE_AS_CSV}, as {split_name}.csv"
-    known = [*READERS, *(end for pair in PAIRS for end in pair)]
-    ending = next((end for end in known if ending.endswith(end)), "")
-    return (
-        f"name it {split_name}{ending}, or its pair is missing"
-        if ending
-        else "no layout that is known"
-    )
+    for known in READERS:
+        if ending.endswith(known):
+            return f"name it {split_name}{known}"
+    for known in (end for pair in PAIRS for end in pair):
+        if ending.endswith(known):
+            return f"name it {split_name}{known}, or its pair is missing"
+    return "no layout that is known"
