@@ -232,6 +232,18 @@ def _is_quoted(path: Path, delimiter: str) -> bool:
     return True
 
 
+_XSUM_PART = re.compile(r"\[SN\](\S+?)\[SN\]\s*(.*?)\s*(?=\[SN\]|\Z)", re.DOTALL)
+
+
+def read_xsum(path: Path) -> Lines:
+    """An article as XSum's owners release it: each part below its name, as [SN]RESTBODY[SN]."""
+    parts = dict(_XSUM_PART.findall(path.read_text(encoding="utf-8-sig")))
+    if not parts:
+        raise ValueError("no file of XSum: it has no part [SN]RESTBODY[SN]")
+    named = {"title": "TITLE", "document": "RESTBODY", "summary": "FIRST-SENTENCE"}
+    yield 1, {"id": path.stem} | {key: parts.get(part, "") for key, part in named.items()}
+
+
 READERS = {
     **dict.fromkeys((".jsonl", ".jsonl.gz", ".json", ".json.gz"), read_json_lines),
     **dict.fromkeys((".csv", ".tsv"), read_csv),
@@ -239,8 +251,11 @@ READERS = {
 }
 SPLIT_READERS = READERS | dict.fromkeys((".txt", ".txt.gz"), read_json_lines)
 # of records in folders `train`, `val` and `test`: `save_to_disk` has JSON files of its own there
-FOLDER_READERS = {".parquet": read_parquet, ".arrow": read_arrow} | {
-    ending: READERS[ending] for ending in (".jsonl", ".jsonl.gz", ".csv")
+FOLDER_READERS = {
+    ".parquet": read_parquet,
+    ".arrow": read_arrow,
+    **{ending: READERS[ending] for ending in (".jsonl", ".jsonl.gz", ".csv")},
+    ".summary": read_xsum,
 }
 PAIRS = [(".src", ".tgt"), (".source", ".target"), (".txt.src", ".txt.tgt")]
 PAIRS += [
@@ -412,12 +427,28 @@ def missing_files(folder: Path) -> list[str]:
     return missing
 
 
+# {"train": [{...}]}; with ids of documents instead of records, it is a list of XSum's.
+_BY_SPLIT = re.compile(rb'"(?:train|val|valid|validation|dev|test)"\s*:\s*[\[{][^\[\]{}]*\{')
+
+
 def advice_on(folder: Path) -> str:
     """Say what to do with a folder without splits, as a sentence, if it is known."""
     if (folder / "state.json").is_file():
         return (
             "It is one `datasets.Dataset` without splits: split it by `train_test_split`, and save "
             "the `DatasetDict` with the splits train, validation and test. "
+        )
+    for path in sorted(folder.glob("[!.]*.json")):
+        with open(path, "rb") as file:
+            if _BY_SPLIT.search(file.read(1000)):
+                return (
+                    f"{path.name} holds the splits by their names: write each to a file of its "
+                    f"own, as jq .train {shlex.quote(path.name)} > train.json. "
+                )
+    if next(folder.glob("*.summary"), None):
+        return (
+            "XSum's articles without splits, it seems: move the .summary files into folders train, "
+            "validation and test, as its list of splits names them. "
         )
     inside = [path for path in sorted(folder.glob("[!.]*")) if path.is_dir()]
     if found := [path for path in inside if any(layout(path, name) for name in SPLITS)]:
