@@ -19,6 +19,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from lib.data.chats import conversation
 from lib.data.documents import SPLITS, CorpusError, Document
 from lib.data.record_keys import (
     ALL_SOURCES,
@@ -122,10 +123,16 @@ def json_lines(file: Any) -> Lines:
 
 def records_of(value: Any) -> list:
     """The records of a JSON value: a list of them, in a field, by id, or a table by columns, as
-    pandas writes them.
+    pandas writes them. A chat's turns are one record.
 
     Raises ValueError for columns of several lengths.
     """
+    records = _records_in(value)
+    turns = conversation(records)
+    return [{"text": turns}] if turns else records
+
+
+def _records_in(value: Any) -> list:
     if not isinstance(value, dict):
         return value if isinstance(value, list) else [value]
     if isinstance(value.get("columns"), list) and isinstance(value.get("data"), list):
