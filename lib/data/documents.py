@@ -123,8 +123,10 @@ def to_document(
 
 def own_id(record: dict) -> str:
     """Return the id that a record has; an empty text where it has none."""
-    ids = (str(record[key]) for key in IDS if _has_value(record.get(key)))
-    return next((name for name in ids if name.strip()), "")
+    ids = [record[key] for key in IDS if _has_value(record.get(key))]
+    # pandas reads a column with a missing value as floats
+    names = [int(i) if isinstance(i, float) and i.is_integer() else i for i in ids]
+    return next((name for name in map(str, names) if name.strip()), "")
 
 
 def _sections(record: dict, key: str, shape: Shape) -> tuple[list[str], list[list[str]]]:

@@ -1,5 +1,6 @@
 """The keys of records: which ones hold the source, the summary and the id, in one table."""
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -22,10 +23,12 @@ ALL_SOURCES, ALL_SUMMARIES = (*SOURCES, *OTHER_SOURCES), (*SUMMARIES, *OTHER_SUM
 # What a system has written, beside which there may be the reference, as 'summary' or 'highlights'.
 PREDICTIONS = (
     *("prediction", "predicted", "generated", "output", "candidate", "hypothesis", "decoded"),
-    *("completion", "response"),
+    *("completion", "response", "predict"),
 )
 
 _CHATS = ("messages", "conversations")
+_CLUSTERS = ("articles", "documents")
+_NUMBERED = re.compile(r"summary_?\d")
 _BESIDE = ("title", "section_names", "more_summaries", "tokenised", "readable", "name")
 KNOWN_KEYS = frozenset([*ALL_SOURCES, *ALL_SUMMARIES, *IDS, *PREDICTIONS, *_CHATS, *_BESIDE])
 _SPEAKERS = {"user": "text", "human": "text", "assistant": "summary", "gpt": "summary"}
@@ -72,7 +75,8 @@ def summary_key(record: dict) -> str | None:
 
 def with_known_keys(record: dict) -> dict:
     """Return a record with known keys in lower case, and all without spaces around them. A chat of
-    a question and an answer gets a text and a summary.
+    a question and an answer gets a text and a summary, a cluster of articles sections, and several
+    numbered summaries become one and `more_summaries`.
 
     >>> with_known_keys({"ID": 1, "Text": "Bees fly.", " Year": 2001})
     {'id': 1, 'text': 'Bees fly.', 'Year': 2001}
@@ -84,7 +88,28 @@ def with_known_keys(record: dict) -> dict:
         found[name.lower() if is_known else name] = value
     for key in _present(found, _CHATS):
         found |= _turns(found[key])
+    # DialogSum has three summaries of each test text.
+    numbered = [found[key] for key in sorted(found) if _NUMBERED.fullmatch(key)]
+    numbered = [summary for summary in numbered if summary and isinstance(summary, str | list)]
+    if numbered and not _present(found, ALL_SUMMARIES):
+        found |= {"summary": numbered[0], "more_summaries": numbered[1:]}
+    # Without a summary, the articles are the records.
+    if _present(found, ALL_SUMMARIES) and not _present(found, ALL_SOURCES):
+        for key in _present(found, _CLUSTERS):
+            found |= _cluster(found[key])
     return found
+
+
+def _cluster(articles: Any) -> dict[str, list]:
+    """Return articles as sections, if each is an object with its text."""
+    members = articles if isinstance(articles, list) else []
+    keys = [source_key(member) if isinstance(member, dict) else None for member in members]
+    if not keys or None in keys:
+        return {}
+    return {
+        "section_names": [f"article {number}" for number in range(1, len(keys) + 1)],
+        "sections": [member[key] for member, key in zip(members, keys)],
+    }
 
 
 def _turns(turns: Any) -> dict[str, str]:
@@ -111,4 +136,6 @@ def _only_key(record: dict, keys: Iterable[str]) -> str | None:
 
 
 def _present(record: dict, keys: Iterable[str]) -> list[str]:
-    return [key for key in keys if key in record]
+    present = [key for key in keys if key in record]
+    # Webis TL;DR: "content" is "body" without its summary
+    return [key for key in present if key != "body" or "normalizedBody" not in record]

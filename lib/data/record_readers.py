@@ -19,6 +19,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from lib.data.chats import conversation
 from lib.data.documents import SPLITS, CorpusError, Document
 from lib.data.record_keys import (
     ALL_SOURCES,
@@ -122,10 +123,16 @@ def json_lines(file: Any) -> Lines:
 
 def records_of(value: Any) -> list:
     """The records of a JSON value: a list of them, in a field, by id, or a table by columns, as
-    pandas writes them.
+    pandas writes them. A chat's turns are one record.
 
     Raises ValueError for columns of several lengths.
     """
+    records = _records_in(value)
+    turns = conversation(records)
+    return [{"text": turns}] if turns else records
+
+
+def _records_in(value: Any) -> list:
     if not isinstance(value, dict):
         return value if isinstance(value, list) else [value]
     if isinstance(value.get("columns"), list) and isinstance(value.get("data"), list):
@@ -232,6 +239,18 @@ def _is_quoted(path: Path, delimiter: str) -> bool:
     return True
 
 
+_XSUM_PART = re.compile(r"\[SN\](\S+?)\[SN\]\s*(.*?)\s*(?=\[SN\]|\Z)", re.DOTALL)
+
+
+def read_xsum(path: Path) -> Lines:
+    """An article as XSum's owners release it: each part below its name, as [SN]RESTBODY[SN]."""
+    parts = dict(_XSUM_PART.findall(path.read_text(encoding="utf-8-sig")))
+    if not parts:
+        raise ValueError("no file of XSum: it has no part [SN]RESTBODY[SN]")
+    named = {"title": "TITLE", "document": "RESTBODY", "summary": "FIRST-SENTENCE"}
+    yield 1, {"id": path.stem} | {key: parts.get(part, "") for key, part in named.items()}
+
+
 READERS = {
     **dict.fromkeys((".jsonl", ".jsonl.gz", ".json", ".json.gz"), read_json_lines),
     **dict.fromkeys((".csv", ".tsv"), read_csv),
@@ -239,8 +258,11 @@ READERS = {
 }
 SPLIT_READERS = READERS | dict.fromkeys((".txt", ".txt.gz"), read_json_lines)
 # of records in folders `train`, `val` and `test`: `save_to_disk` has JSON files of its own there
-FOLDER_READERS = {".parquet": read_parquet, ".arrow": read_arrow} | {
-    ending: READERS[ending] for ending in (".jsonl", ".jsonl.gz", ".csv")
+FOLDER_READERS = {
+    ".parquet": read_parquet,
+    ".arrow": read_arrow,
+    **{ending: READERS[ending] for ending in (".jsonl", ".jsonl.gz", ".csv")},
+    ".summary": read_xsum,
 }
 PAIRS = [(".src", ".tgt"), (".source", ".target"), (".txt.src", ".txt.tgt")]
 PAIRS += [
@@ -386,7 +408,10 @@ def holds_records(folder: Path, split_name: str) -> bool:
     )
 
 
-_PART = re.compile(r"(?P<start>.*-)(?P<number>\d+)-of-(?P<total>\d+)(?P<end>\..*)")
+# The Hub's older files end in a hash, another one in each part.
+_PART = re.compile(
+    r"(?P<start>.*-)(?P<number>\d+)-of-(?P<total>\d+)(?:-[0-9a-f]{8,})?(?P<end>\..*)"
+)
 
 
 def missing_files(folder: Path) -> list[str]:
@@ -409,12 +434,28 @@ def missing_files(folder: Path) -> list[str]:
     return missing
 
 
+# {"train": [{...}]}; with ids of documents instead of records, it is a list of XSum's.
+_BY_SPLIT = re.compile(rb'"(?:train|val|valid|validation|dev|test)"\s*:\s*[\[{][^\[\]{}]*\{')
+
+
 def advice_on(folder: Path) -> str:
     """Say what to do with a folder without splits, as a sentence, if it is known."""
     if (folder / "state.json").is_file():
         return (
             "It is one `datasets.Dataset` without splits: split it by `train_test_split`, and save "
             "the `DatasetDict` with the splits train, validation and test. "
+        )
+    for path in sorted(folder.glob("[!.]*.json")):
+        with open(path, "rb") as file:
+            if _BY_SPLIT.search(file.read(1000)):
+                return (
+                    f"{path.name} holds the splits by their names: write each to a file of its "
+                    f"own, as jq .train {shlex.quote(path.name)} > train.json. "
+                )
+    if next(folder.glob("*.summary"), None):
+        return (
+            "XSum's articles without splits, it seems: move the .summary files into folders train, "
+            "validation and test, as its list of splits names them. "
         )
     inside = [path for path in sorted(folder.glob("[!.]*")) if path.is_dir()]
     if found := [path for path in inside if any(layout(path, name) for name in SPLITS)]:
@@ -458,10 +499,10 @@ def _better_name(split_name: str, ending: str) -> str:
         )
     if ending.lower().endswith(SPREADSHEETS):
         return f"{SAVE_AS_CSV}, as {split_name}.csv"
-    known = [*READERS, *(end for pair in PAIRS for end in pair)]
-    ending = next((end for end in known if ending.endswith(end)), "")
-    return (
-        f"name it {split_name}{ending}, or its pair is missing"
-        if ending
-        else "no layout that is known"
-    )
+    for known in READERS:
+        if ending.endswith(known):
+            return f"name it {split_name}{known}"
+    for known in (end for pair in PAIRS for end in pair):
+        if ending.endswith(known):
+            return f"name it {split_name}{known}, or its pair is missing"
+    return "no layout that is known"

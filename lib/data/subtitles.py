@@ -1,4 +1,5 @@
-"""Subtitles (SRT, WebVTT, transcripts of videos): the words, without the numbers and times."""
+"""Subtitles (SRT, WebVTT, ASS, SSA, transcripts of videos): the words, without numbers and
+times."""
 
 import html
 import re
@@ -17,6 +18,7 @@ _TIMES = re.compile(
 _HEADER = re.compile(r"\s*WEBVTT.*(?:\n.+)*|^(?:NOTE|STYLE|REGION)\b.*(?:\n.+)*", re.MULTILINE)
 _SPEAKER = re.compile(r"<v(?:\.\S*)?\s+([^>]+)>")
 _TAG = re.compile(r"</?(?:[bciuv]|font|ruby|rt|lang)\b[^>]*>|<[\d:.]+>|\{\\[^}]*\}", re.IGNORECASE)
+_DRAWING = re.compile(r"\\p[1-9]")  # a shape in place of words
 _NEW_SPEAKER = re.compile(r"[-–—]\s?\S|>>")
 
 
@@ -27,6 +29,8 @@ def subtitle_text(text: str) -> Text:
     """
     found = Text()
     text = checked_text(text, "text")
+    if "[Script Info]" in text[:100]:
+        text = _cues_of_script(text, found)
     for kind, pattern in (("notes of subtitles", _HEADER), ("times of subtitles", _TIMES)):
         for part in pattern.findall(text):
             found.leave_out(kind, part)
@@ -50,3 +54,26 @@ def subtitle_text(text: str) -> Text:
     for paragraph in paragraphs:
         found.add_paragraph("\n".join(paragraph))
     return found
+
+
+def _cues_of_script(text: str, found: Text) -> str:
+    """Return the speech of a script for subtitles (ASS, SSA) as cues, in the order of their times.
+
+    A script names the fields of its events once; the last one is the speech.
+    """
+    head, _, events = text.partition("[Events]")
+    found.leave_out("notes of subtitles", head)
+    fields: list[str] = []
+    cues: list[tuple[str, str]] = []
+    for line in events.splitlines():
+        kind, _, values = line.partition(":")
+        if kind == "Format":
+            fields = [name.strip() for name in values.split(",")]
+        elif kind == "Dialogue" and not _DRAWING.search(values):
+            event = dict(zip(fields, values.split(",", len(fields) - 1)))
+            speech = re.sub(r"\{[^}]*\}", "", event.get("Text", ""))
+            cues.append((event.get("Start", ""), re.sub(r"\\[Nn]", "\n", speech)))
+        else:
+            found.leave_out("notes of subtitles", line)
+    cues.sort(key=lambda cue: cue[0])
+    return "\n\n".join(speech.replace("\\h", " ") for _, speech in cues)

@@ -128,6 +128,11 @@ def read_summary_sentences(path: str | Path, ids: Sequence[str] = ()) -> dict[st
                 "for each document, in their order, or ids (JSON lines of id and summary)"
             )
         lines = [replace(line, id=name) for line, name in zip(lines, ids)]
+    elif ids and all(re.fullmatch(r"\d+\.0", str(line.id)) for line in lines):
+        # pandas reads a column with a missing value as floats
+        whole = [str(line.id).removesuffix(".0") for line in lines]
+        if {*whole} & {*ids}:
+            lines = [replace(line, id=name) for line, name in zip(lines, whole)]
     summaries = {str(line.id): split_summary(line.summary) for line in lines}
     if empty := [name for name, sentences in summaries.items() if not sentences]:
         _say(path, empty, len(lines), "empty, and counted as such")
@@ -154,7 +159,7 @@ def _say(path: str | Path, names: Sequence[str], count: int, what: str) -> None:
 
 
 # Columns and fields of a summary in other programs' files.
-_SUMMARY_KEYS = (*PREDICTIONS, "summary", "readable", *SUMMARIES, "text")
+_SUMMARY_KEYS = (*PREDICTIONS, "summary", "readable", *SUMMARIES, "text", "result")
 _FORMS = (
     "a summary a line (.txt), JSON lines or CSV of id and summary, or one JSON list or {id: text}"
 )
@@ -190,7 +195,8 @@ def _records(path: Path) -> Iterator[tuple[int, Any]]:
     """Yield the records of a file of summaries by their lines: texts, or fields by name."""
     with reading(path):
         if path.suffix == ".txt":
-            lines = path.read_text(encoding="utf-8-sig").rstrip("\n").split("\n")
+            text = path.read_text(encoding="utf-8-sig")
+            lines = _in_order(_FAIRSEQ.findall(text)) or text.rstrip("\n").split("\n")
             yield from enumerate(lines, 1)
             return
         read = records_reader(path) or read_json_lines
@@ -199,6 +205,27 @@ def _records(path: Path) -> Iterator[tuple[int, Any]]:
             pairs = records[0][1].items()
             records = list(enumerate(({"id": name, "summary": text} for name, text in pairs), 1))
         yield from records
+
+
+# fairseq-generate's lines, sorted by length: H (hypothesis) or D (detokenised) and the number of
+# the document, a score, and the text
+_FAIRSEQ = re.compile(r"^([DH])-(\d+)\t[^\t\n]+\t(.*)$", re.MULTILINE)
+
+
+def _in_order(hypotheses: list[tuple[str, str, str]]) -> list[str]:
+    """Return the first hypothesis for each document of fairseq's output, detokenised if it has
+    such, in the order of the documents."""
+    kind = min((letter for letter, _, _ in hypotheses), default="")
+    by_number: dict[int, str] = {}
+    for letter, number, text in hypotheses:
+        if letter == kind:
+            by_number.setdefault(int(number), text)
+    if missing := {*range(max(by_number, default=-1))} - by_number.keys():
+        raise InputError(
+            f"fairseq's output without a line {kind}-{min(missing)}: numbers are the places of the "
+            "documents, so give all, or ids (JSON lines of id and summary)"
+        )
+    return [by_number[number] for number in sorted(by_number)]
 
 
 def _is_map(record: Any) -> bool:
@@ -210,14 +237,43 @@ def _is_map(record: Any) -> bool:
     return all(isinstance(value, str | list) for value in record.values())
 
 
-_ID_KEYS = ("id", *IDS, "name")
+_ID_KEYS = ("custom_id", "id", *IDS, "name")
+# Where the text is in what a model's interface (choices[0].message.content) or a pipeline returns.
+_INSIDE = (
+    *("response", "result", "body", "choices", "message", "output", "content", "text"),
+    *("summary_text", "generated_text"),
+)
+
+
+def _text_in(value: Any) -> Text:
+    """Return the text, or the sentences, in what holds a summary. Raises InputError for others."""
+    text = _innermost(value)
+    members = text if isinstance(text, list) else [text]
+    if not all(isinstance(member, str) for member in members):
+        shown = json.dumps(value, ensure_ascii=False, default=str)[:200]
+        raise InputError(
+            f"summary without a text, or with several: {shown}. Correct it, or remove this record: "
+            "its document is then not scored"
+        )
+    return text
+
+
+def _innermost(value: Any) -> Any:
+    """Return the only text within objects and lists; None if there is none, or more than one."""
+    if isinstance(value, dict):
+        key = first_key(value, _INSIDE)
+        return _innermost(value[key]) if key else None
+    if isinstance(value, list) and value and not isinstance(value[0], str):
+        texts = [text for text in map(_innermost, value) if text is not None]
+        return texts[0] if len(texts) == 1 else None
+    return value
 
 
 def _with_known_keys(record: Any) -> Any:
     """Return a record with the keys of a `SummaryLine`. A table may have one column of texts, with
     any name."""
     if isinstance(record, str | list):
-        return {"id": "", "summary": record}
+        return {"id": "", "summary": _text_in(record)}
     if not isinstance(record, dict):
         return record
     record = with_known_keys(record)
@@ -229,7 +285,12 @@ def _with_known_keys(record: Any) -> Any:
         columns = ", ".join(map(str, record))
         raise InputError(f"no summary among {columns}. Name its column or field 'summary'")
     own = {name: value for name, value in record.items() if name in _FIELDS and value}
-    return {**own, "id": record.get(id_key) if id_key else "", "summary": record[key]}
+    name = record[id_key] if id_key else ""
+    if isinstance(name, float) and name.is_integer():
+        name = int(name)
+    if not isinstance(name, int | str):
+        raise InputError(f"{id_key!r} is no id: {name!r:.40}")
+    return {**own, "id": name, "summary": _text_in(record[key])}
 
 
 _FIELDS = field_names(SummaryLine)

@@ -120,6 +120,7 @@ def test_corpora(case, tmp_path, capsys):
         assert sentences == first.get("sentences", sentences), document.sections
         assert len(document.sections) == first.get("sections", len(document.sections))
         assert len(document.summary) == first.get("summary", len(document.summary))
+        assert len(document.references) == first.get("references", len(document.references))
     assert not [words for words in case.get("warns", []) if words.lower() not in said.lower()], said
     assert not [words for words in case.get("lacks", []) if words.lower() in said.lower()], said
     assert status == case.get("status", 0), said

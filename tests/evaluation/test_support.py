@@ -12,6 +12,7 @@ import pytest
 
 from companion.make_tables import main as make_tables
 from lib import score
+from lib.data.documents import own_id
 from lib.decoding.readable import Reading
 from lib.evaluation.comparison import AS_WRITTEN, CUT
 from lib.evaluation.measures import MEASURES, SUPPORT
@@ -267,9 +268,46 @@ def in_lines(records):
     return "".join(json.dumps(record) + "\n" for record in records)
 
 
+def of_chat(text):
+    """An answer as OpenAI's interface for batches writes it."""
+    message = {"role": "assistant", "content": text, "refusal": None}
+    return {"status_code": 200, "body": {"id": "x", "choices": [{"index": 0, "message": message}]}}
+
+
+def of_fairseq(texts):
+    """fairseq-generate's output: the longest text first, each with two hypotheses."""
+    lines = ["| loaded 12 examples"]
+    for number, text in reversed(list(enumerate(texts))):
+        lines += [f"S-{number}\tA text", f"T-{number}\tIts summary", f"H-{number}\t-0.4\tpieces"]
+        lines += [f"D-{number}\t-0.4\t{text}", f"P-{number}\t-0.1 -0.3"]
+        lines += [f"D-{number}\t-0.9\tThe second best."]
+    return "\n".join(lines) + "\n"
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
+        ("generate-test.txt", of_fairseq(THEIRS)),
+        ("hypotheses.txt", "".join(f"H-{i}\t-0.4\t{t}\n" for i, t in enumerate(THEIRS))),
+        (
+            "batch.jsonl",
+            in_lines(
+                {"id": f"batch_{n}", "custom_id": n, "response": of_chat(t), "error": None}
+                for n, t in reversed(BY_ID.items())
+            ),
+        ),
+        (
+            "results.jsonl",
+            in_lines(
+                {"custom_id": n, "result": {"message": {"content": [{"type": "x"}, {"text": t}]}}}
+                for n, t in BY_ID.items()
+            ),
+        ),
+        ("pipeline.json", json.dumps([[{"summary_text": text}] for text in THEIRS], indent=1)),
+        (
+            "generated_predictions.jsonl",
+            in_lines({"prompt": "Shorten", "predict": t, "label": "No"} for t in THEIRS),
+        ),
         ("lines.txt", "\n".join(THEIRS) + "\n"),
         ("records.jsonl", in_lines(AS_RECORDS)),
         ("texts.jsonl", in_lines(THEIRS)),
@@ -325,6 +363,19 @@ def test_a_prediction_is_scored_and_not_the_reference_beside_it(tmp_path):
     assert read_summary_sentences(tmp_path / "a.jsonl") == {"d0": ["They slept."]}
 
 
+@pytest.mark.parametrize("name", ["101.0", 101.0])
+def test_ids_that_became_floats_are_those_of_the_documents(tmp_path, name):
+    pd.DataFrame([{"id": name, "summary": "They slept."}]).to_csv(tmp_path / "a.csv", index=False)
+    write_lines(tmp_path / "a.jsonl", [{"id": name, "summary": "They slept."}])
+    for file in ("a.csv", "a.jsonl"):
+        found = read_summary_sentences(tmp_path / file, ["101", "102"])
+        assert found == {"101": ["They slept."]}
+    assert own_id({"id": 101.0}) == "101" and own_id({"id": "2.0"}) == "2.0"
+    release = [{"id": "2.0", "summary": "They slept."}]
+    write_lines(tmp_path / "b.jsonl", release)
+    assert read_summary_sentences(tmp_path / "b.jsonl", ["2.0"]) == {"2.0": ["They slept."]}
+
+
 def test_systems_are_compared_on_the_same_documents(corpus, tmp_path, capsys):
     """Also at the length of the references: four words. A file of ten documents decides which."""
     long = [{"id": f"d{i}", "summary": "In Porto rats slept. It rained a lot."} for i in range(10)]
@@ -369,6 +420,18 @@ def test_runs_are_compared_with_baselines(corpus, tmp_path, monkeypatch, capsys)
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
+        ("a.txt", "D-2\t-0.1\tSo.\nD-0\t-0.2\tNo.\n", "fairseq's output without a line D-1"),
+        (
+            "failed.jsonl",
+            in_lines([{"custom_id": "d1", "response": {"body": {"error": "too long"}}}]),
+            'line 1: summary without a text, or with several: {"body": {"error": "too long"}}. ',
+        ),
+        (
+            "two.json",
+            json.dumps([[{"summary_text": "So."}, {"summary_text": "No."}]]),
+            "line 1: summary without a text, or with several",
+        ),
+        ("a.jsonl", '{"id": null, "summary": "So."}\n', "line 1: 'id' is no id: None"),
         ("few.txt", "One.\nTwo.\n", "2 summaries without ids, but 12 documents"),
         ("a.csv", "id,a,b\nd1,So,No\n", "no summary among id, a, b. Name its column or field"),
         ("a.jsonl", "So it is.\n", "not JSON"),
