@@ -147,7 +147,7 @@ def _saved_page(data: bytes) -> bytes:
     page = email.message_from_bytes(data, policy=email.policy.default).get_body(("html",))
     if page is None:
         raise InputError("a saved page (MHTML) without its HTML: save it as HTML only")
-    return page.get_payload(decode=True)
+    return bytes(page.get_payload(decode=True))
 
 
 def _zipped_text(data: bytes, name: str) -> Text:
