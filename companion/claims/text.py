@@ -1,6 +1,7 @@
 """The claims as tables of the project's texts and pages, and a small picture of each."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 
 from companion.claims.effects import Effect, Setting, effect_of, has_learned
@@ -31,7 +32,11 @@ def claims_texts() -> dict[str, str]:
     Markdown}."""
     names = {f"claims_{paper}": claims_table(paper) for paper in PAPERS}
     names |= {f"card_{paper}": card_verdicts(paper) for paper in PAPERS}
-    return names | {"claims_readme": readme_table(), "claims_sources": sources_table()}
+    return names | {
+        "claims_readme": readme_table(),
+        "claims_sources": sources_table(),
+        "claims_smallest": smallest_effects(),
+    }
 
 
 def card_verdicts(paper: str) -> str:
@@ -103,6 +108,18 @@ def readme_table() -> str:
     return markdown_table(("paper", "claim", "verdict", "the paper", "here"), rows)
 
 
+def smallest_effects() -> str:
+    """Write how many of the smallest effects that count were chosen before, with and after a first
+    result."""
+    chosen = Counter(claim.chosen for paper in PAPERS for claim in claims_of(paper) if claim.chosen)
+    return (
+        f"* *Counts*: where the paper has no number, we chose the smallest effect that counts, for "
+        f"{chosen.total()} claims. By the dates of commits, {chosen['after']} of these numbers were "
+        f"chosen after a first result of the same measure, {chosen['together with']} together with "
+        f"it and {chosen['before']} before it."
+    )
+
+
 def sources_table() -> str:
     """Write each stored result that claims rest on: its command and minutes, and the first effect
     to expect of it."""
@@ -159,7 +176,10 @@ def _other(claim: Claim, setting: Setting) -> str:
 def _published(claim: Claim) -> str:
     if claim.published is not None:
         return f"{claim.published:+g}"
-    return f"{claim.shows}; {claim.counts:g} counts" if claim.counts is not None else claim.shows
+    if claim.counts is None:
+        return claim.shows
+    chosen = "" if claim.chosen == "before" else f", chosen {claim.chosen} a first result"
+    return f"{claim.shows}; {claim.counts:g} counts{chosen}"
 
 
 def _effect(claim: Claim, setting: Setting) -> str:

@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,9 @@ class Claim:
     published: float | None = None  # the paper's effect
     # the smallest effect that counts where the paper has no number
     counts: float | None = None
+    # the commits that first held this number, and a result of the same measure
+    counts_since: datetime | None = None
+    result_since: datetime | None = None
     shows: str = ""  # what the paper has instead of a number
     settings: tuple[Setting, ...] = ()
     controls: tuple[Setting, ...] = ()
@@ -41,11 +45,29 @@ class Claim:
     several_documents: bool = False
     paper: str = field(default="", compare=False)
 
+    def __post_init__(self) -> None:
+        needs_result = bool(self.settings) and self.result_since is None
+        if self.counts is not None and (self.counts_since is None or needs_result):
+            raise ValueError(
+                f"claim {self.id}: a smallest effect that counts needs the dates counts_since and "
+                "result_since of the commits that first held it and a result of its measure"
+            )
+
     @property
     def expected(self) -> float | None:
         """The effect that an interval includes or excludes: the paper's, or the smallest one that
         counts."""
         return self.counts if self.published is None else self.published
+
+    @property
+    def chosen(self) -> str:
+        """When the smallest effect that counts was chosen, by the dates of commits: "before",
+        "together with" or "after" a first result; empty without such a number."""
+        if self.counts_since is None:
+            return ""
+        if self.result_since is None or self.counts_since < self.result_since:
+            return "before"
+        return "together with" if self.counts_since == self.result_since else "after"
 
 
 def records_of(paper: str) -> dict[str, Any]:

@@ -34,8 +34,7 @@ _PAIRS = [("similarity", "learned"), ("as they come", "learned"), ("similarity",
 
 
 def study(*, dataset: str, output: Path, preset: str = "demo") -> None:
-    """Measure all rankings: their means by L', a number for each seed, and differences at the first
-    L'.
+    """Measure all rankings: their means by L', a number for each seed, and differences at each L'.
 
     Args:
         dataset: a corpus of clusters.
@@ -57,7 +56,7 @@ def study(*, dataset: str, output: Path, preset: str = "demo") -> None:
         name: np.array([[recalls(test, own, count, pieces) for count in COUNTS] for own in seeds])
         for name, seeds in scores.items()
     }
-    what, name = f"ROUGE-L recall of {COUNTS[0]} paragraphs", Path(dataset).name
+    name = Path(dataset).name
     numbers = {
         "command": f"python -m companion.studies.ranking --dataset {name} --preset {preset}",
         "documents": len(test),
@@ -66,12 +65,13 @@ def study(*, dataset: str, output: Path, preset: str = "demo") -> None:
         },
         "effects": [
             mean_row(
-                f"{second} - {first}",
-                what,
-                found[second][:, 0] - found[first][:, 0],
+                f"{second} - {first}, {count} paragraphs",
+                "ROUGE-L recall",
+                found[second][:, place] - found[first][:, place],
                 3,
                 seeds=SEEDS,
             )
+            for place, count in enumerate(COUNTS)
             for first, second in _PAIRS
         ],
     }

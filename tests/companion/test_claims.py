@@ -2,11 +2,12 @@
 
 import re
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
 
-from companion.claims import effects, verdicts
+from companion.claims import effects, text, verdicts
 from companion.claims.effects import (
     PLAIN,
     Effect,
@@ -21,6 +22,7 @@ from companion.claims.text import (
     claims_table,
     evidence_table,
     pictures,
+    smallest_effects,
 )
 from companion.claims.verdicts import Claim, claims_of, deciding, verdict
 from companion.results.tables import TABLES
@@ -31,7 +33,15 @@ from lib.system.files import project_root
 CLAIM = Claim(
     "c", "A beats B", "Table 1", "R-1", "x.md", published=1.0, settings=(Setting("plain", "real"),)
 )
-PICTURED = replace(CLAIM, published=None, counts=0.5, shows="a picture")
+NOON, HOUR = datetime(2026, 11, 27, 12, tzinfo=UTC), timedelta(hours=1)
+PICTURED = replace(
+    CLAIM,
+    published=None,
+    counts=0.5,
+    counts_since=NOON,
+    result_since=NOON + HOUR,
+    shows="a picture",
+)
 TOY = replace(CLAIM, settings=(Setting("toy", "toy", synthetic=True),))
 BOTH = replace(CLAIM, settings=(*CLAIM.settings, *TOY.settings))
 BLOCKING = replace(CLAIM, settings=(Setting("blocking", "real"),))
@@ -91,6 +101,33 @@ def test_a_verdict_follows_from_intervals_and_controls(
         verdicts, "effect_of", lambda setting: Effect(*effects[setting.source], seeds)
     )
     assert verdict(claim) == expected
+
+
+@pytest.mark.parametrize(
+    ("result_since", "chosen"),
+    [
+        (NOON + HOUR, ""),
+        (NOON, ", chosen together with a first result"),
+        (NOON - HOUR, ", chosen after a first result"),
+    ],
+)
+def test_a_table_shows_a_smallest_effect_that_was_chosen_after_a_result(
+    monkeypatch, result_since, chosen
+):
+    claim = replace(PICTURED, settings=(), result_since=result_since)
+    monkeypatch.setattr(text, "claims_of", lambda paper: (claim,))
+    assert f"| a picture; 0.5 counts{chosen} |" in claims_table("mem2mem")
+    found = re.findall(r"\d+", smallest_effects())
+    ways = (", chosen after a first result", ", chosen together with a first result", "")
+    numbers = [len(PAPERS), *(len(PAPERS) * (chosen == way) for way in ways)]
+    assert found == [f"{number}" for number in numbers]
+
+
+@pytest.mark.parametrize("missing", ["counts_since", "result_since"])
+def test_a_smallest_effect_that_counts_has_dates(missing):
+    with pytest.raises(ValueError, match=f"claim c: .*{missing}"):
+        replace(PICTURED, **{missing: None})
+    assert not replace(PICTURED, counts=None, counts_since=None, result_since=None).chosen
 
 
 # ---------------------------------------------------------------------------------

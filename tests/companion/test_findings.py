@@ -77,6 +77,9 @@ def mem2mem_lines():
                 for words in ("", ", first 10 words", ", later words")
             ),
         )
+    order = effects("mem2mem_reading_order")
+    for memory in ("own", "one for all"):
+        yield line(memory, order[f"{memory}: slots"](2), order[f"{memory}: order"](3))
     cosines = "a slot and the same slot for the next text", "two slots of a text"
     toys = {"all ways": "toy", "memory alone, gate +3": "memory only, gate that starts by keeping",
             "memory alone, never written": "memory only, never overwritten"}  # fmt: skip
@@ -122,6 +125,15 @@ def hierarchical_lines():
     lost = losses("hierarchical_transformer_copying")
     yield f"references lose {lost['sections backwards'][0]:.3f} nats a piece."
     yield f"opposite order cost {lost['paragraphs backwards'][0]:.3f}."
+    names = {
+        "as they come": "as they come",
+        "similarity": "similarity to the title",
+        "learned": "learned ranker",
+        "by the labels": "by the labels themselves",
+    }
+    for name, means in numbers("ranking_scisummnet_mds")["means"].items():
+        of_seeds = (" / ".join(f"{mean:.2f}" for mean in seeds) for seeds in means.values())
+        yield line(names[name], *of_seeds)
 
 
 def read_again_lines():

@@ -231,8 +231,10 @@ def test_a_ranking_is_measured_by_what_its_best_paragraphs_hold(tmp_path, monkey
     made = json.loads((tmp_path / "made.json").read_text("utf-8"))
     assert made["means"]["as they come"] == {"1": [0], "3": [100]}
     assert made["means"]["similarity"]["1"] == [0] and made["means"]["by the labels"]["1"] == [100]
-    effect = made["effects"][2]
-    assert effect["change"] == "by the labels - similarity" and effect["values"] == [[100] * 12]
+    effects = {effect["change"]: effect for effect in made["effects"]}
+    assert len(effects) == 6
+    assert effects["by the labels - similarity, 1 paragraphs"]["values"] == [[100] * 12]
+    assert effects["by the labels - similarity, 3 paragraphs"]["values"] == [[0] * 12]
 
 
 def test_marks_of_towns_are_those_of_their_paragraphs():

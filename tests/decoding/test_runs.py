@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 import lib
 from lib import score
@@ -19,7 +20,7 @@ from lib.data.vocabulary import SLIDE, SLIDE_SYMBOL
 from lib.decoding.search import extract, summarize
 from lib.evaluation import scores
 from lib.models.summarizer import Extractor
-from lib.papers import PAPERS, resolve
+from lib.papers import PAPERS, resolve, starting_from
 from lib.system.errors import RunError
 from lib.system.files import cache_dir
 from lib.training.folder import load_weights
@@ -116,6 +117,38 @@ def same_texts(run, made):
         same_document(
             ours, replace(prepared, target=prepared.target[prepared.target != slide], labels=None)
         )
+
+
+# ---------------------------------------------------------------------------------
+# another training that starts from a run
+
+OTHER = {"text": "Whales sing. They sing for hours, and dive.", "summary": "Whales sing and dive."}
+
+
+def test_a_training_starts_with_the_vocabulary_and_the_weights_of_a_run(made, tmp_path):
+    """Texts of another corpus are encoded with the run's words. Only the same start continues."""
+    if made.corpus.encoder.chooser is not None:
+        with pytest.raises(RunError, match="this run has a ranker"):
+            starting_from(made.folder)
+        return
+    setup = starting_from(made.folder)
+    assert (setup.variant, setup.decode) == (made.setup.variant, made.setup.decode)
+    setup = replace(setup, train=replace(setup.train, steps=1))
+    corpus = Corpus.from_records(train=[OTHER] * 2, val=[OTHER], test=[OTHER])
+    prepared = setup.prepare(corpus, progress=False)
+    assert prepared.encoder.digest() == made.corpus.encoder.digest()
+    assert prepared.fingerprint != setup.prepare(corpus, 1, progress=False).fingerprint
+    model = setup.build(prepared)
+    for found, expected in zip(model.parameters(), made.model.parameters(), strict=True):
+        assert torch.equal(found, expected)
+    run = train(setup.recipe, model, prepared, setup.train, tmp_path / "run", progress=False)
+    assert run.config["start"].startswith("moved ") and lib.load(run.folder).step == 1
+    with pytest.raises(RunError, match=r"start is .moved .+. there and None now"):
+        recipe = replace(setup.recipe, start="")
+        train(recipe, model, prepared, setup.train, run.folder, resume=True)
+    wider = {**setup.config, "hidden": 10}
+    with pytest.raises(RunError, match="weights of another model"):
+        replace(setup, config=wider).build(prepared)
 
 
 # ---------------------------------------------------------------------------------

@@ -1,17 +1,20 @@
 """A memory that is exchanged when it is handed over, and extracts of equal length."""
 
+import math
+import statistics
+
 import numpy as np
 import pytest
 
 import lib
 from companion.stored import effect_row
-from companion.studies import extracts, lever
+from companion.studies import extracts, lever, reading_order
 from companion.tasks.synthetic import planted_sentences
 from lib.data.batch import make_batch
 from lib.data.corpus import load_corpus, unseen
 from lib.evaluation.interventions import log_probs
 from lib.evaluation.rouge import rouge
-from lib.models.changes import NOTHING
+from lib.models.changes import NOTHING, batch_alone
 from lib.models.mem2mem import Mem2Mem
 from lib.models.memory_changes import MEMORY, one_memory
 from lib.system.files import trained_folder
@@ -57,6 +60,45 @@ def test_cosines_of_equal_and_of_other_memories():
     alike, *_ = lever.cosines("toy", {0: model}, [DOCUMENTS[0]] * 3)
     others, *_ = lever.cosines("toy", {0: model}, DOCUMENTS)
     assert alike["mean"] == pytest.approx(1) and others["mean"] < 0.999
+
+
+def test_slots_and_order_of_reading_are_those_of_single_steps():
+    model = small_model(Mem2Mem)
+    batch = batch_alone(model, DOCUMENTS[0])
+    state, places = model.encode(batch), []
+    slots, sentences = state.write_attention.shape[1:]
+    used = [0.0] * slots
+    for word in batch.target_input[0]:
+        output, state = model.decode(word[None, None], state)
+        place = 0.0
+        for slot, weight in enumerate(output.read[0, 0].tolist()):
+            used[slot] += weight
+            for sentence in range(sentences):
+                share = state.write_attention[0, slot, sentence].item()
+                place += weight * share * (sentence + 0.5) / sentences
+        places.append(place)
+    shares = [total / len(places) for total in used]
+    expected = math.prod(share**-share for share in shares)
+    found, order = reading_order.reading(model, DOCUMENTS[0])
+    assert found == pytest.approx(expected, abs=1e-9) and found < slots - 1e-6
+    assert order == pytest.approx(statistics.correlation(range(len(places)), places), abs=1e-9)
+
+
+def test_reading_is_measured_with_each_memory():
+    model = small_model(Mem2Mem)
+    changes = {"own": NOTHING, "averaged": MEMORY["slots averaged"]}
+    rows = reading_order.effects(model, DOCUMENTS, changes, seed=7)
+    assert [row["name"] for row in rows] == [
+        "own: slots",
+        "own: order",
+        "averaged: slots",
+        "averaged: order",
+    ]
+    alike = rows[2]
+    slots = model.encode(make_batch(DOCUMENTS, 20)).memory.shape[1]
+    assert alike["mean"] == pytest.approx(slots, abs=1e-6), "equal slots are read alike"
+    assert rows[0]["mean"] < slots - 1e-6 and rows[0]["seeds"] == [7]
+    assert np.isfinite(rows[3]["mean"]), "reading that never moves has an order of 0"
 
 
 def test_an_effect_has_the_mean_of_its_seeds_for_each_document():

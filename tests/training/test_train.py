@@ -24,7 +24,7 @@ from lib.models.read_again import ReadAgain, ReadAgainConfig
 from lib.models.windowed import Windowed, WindowedConfig
 from lib.papers import PAPERS, resolve
 from lib.system.devices import Process
-from lib.system.errors import RunError
+from lib.system.errors import InputError, RunError
 from lib.system.files import project_root
 from lib.system.metrics import read_metrics
 from lib.train import draw_losses, main, parse, report
@@ -774,6 +774,21 @@ def test_batches_of_validation_are_as_large_as_a_part(planted_corpus, tmp_path, 
 
 def parsed(*arguments):
     return parse([*arguments, "--output", "x"])[1]
+
+
+def test_a_training_that_starts_from_a_run_has_its_sizes():
+    shipped = str(project_root() / "trained" / "windowed")
+    setup = parsed("windowed", "--start", shipped, "--steps", "7", "--options.whole-sentences")
+    assert setup.train.steps == 7 and setup.train.batch_size == 16
+    assert setup.options.window == 400 and setup.options.whole_sentences
+    assert setup.config["hidden"] == setup.start.config["model"]["hidden"]
+    for arguments, reason in (
+        (["mem2mem", "--start", shipped], "paper, preset and variant are windowed, 'medium'"),
+        (["windowed", "--start", shipped, "--preset", "demo"], "give no others"),
+        (["windowed", "--start", shipped, "--options.vocab-size", "9"], "vocabulary is kept"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            parsed(*arguments)
 
 
 @pytest.mark.slow

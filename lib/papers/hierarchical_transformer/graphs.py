@@ -60,8 +60,9 @@ _NAME = re.compile(
 def similarity_graph(
     paragraphs: Sequence[Sequence[Hashable]], threshold: float = 0.2
 ) -> np.ndarray:
-    """Cosines of the tf-idf vectors of paragraphs in words, 0 below `threshold`, 1 on the diagonal:
-    [P, P]."""
+    """Build the similarity graph [P, P] (equation 25): cosines of the tf-idf vectors of paragraphs
+    in words, 0 below `threshold`, 1 on the diagonal. The paper's threshold is 0.2 (appendix A.1).
+    """
     vectors = tfidf(paragraphs)
     cosines = vectors @ vectors.T
     graph = np.where(cosines >= threshold, cosines, 0.0)
