@@ -4,6 +4,8 @@ Plain text, Markdown and JATS's XML need no more than the library; PDF, and by p
 many others, need the extra `files`.
 """
 
+import email
+import email.policy
 import io
 import re
 import shlex
@@ -22,7 +24,7 @@ from lib.data.jats import jats_articles
 from lib.data.markdown import markdown_text, notebook_text
 from lib.data.office import mended
 from lib.data.plain_text import plain_text
-from lib.data.source_files import mended_latex, mended_rtf
+from lib.data.source_files import centred_names, mended_latex, mended_rst, mended_rtf
 from lib.data.subtitles import subtitle_text
 from lib.data.texts import Text
 from lib.system.errors import InputError
@@ -60,6 +62,8 @@ def texts_of(data: bytes, name: str = "FILE") -> list[Text]:
         return [_zipped_text(data, name)]
     if ending.endswith((".xml", ".nxml", ".xml.gz", ".nxml.gz")):
         return _articles(data)
+    if ending.endswith((".mhtml", ".mht")) or b"\nSnapshot-Content-Location:" in data[:2000]:
+        return texts_of(_saved_page(data), f"{name}.html")
     for kind, form in _FORMATS.items():
         if "bytes" in form and data.startswith(form["bytes"].encode("latin-1")):
             raise _refusal(kind, form, name)
@@ -116,12 +120,15 @@ def _reader(head: str, name: str) -> Callable[[str], Text]:
 
 
 def _source_text(text: str, form: str, kind: str, name: str) -> Text:
-    beside = Text()
+    beside, front = Text(), []
     if form == "latex":
         text, beside = mended_latex(text, name)
+    elif form == "rst":
+        text, beside = mended_rst(text)
     elif form == "rtf":
         text = mended_rtf(text)
-    return _with_beside(pandoc_text(text.encode(), form, kind), beside)
+        front = centred_names(text)
+    return _with_beside(pandoc_text(text.encode(), form, kind, front=front), beside)
 
 
 def _with_beside(found: Text, beside: Text) -> Text:
@@ -133,6 +140,14 @@ def _with_beside(found: Text, beside: Text) -> Text:
 def _refusal(kind: str, form: dict[str, Any], name: str) -> InputError:
     words = {"file": shlex.quote(name), "stem": shlex.quote(Path(name).stem)}
     return InputError(f"{kind}: {form['advice'].format(**words)}")
+
+
+def _saved_page(data: bytes) -> bytes:
+    """Return the HTML of a page that a browser has saved in one file, as a mail has it (MHTML)."""
+    page = email.message_from_bytes(data, policy=email.policy.default).get_body(("html",))
+    if page is None:
+        raise InputError("a saved page (MHTML) without its HTML: save it as HTML only")
+    return page.get_payload(decode=True)
 
 
 def _zipped_text(data: bytes, name: str) -> Text:
@@ -168,6 +183,8 @@ def _article_text(article: dict[str, Any]) -> Text:
         found.add_heading(article["title"], 1)
     found.leave_out("the abstract", " ".join(article["abstract_text"]))
     found.leave_out("tables, figures and notes", " ".join(article["beside"]))
+    for kind, words in article["behind"]:
+        found.leave_out(kind, words)
     for name, paragraphs in zip(article["section_names"], article["sections"]):
         if name:
             found.parts.append((2, name))

@@ -9,14 +9,16 @@ import re
 from collections.abc import Iterable
 
 from lib.data.from_pandoc import pandoc_text
-from lib.data.texts import Text
+from lib.data.texts import BETWEEN_LINKS, MENUS, Text
 
 _INVISIBLE = (
     "title, script, style, template, noscript, svg, head, iframe, object, canvas, rp, "
-    "[hidden], [aria-hidden=true], [style*='display:none'], [style*='display: none']"
+    ".katex-html"  # a formula that is there twice
 )
+_HIDDEN = "[hidden], [aria-hidden=true], [style*='display:none'], [style*='display: none']"
 _BESIDE = (
-    "nav, aside, form, button, select, dialog, [role=navigation], [role=dialog], "
+    "nav, aside, form, button:not(:is(h2, h3, h4, h5, h6) > button), select, dialog, "
+    "[role=navigation], [role=dialog], "
     "[role=complementary], footer:not(blockquote footer), "
     "#header, #footer, .site-header, .site-footer, "
     # of Wikipedia and Sphinx
@@ -33,6 +35,7 @@ _TITLE = "h1, p.title, p.MsoTitle"  # of Google's documents, and of Word's
 # Words in the names of elements, by the kind of what they hold.
 _KINDS = {
     "banners about cookies": {"cookie", "cookies", "consent", "gdpr"},
+    "boxes over the text": {"modal", "popup", "lightbox"},
     "comments": {"comment", "comments", "commentlist", "disqus", "respond"},
     "bylines and dates": {
         *("byline", "dateline", "author", "authors", "contributors", "timestamp", "meta", "ameta"),
@@ -49,7 +52,6 @@ _KINDS = {
         *("masthead", "paywall", "pagination", "tags", "toc"),
     },
 }
-_BESIDE_KIND = "menus and other parts beside the text"
 _KIND_OF = {word: kind for kind, words in _KINDS.items() for word in words}
 # an element within a line belongs to its text
 _NAMED = "div, p, ul, ol, dl, section, article, header, footer, h2, h3, h4, figure, li, blockquote"
@@ -57,6 +59,9 @@ _NO_NAME = re.compile(r"(?:tag|category|has|no|is|with|hide)[-_]|.*[:/\[]")
 _WORD = re.compile(r"pull-quote|ref-list|[A-Z]?[a-z]+")
 _READ_MORE = re.compile(r"(?:(?:read|see) (?:more|also|next)|also read|related|more)\b", re.I)
 _CODE = re.compile("^(?:highlight|code|src)")
+_SENTENCE = re.compile(r"(?:\w+[^\w.!?]+){3,}\w+[.!?]|[。！？]")
+_BLOCKS = ["div", "p", "ul", "ol", "li", "table", "tr", "td", "section", "center"]
+_HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
 _NOTES = ["li", "p", "dd", "td", "div", "span"]
 _DATED = ["p", "li", "td", "dd", "blockquote"]  # a date in them belongs to the text
 _MANY_WORDS = 150  # longer parts may hold the page
@@ -79,7 +84,12 @@ def html_text(page: str) -> Text:
             element.decompose()
     beside = Text()
     beside.leave_out("headings", title)
-    _set_aside(soup.select(_BESIDE), _BESIDE_KIND, beside)
+    _set_aside(filter(_is_hidden, soup.select(_HIDDEN)), "hidden text", beside)
+    _set_aside(soup.select(_BESIDE), MENUS, beside)
+    _set_aside(filter(_is_menu, soup(_BLOCKS)), MENUS, beside)
+    for link in soup("a"):
+        if getattr(link.previous_sibling, "name", None) == "a":  # drawn as buttons side by side
+            link.insert_before(" ")
     _set_aside(soup("rt"), "readings of characters", beside)
     _set_aside(_notes(soup), "footnotes", beside)
     for mark in soup.select(_NOTE_MARKS):
@@ -87,13 +97,13 @@ def html_text(page: str) -> Text:
     _set_aside_by_names(soup, beside)
     root = _root(soup)
     if root.name not in ("main", "article"):
-        _set_aside(root(["header", "footer"]), _BESIDE_KIND, beside)
+        _set_aside(root(["header", "footer"]), MENUS, beside)
     for element in root("pre"):
         if not element.find("code") and not element.find_parent(class_=_CODE):
             _break_lines(soup, element)
     text = root.extract()
     if root is not soup:
-        beside.leave_out(_BESIDE_KIND, soup.get_text(" "))
+        beside.leave_out(MENUS, soup.get_text(" "))
     found = pandoc_text(str(text).encode(), "html", "HTML", title)
     found.set_aside += beside.set_aside
     return found
@@ -106,6 +116,26 @@ def _root(soup):
     longest = max(articles, key=_count, default=root)
     is_only = len(articles) == 1 and root.name != "main"
     return longest if is_only or 2 * _count(longest) > _count(root) else root
+
+
+def _is_hidden(element) -> bool:
+    """Return whether a hidden element is no text. A closed panel, which a click opens, is text."""
+    is_panel = element.get("aria-hidden") == "true" and bool(
+        _SENTENCE.search(element.get_text(" "))
+    )
+    return not is_panel and not element.find(["main", "article"])
+
+
+def _is_menu(element) -> bool:
+    """Return whether a block holds nothing but links, several, of which none is a sentence. Links
+    behind a colon are a list."""
+    links = [] if element.decomposed else element("a")
+    texts = list(filter(None, (link.get_text(" ").strip() for link in links)))
+    if len(texts) < 2 or element.find(_HEADINGS) or any(text[-1] in ".!?" for text in texts):
+        return False
+    others = "".join(text for text in element.strings if not text.find_parent("a"))
+    before = element.find_previous(string=re.compile(r"\S")) or ""
+    return not BETWEEN_LINKS.sub("", others) and before.rstrip()[-1:] != ":"
 
 
 def _count(element) -> int:

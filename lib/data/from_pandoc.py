@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from lib.data.raised import CITED, script, without_citations
-from lib.data.texts import Text
+from lib.data.source_files import with_words
+from lib.data.texts import ORNAMENT, Text
 from lib.system.errors import InputError
 
 FORMULA, IN_TEXT = " @formula ", "@xcite"  # as in corpora of papers
@@ -16,6 +17,10 @@ TITLE_WORDS = 15  # at most
 
 _BULLET = re.compile(r"^\s*[•‣▪●◦]\s+")  # of RTF
 _MARKS = {"todo", "done", "tag"}  # of Org
+# to categories and other languages
+_NO_TEXT_LINK = re.compile(
+    r"(?:Category|Kategorie|Catégorie|Categor[ií]a|[a-z]{2,3}(?:-[a-z]+)*):\S"
+)
 _QUOTES = {"DoubleQuote": "“{}”", "SingleQuote": "‘{}’"}
 _TEX_SIGNS = {
     **{"leq": "≤", "le": "≤", "geq": "≥", "ge": "≥", "neq": "≠", "approx": "≈", "sim": "∼"},
@@ -33,25 +38,23 @@ _FONT = re.compile(r"\\(?:math|text|operator)\w*\{([^{}\\]*)\}")
 _SPACE = re.compile(r"\\[,;:! ]|~")
 
 
-def pandoc_text(data: bytes, form: str, kind: str, title: str = "") -> Text:
+def pandoc_text(
+    data: bytes, form: str, kind: str, title: str = "", front: Iterable[str] = ()
+) -> Text:
     """Read bytes in one of pandoc's formats (`form`).
 
-    kind: the name of the format in an error. title: of a text that names none.
+    kind: the name of the format in an error. title: of a text that names none. front: lines that
+    are no text before the first paragraph.
     Raises InputError for what pandoc cannot read.
     """
-    import pypandoc
-
-    command = [pypandoc.get_pandoc_path(), "--sandbox", "--verbose", "--from", form, "--to", "json"]
-    done = subprocess.run(command, input=data, capture_output=True)
-    messages = done.stderr.decode(errors="replace")
-    if done.returncode:
-        reason = " ".join(messages.split())
-        raise InputError(f"{kind} that cannot be read ({reason[:200]})")
-    tree = json.loads(done.stdout)
+    tree, messages = _parsed(data, form, kind)
+    if form == "latex":
+        mended = with_words(data.decode(), messages).encode()
+        tree, messages = (tree, messages) if mended == data else _parsed(mended, form, kind)
     reader = _Reader()
     meta = {name: reader.meta(value) for name, value in tree["meta"].items()}
     reader.found.title = meta.pop("title", "") or title
-    reader.front.add(reader.found.title.casefold())
+    reader.front.update(map(str.casefold, [reader.found.title, *front]))
     for name in ("subtitle", "author", "date", "abstract"):
         if meta.get(name):
             reader.found.leave_out("front matter", meta[name])
@@ -63,6 +66,19 @@ def pandoc_text(data: bytes, form: str, kind: str, title: str = "") -> Text:
     for missing in _MISSING.findall(messages):  # but for packages
         reader.found.notes.append(f"{missing} is a file of its own: its text is missing")
     return reader.found
+
+
+def _parsed(data: bytes, form: str, kind: str) -> tuple[dict[str, Any], str]:
+    """Return pandoc's tree of a text and its messages."""
+    import pypandoc
+
+    command = [pypandoc.get_pandoc_path(), "--sandbox", "--verbose", "--from", form, "--to", "json"]
+    done = subprocess.run(command, input=data, capture_output=True)
+    messages = done.stderr.decode(errors="replace")
+    if done.returncode:
+        reason = " ".join(messages.split())
+        raise InputError(f"{kind} that cannot be read ({reason[:200]})")
+    return json.loads(done.stdout), messages
 
 
 class _Reader:
@@ -105,9 +121,9 @@ class _Reader:
                 self.found.leave_out(names.get(kind, "other parts"), _words(content))
 
     def lines(self, inlines: list[dict]) -> None:
-        """Add a paragraph; two line breaks in a row end it."""
+        """Add a paragraph; two line breaks in a row, or an ornament between them, end it."""
         text = _BULLET.sub("", self.inline(inlines))
-        for part in re.split(r"\n\s*\n", text):
+        for part in re.split(rf"\n(?:{ORNAMENT.pattern})?\n", text):
             lines = "\n".join(filter(None, map(without_citations, part.split("\n"))))
             is_first = all(level for level, _ in self.found.parts)
             if is_first and lines and lines.casefold().removeprefix("by ") in self.front:
@@ -133,8 +149,13 @@ class _Reader:
                 text += self.inline(content)
             elif kind in ("Link", "Span"):
                 inner = self.inline(content[1])
-                is_mark = _MARKS & set(content[0][1]) or inner.startswith("Category:")
-                text += "" if is_mark else inner
+                is_mark = _MARKS & set(content[0][1])
+                if "wikilink" in content[0][1] and _NO_TEXT_LINK.match(inner):
+                    self.found.leave_out("links", inner)
+                    inner = ""
+                # of LaTeX, to a label that is not there
+                is_open = dict(content[0][2]).get("reference-type") and inner[:1] == "["
+                text += CITED if is_open else "" if is_mark else inner
             elif kind == "Cite":
                 mode = content[0][0]["citationMode"]["t"]
                 text += self.inline(content[1]) or (IN_TEXT if mode == "AuthorInText" else CITED)

@@ -14,7 +14,7 @@ from mdit_py_plugins.texmath import texmath_plugin
 
 from lib.data.documents import checked_text
 from lib.data.from_pandoc import formula
-from lib.data.texts import Text, is_section_name
+from lib.data.texts import BETWEEN_LINKS, MENUS, Text, is_section_name
 from lib.system.errors import InputError
 
 _MARKDOWN = (
@@ -31,6 +31,7 @@ _TAG = re.compile(  # "a<b and c>d" is none
     r"|i|img|ins|kbd|li|mark|[ou]l|p|picture|q|s|samp|section|small|span|strong|su[bp]|summary|table|t[dhr]|tt|u|var)"
     r"(?:\s+(?:[\w:-]+\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s>]+)|open|hidden))*\s*/?>"
 )
+_LINK = re.compile(r"<a\b.*?</a>", re.DOTALL)
 _LINE_BREAK = re.compile(r"<br\b[^>]*>")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 # "> 0.05 was the value", "- 2.4 degrees": the sign belongs to the text
@@ -114,7 +115,10 @@ def markdown_text(text: str) -> Text:
         if token.type.startswith("footnote_block"):
             in_notes = token.type == "footnote_block_open"
         is_known = opening.type == "paragraph_open" and not has_headings and token is not tokens[-2]
-        if in_notes:
+        is_block = token.type == "html_block" or opening.type == "paragraph_open"
+        if is_block and _is_menu(token):
+            found.leave_out(MENUS, plain)
+        elif in_notes:
             found.leave_out("footnotes", plain)
         elif _is_code(token, lines):
             found.leave_out("code", plain)
@@ -156,6 +160,21 @@ def _with_sign(plain: str, item: Token) -> str:
     if item.type == "list_item_open" and (item.info or _AMOUNT.match(plain)):
         return f"{item.info}{item.markup} {plain}"
     return f"> {plain}" if item.type == "blockquote_open" and _AMOUNT.match(plain) else plain
+
+
+def _is_menu(token: Token) -> bool:
+    """Return whether a paragraph holds nothing but links: several, or one to a part of the text."""
+    marks = {"link_open": '<a href="{href}">', "link_close": "</a>", "image": ""}
+    parts = (
+        marks.get(part.type, part.content).replace("{href}", str(part.attrGet("href")))
+        for part in token.children or [token]
+    )
+    shown = "".join(parts)
+    links = [_TAG.sub("", link).strip() for link in _LINK.findall(shown)]
+    is_several = len(list(filter(None, links))) > 1 or '<a href="#' in shown
+    others = _TAG.sub("", _LINK.sub("", shown))
+    is_sentence = any(link[-1:] in tuple(".!?") for link in links if link)
+    return is_several and not is_sentence and not BETWEEN_LINKS.sub("", others)
 
 
 def _is_code(token: Token, lines: list[str]) -> bool:

@@ -21,6 +21,7 @@ _ODT_BESIDE = {
     "alphabetical-index": "table of contents",
     "bibliography": "references",
 }
+_ODT_HEADING = re.compile(r"Heading(?:_20_(\d+))?")
 # names of pages of a book, in its guide (EPUB 2) or as `epub:type` (EPUB 3)
 _BOOK_BESIDE = {
     *("cover", "title-page", "titlepage", "halftitlepage", "copyright-page", "copyright", "toc"),
@@ -102,6 +103,10 @@ def _mend_odt(root: Element, beside: Text) -> bytes:
             elif kind == "p" and style == "Title":
                 child.tag = child.tag[:-1] + "h"
                 child.set(child.tag[:-1] + "outline-level", "1")
+            elif kind in ("h", "p") and (heading := _ODT_HEADING.fullmatch(style)):
+                child.tag = child.tag[:-1] + "h"
+                level = _attribute(child, "outline-level") or heading[1] or "2"
+                child.set(child.tag[:-1] + "outline-level", level)
             elif kind == "table" and parent.tag.endswith("}table-cell"):
                 parent[place : place + 1] = [p for p in child.iter() if p.tag.endswith("}p")]
     return ElementTree.tostring(root)

@@ -15,7 +15,8 @@ Part = TypeVar("Part")  # a line of plain text, a block of a PDF
 _CHAPTER = re.compile(r"(?i)(?:chapter|part|section|article|kapitel|teil|abschnitt|artikel|§)\b")
 HEAD_WORDS = 15  # of a running head; longer texts that recur are letters or forms
 SENTENCE_WORDS = 5  # of one that ends in a stop ("J. Bee Res.")
-REPEATED = 3  # the pages on which a running head stands at least
+REPEATED = 3  # the pages on which a running head stands at least;
+FEW_PAGES = 5  # in as many, two behind the first page, which often has none
 
 
 def split_heads(
@@ -24,7 +25,8 @@ def split_heads(
     """Return the pages, each in parts, without numbers and running heads; and the texts of
     these."""
     counts: Counter[str] = Counter()
-    for page in pages:
+    least, counted = (REPEATED, pages) if len(pages) > FEW_PAGES else (REPEATED - 1, pages[1:])
+    for page in counted:
         filled = [text for text in map(text_of, page) if text.strip()]
         counts.update({_pattern(text) for text in [*filled[:2], *filled[-2:]]})
     kept, heads = [], []
@@ -34,7 +36,8 @@ def split_heads(
         gone: set[int] = set()
         for ends in (places[:2], places[:-3:-1]):
             for place in ends:
-                if not _is_head(texts[place].strip(), counts[_pattern(texts[place])]):
+                is_repeated = counts[_pattern(texts[place])] >= least
+                if not _is_head(texts[place].strip(), is_repeated):
                     break
                 gone.add(place)
         heads += [texts[place] for place in sorted(gone)]
@@ -42,12 +45,12 @@ def split_heads(
     return kept, heads
 
 
-def _is_head(block: str, count: int) -> bool:
+def _is_head(block: str, is_repeated: bool) -> bool:
     is_number = _PAGE_NUMBER.fullmatch(block) or _NUMBERED_HEAD.fullmatch(block)
     # a whole sentence is text, however often it recurs
     most = SENTENCE_WORDS if ENDED.search(block) else HEAD_WORDS
     is_short = len(block.split()) <= most and not _CHAPTER.match(block)
-    return bool(is_number) or (is_short and count >= REPEATED)
+    return bool(is_number) or (is_short and is_repeated)
 
 
 def _pattern(block: str) -> str:

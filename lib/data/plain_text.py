@@ -4,6 +4,8 @@
   meaning.
 * A heading is a line `# Heading` without a full stop at its end, or a line that is underlined. In a
   text without any, known names of sections are headings, and a short first line is the title.
+  Directly above a paragraph, they and a line in capitals count if the next word had room behind
+  them.
 * `> ` and bullets before a letter are layout: they begin a new line and are no words.
 * Turns of a chat, items with numbers and the like begin anew: see `lib.data.line_heads`. Columns,
   tables and what is no part of a text: see `lib.data.layout`.
@@ -18,11 +20,11 @@ from lib.data.characters import join_lines
 from lib.data.documents import Document, checked_text
 from lib.data.layout import in_columns, without_frame, without_tables
 from lib.data.pages import join_pages, split_heads
-from lib.data.texts import Text, is_section_name
+from lib.data.texts import ORNAMENT, Text, is_section_name
 
-_ORNAMENT = re.compile(r"[\s*=_~#+|·•—–-]+")
 _MARKED = re.compile(r"(#{1,6})\s+(.*[^\s.#])[\s#]*")
 _UNDERLINE = re.compile(r"={3,}|-{3,}|~{3,}")
+_TITLE = re.compile(r"[A-Z“\"][^:|\n]*[\w?!)”]")
 _BULLET = re.compile(r"^([-*+•‣▪●◦])\s+(?:\[[ xX]\]\s+)?(?=\S)")
 _AMOUNT = re.compile(r"[-*+]\s+\d")
 _QUOTATION = re.compile(r"^(?:>\s?)+(?=[^\W\d]|[\"'“‘(\[]|$)")
@@ -30,6 +32,7 @@ _QUOTATION = re.compile(r"^(?:>\s?)+(?=[^\W\d]|[\"'“‘(\[]|$)")
 _PAGE_END = re.compile(
     r"^[ \t]*(?:([-–—])\s?\d{1,4}\s?\1|[Pp]age \d{1,4}(?: of \d{1,4})?)[ \t]*$", re.MULTILINE
 )
+COLUMN_WIDTH = 40  # in characters, at least, of a paragraph in lines
 _THAI_OR_LAO = re.compile("[\u0e00-\u0eff]")
 
 
@@ -80,14 +83,37 @@ def _blocks(lines: list[str]) -> list[tuple[int, list[str]]]:
         if marked := _MARKED.fullmatch(line):
             blocks += [(0, block), (len(marked[1]), [marked[2]])]
             block = []
-        elif not line or _ORNAMENT.fullmatch(line):
+        elif not line or ORNAMENT.fullmatch(line):
             is_underlined = len(block) == 1 and bool(_UNDERLINE.fullmatch(line))
             level = (1 if line[0] == "=" else 2) if is_underlined else 0
             blocks.append((level if level and _can_be_heading(block[0]) else 0, block))
             block = []
         else:
             block.append(" ".join(line.split()))
-    return [(level, lines) for level, lines in blocks if lines]
+    parts: list[tuple[int, list[str]]] = []
+    for level, lines in blocks:
+        if len(lines) > 1 and _begins_with_heading(lines, is_first=not parts):
+            parts.append((0, lines[:1]))
+            lines = lines[1:]
+        if lines:
+            parts.append((level, lines))
+    return parts
+
+
+def _begins_with_heading(lines: list[str], is_first: bool) -> bool:
+    """Return whether the first line of a block does not go on in the second one, though it has room
+    for its first word: it is in capitals, the name of a section or, above a wrapped paragraph that
+    begins a text, a title."""
+    first, *rest = lines
+    width = max(map(len, rest))
+    if len(first) + 1 + len(rest[0].split()[0]) > max(width, COLUMN_WIDTH) or first[-1] in ",;:-":
+        return False
+    if (first.isupper() and len(first) > 2) or is_section_name(first):
+        begins_small, is_prose = rest[0][0].islower(), rest[-1][-1] in '.!?”"'
+        return not rest[0].isupper() and not (begins_small and is_prose)
+    is_wrapped = len(rest) > 1 and all(10 * len(line) > 7 * width for line in rest[:-1])
+    is_short = 2 * len(first) <= width and bool(_TITLE.fullmatch(first))
+    return is_first and is_wrapped and is_short and rest[0][0].isupper()
 
 
 def _can_be_heading(line: str) -> bool:
@@ -99,7 +125,7 @@ def _is_title(line: str, following: str) -> bool:
     """Return whether a first line is short, without an end (or a question), and before prose."""
     is_prose = len(following.split()) > 7 and following[-1] in '.?!”"'
     is_short = len(line.split()) <= 15
-    return is_prose and is_short and bool(re.fullmatch(r"[A-Z“\"][^:|\n]*[\w?!)”]", line))
+    return is_prose and is_short and bool(_TITLE.fullmatch(line))
 
 
 def _without_marks(lines: list[str]) -> list[str]:
@@ -122,6 +148,9 @@ def _without_marks(lines: list[str]) -> list[str]:
             parts[-1][-1] = join_lines([parts[-1][-1], words])
         elif words:
             parts[-1].append(words)
+        else:  # a blank line in a quotation ends a paragraph, too
+            parts.append([])
+            is_item = False
         was_quoted = is_quoted
     return ["\n".join(part) for part in parts if part]
 

@@ -28,6 +28,7 @@ _ABBREVIATIONS = _words(
     sgt sres srta supt ul verh zzgl акад доц напр пл проф
     a.k.a adm app approx appx art bzw ca capt cf ch chap cmdr cor def diff dott dr dra e.g ed eds
     eg eq eqn eqns eqs esp evtl ex exmo fig figs gen ggf gov hon i.e ie incl lemma lit lt m maj
+    डॉ प्रो श्री श्रीमती सुश्री कु पं स्व ড ডা মো শ্রী
     messrs mlle mme mr mrs ms mt mts n° nos nr núm op p p.ej par para pat pkt pop pp prof prop ref
     refs rep rev s.d s.e sec sect sen sig sog sra ssp subsp supp suppl tab tabs tel thm v var
     vgl viz vol vols vs w.r.t wrt z.b ae др см рис табл стр ee ул т.е"""

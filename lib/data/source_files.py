@@ -1,4 +1,4 @@
-"""What pandoc loses of LaTeX and RTF, put into a form that it reads."""
+"""What pandoc loses of LaTeX, RTF and reStructuredText, put into a form that it reads."""
 
 import re
 from pathlib import Path
@@ -8,13 +8,31 @@ from lib.data.texts import Text
 
 # ---- LaTeX
 
-_VISIBLE = r"\providecommand{\added}[1]{#1}\providecommand{\replaced}[2]{#1}"  # of track changes
+_VISIBLE = (  # of track changes, and of eurosym
+    r"\providecommand{\added}[1]{#1}\providecommand{\replaced}[2]{#1}\providecommand{\EUR}[1]{#1 €}"
+)
 _INPUT = re.compile(
     r"(?P<code>\\begin\{(?P<name>verbatim|lstlisting|minted|comment)\*?\}.*?\\end\{(?P=name)\*?\})"
     r"|(?<!\\)%(?P<comment>[^\n]*)"
     r"|\\(?:input|include|subfile)\s*\{\s*(?P<file>[^{}]+?)\s*\}",
     re.DOTALL,
 )
+_GROUPS = r"(?:[ \t]*(?:\[[^\[\]]*\]|\{[^{}]*\}))*"
+_FLOAT = r"(?:wrap|floating|sideways|margin|SC)(figure|table)\*?\}"
+# a command of xparse whose optional argument, if any, is the first
+_DEFINED = re.compile(
+    r"\\(?:New|Renew|Provide|Declare)DocumentCommand\s*\{?(?P<name>\\\w+)\}?"
+    r"\s*\{\s*(?P<optional>o|O\{(?P<default>[^{}]*)\})?(?P<others>[m\s]*)\}"
+)
+# what pandoc says about what it does not know
+_SKIPPED = re.compile(r"Skipped '(\\\w+\*?[\[{].*?[\]}])' at ", re.DOTALL)
+_BEGUN = re.compile(r"Skipped '(\\begin\{[^{}']+\})")
+_NO_WORDS = re.compile(
+    r"(?i)\\(?:begin|end|todo|comment|fixme|note|missingfigure"
+    r"|\w*(?:cite|ref|label|index|space|skip|style|page|length|counter|color|name|document))"
+)
+_ARGUMENT = re.compile(r"\{((?:[^{}]|\{[^{}]*\})*)\}")
+_WORD = re.compile(r"(?<![\\\w.])[^\W\d_]{2}")
 _MAX_FILES = 200  # of one document; files may include each other
 
 # ---- RTF
@@ -23,7 +41,17 @@ _TOKEN = re.compile(
     r"(?P<brace>[{}])|\\u(?P<code>-?\d{1,6}) ?|\\uc(?P<length>\d) ?|(?P<hex>\\'[0-9a-fA-F]{2})"
     r"|(?P<word>\\[a-zA-Z]+-?\d* ?|\\[^a-zA-Z'])|(?P<text>[^\\{}\r\n]+)|[\r\n]+|\\",
 )
+_CENTRED = re.compile(r"\\qc\b(?:\\\*?[a-z]+-?\d* ?|[\s{}])*(?P<words>[^\\{}]+)[\s}]*\\par\b")
+_NAMES = re.compile(r"(?:[A-Z\d][\w.,'’-]*\s?){2,8}")
 _TITLE_STYLE = re.compile(r"\{(?:\\\*)?(\\s\d+)\b[^{};]*\b[Tt]itle;\}")
+
+# ---- reStructuredText
+
+_FIELD = re.compile(r"^:([^:`\n]+):(?:[ \t]+|(?=\n))(.*\n(?:[ \t]+\S.*\n)*)", re.MULTILINE)
+_FIELDS_OR_CODE = re.compile(
+    rf"(?P<code>^[ \t]*>>> .*\n(?:.*\S.*\n)*)|(?:{_FIELD.pattern})+", re.MULTILINE
+)
+_TITLE_LINES = 2  # at most, before fields that describe the whole text
 
 
 def mended_latex(text: str, name: str) -> tuple[str, Text]:
@@ -50,7 +78,38 @@ def mended_latex(text: str, name: str) -> tuple[str, Text]:
         body = re.search(r"\\begin\{document\}(.*)\\end\{document\}", part, re.DOTALL)
         return _INPUT.sub(replace, body[1] if body else part)
 
-    return _VISIBLE + _INPUT.sub(replace, text), beside
+    text = _INPUT.sub(replace, text)
+    text = re.sub(rf"(\\begin\{{){_FLOAT}{_GROUPS}", r"\1\2}", text)
+    text = re.sub(rf"(\\end\{{){_FLOAT}", r"\1\2}", text)
+    return _VISIBLE + _DEFINED.sub(_as_newcommand, text), beside
+
+
+def _as_newcommand(found: re.Match[str]) -> str:
+    count = found["others"].count("m") + bool(found["optional"])
+    default = f"[{found['default'] or ''}]" if found["optional"] else ""
+    return f"\\newcommand{{{found['name']}}}[{count}]{default}"
+
+
+def with_words(text: str, messages: str) -> str:
+    """Return LaTeX in which commands that pandoc has skipped are their words, if they are within a
+    sentence: between sentences they are remarks of an author. Arguments of unknown environments
+    are removed unless they are words.
+
+    messages: pandoc's, about the text.
+    """
+    for skipped in _SKIPPED.findall(messages):
+        words = " ".join(filter(_WORD.search, _ARGUMENT.findall(skipped)))
+        command = re.escape(skipped)
+        in_sentence = re.search(rf"[\w,]['’]*[\s~(-]?{command}|{command}\s?[a-z]", text)
+        if words and in_sentence and not _NO_WORDS.match(skipped):
+            text = text.replace(f"{skipped}[", f"{words} [").replace(skipped, words)
+    for begun in _BEGUN.findall(messages):
+        text = re.sub(rf"({re.escape(begun)})({_GROUPS})", _without_measures, text)
+    return text
+
+
+def _without_measures(found: re.Match[str]) -> str:
+    return found[0] if _WORD.search(found[2]) else found[1]
 
 
 def mended_rtf(text: str) -> str:
@@ -86,3 +145,25 @@ def mended_rtf(text: str) -> str:
         in_text = rf"{re.escape(style)}(?!\d)(?![^{{}}]*;\}})"  # and not in the list of styles
         text = re.sub(in_text, lambda found: rf"{found[0]}\outlinelevel0 ", text)
     return text
+
+
+def centred_names(text: str) -> list[str]:
+    """Return the centred lines of RTF that are all names and numbers, as those of authors."""
+    lines = [" ".join(line["words"].split()) for line in _CENTRED.finditer(text)]
+    return [line for line in lines if _NAMES.fullmatch(line)]
+
+
+def mended_rst(text: str) -> tuple[str, Text]:
+    """Write each field of a list as a paragraph; also return a text with what is left out: the
+    fields before the first paragraph, and examples of Python."""
+    beside = Text()
+
+    def replace(found: re.Match[str]) -> str:
+        before = re.findall(r"^\w.*", text[: found.start()], re.MULTILINE)
+        if found["code"] or len(before) <= _TITLE_LINES:
+            beside.leave_out("code" if found["code"] else "front matter", found[0])
+            return ""
+        fields = _FIELD.findall(found[0])
+        return "".join(f"{name}: {' '.join(words.split())}\n\n" for name, words in fields)
+
+    return _FIELDS_OR_CODE.sub(replace, text + "\n"), beside

@@ -12,6 +12,10 @@ from lib.system.errors import InputError
 
 _BETWEEN = "\n\x1e\n"  # between the parts of a text while it is cleaned as a whole
 
+ORNAMENT = re.compile(r"[\s*=_~#+|·•—–⁂❦◆◇★☆-]+")  # between parts of a text
+BETWEEN_LINKS = re.compile(r"[\s|·•»«/>-]")  # of a menu
+MENUS = "menus and other parts beside the text"
+
 # The names by which sections of papers and reports are known.
 is_section_name = re.compile(
     r"(?:(?:\d{1,3}\.)*\d{1,3}\.?\s+|[IVX]+\.?\s+)?(?=[A-Z])(?i:abstract|introduction|background"
@@ -54,8 +58,8 @@ class Text:
             self.parts.append((level, words))
 
     def add_paragraph(self, words: str) -> None:
-        """Add a paragraph, whose line ends `split_sentences` interprets."""
-        if words.strip():
+        """Add a paragraph, whose line ends `split_sentences` interprets. Ornaments are none."""
+        if words.strip() and not ORNAMENT.fullmatch(words):
             self.parts.append((0, words))
 
     def leave_out(self, kind: str, words: str) -> None:
