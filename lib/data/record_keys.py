@@ -136,6 +136,6 @@ def _only_key(record: dict, keys: Iterable[str]) -> str | None:
 
 
 def _present(record: dict, keys: Iterable[str]) -> list[str]:
-    present = [key for key in keys if key in record]
-    # Webis TL;DR: "content" is "body" without its summary
-    return [key for key in present if key != "body" or "normalizedBody" not in record]
+    # In Webis TL;DR, "content" is "body" without its summary.
+    hidden = "body" if {"normalizedBody", "content"} <= record.keys() else ""
+    return [key for key in keys if key in record and key != hidden]
