@@ -31,6 +31,7 @@ _NO_WORDS = re.compile(
     r"(?i)\\(?:begin|end|todo|comment|fixme|note|missingfigure"
     r"|\w*(?:cite|ref|label|index|space|skip|style|page|length|counter|color|name|document))"
 )
+_GOES_ON = re.compile(r"[\w,]['’]{0,2}[\s~(-]?$")
 _ARGUMENT = re.compile(r"\{((?:[^{}]|\{[^{}]*\})*)\}")
 _WORD = re.compile(r"(?<![\\\w.])[^\W\d_]{2}")
 _MAX_FILES = 200  # of one document; files may include each other
@@ -97,13 +98,13 @@ def with_words(text: str, messages: str) -> str:
 
     messages: pandoc's, about the text.
     """
-    for skipped in _SKIPPED.findall(messages):
+    for skipped in dict.fromkeys(_SKIPPED.findall(messages)):
         words = " ".join(filter(_WORD.search, _ARGUMENT.findall(skipped)))
-        command = re.escape(skipped)
-        in_sentence = re.search(rf"[\w,]['’]*[\s~(-]?{command}|{command}\s?[a-z]", text)
+        before, _, after = text.partition(skipped)
+        in_sentence = _GOES_ON.search(before[-4:]) or re.match(r"\s?[a-z]", after[:2])
         if words and in_sentence and not _NO_WORDS.match(skipped):
             text = text.replace(f"{skipped}[", f"{words} [").replace(skipped, words)
-    for begun in _BEGUN.findall(messages):
+    for begun in dict.fromkeys(_BEGUN.findall(messages)):
         text = re.sub(rf"({re.escape(begun)})({_GROUPS})", _without_measures, text)
     return text
 
