@@ -17,13 +17,13 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lib.data.documents import SPLITS, CorpusError, Document, own_id, to_document
 from lib.data.named_corpora import CORPORA, IN_BOTH, CorpusSpec, LeftOut, find_spec, is_private
 from lib.data.pieces import Pieces
-from lib.data.prepared import TextEncoder
 from lib.data.record_keys import IDS, KeysError, check_no_table, known_keys, with_known_keys
 from lib.data.record_readers import (
     SPLIT_NAMES,
@@ -38,6 +38,9 @@ from lib.data.shape import SAMPLE, Shape, shape_of
 from lib.system.errors import did_you_mean
 from lib.system.files import read_json, would_be_published
 from lib.system.fingerprints import digest, files_digest
+
+if TYPE_CHECKING:  # it imports PyTorch, and reading a corpus needs none
+    from lib.data.prepared import TextEncoder
 
 LONGER = "longer than their texts"
 CORPUS_FILE = "corpus.json"  # in which a folder says whether its texts are tokenised
@@ -108,7 +111,7 @@ class Corpus:
     # how records are written, by split; a split without is in the form of `Shape()`
     shapes: dict[str, Callable[[], Shape]] = field(default_factory=dict)
     pieces: Pieces | None = None  # a SentencePiece model that comes with ranked paragraphs
-    encoder: TextEncoder | None = None  # of a run, to encode the texts with; None: it is learned
+    encoder: "TextEncoder | None" = None  # of a run, to encode the texts with; None: it is learned
     other_name: str = ""  # of the corpus that the test documents are from, if it is another
     passes: dict[str, Pass] = field(default_factory=dict)
 
