@@ -97,6 +97,13 @@ _MARK = re.compile(
         (?P<space>\s*+)(?=\S)""",
     re.VERBOSE,
 )
+_CLOSING = re.compile("[\"'”’»]")
+# Who speaks, behind a quotation: '"Who is there?" Anna asked.'
+_SPEAKER = re.compile(
+    r"(?:(?:[A-Z][\w'’-]*|Mr\.|Mrs\.|Ms\.|Dr\.|Prof\.) ){1,3}"
+    r"(?:said|says|asked|asks|answered|replied|cried|called|exclaimed|shouted|yelled|whispered"
+    r"|muttered|murmured|repeated|added|began|continued|demanded|wondered)\b"
+)
 _QUOTES = re.compile(r"[\"'“”‘’()\[\]«»]")
 _OPENING = re.compile(r"[\"'“‘„«»‹¿¡「『(\[$£€¥#@~§+−–—•⁃_-]*\s?(?P<first>[^\W_]|<[a-z])")
 # Names that begin with a small letter (p53, mRNA, β-actin, k-means, n = 12), and the letters of a
@@ -277,6 +284,8 @@ def _ends_sentence(match: re.Match, text: str, start: int, has_case: bool) -> bo
             return False
     if match["close"] and re.match(r"\([^()]{1,40}\)[.,;]", behind):
         return False  # '..." (Hale 12).'
+    if match["mark"] != "." and _CLOSING.search(match["close"]) and _SPEAKER.match(behind):
+        return _first_word(behind).lower() in _STARTERS - {"i"}
     if match["mark"] != "." or not word:
         return True
     if word.lower() in ("a.m", "p.m") and _TITLE.match(behind):
