@@ -112,6 +112,8 @@ _SMALL_NAME = re.compile(
     r"[a-z]{1,5}[A-Z\d]|[α-ω]-?\w|[a-z][-/]\w|[a-z] ?[=<>≤≥]|\(?[a-z]{1,3}[.)] [A-Z]"
 )
 _ITEM = re.compile(
+    r"(?:(?:Act|Book|Chapter|Lecture|Lesson|Part|Scene|Step|Unit"
+    r"|Cap[ií]tulo|Chapitre|Kapitel|Teil)\s)?"
     r"[•⁃▪◦‣●*§–-]?\s*[(\[]?(?:\d{1,3}(?:\.\d{1,3})*|[a-zQA]|[ivx]{1,4}|[IVX]{1,4})\s?"
 )
 # The items of a list in one line: "1. Open the lid 2. Add the salt".
@@ -290,7 +292,7 @@ def _ends_sentence(match: re.Match, text: str, start: int, has_case: bool) -> bo
         return True
     if word.lower() in ("a.m", "p.m") and _TITLE.match(behind):
         return not _AT_A_TIME.search(" ".join(earlier))
-    if len(before) < 12 and _ITEM.fullmatch(before):
+    if len(before) < 20 and _ITEM.fullmatch(before):
         return False  # the number of a section or of an item in a list
     return _ends_after(
         word, earlier[-1].lower() if earlier else "", behind, has_case, before[-1:].isspace()
