@@ -43,6 +43,7 @@ _MAY_END = _words(
 # Abbreviations that end no sentence before a number; elsewhere some of them are words.
 _BEFORE_NUMBERS = _words("abb anm aufl bd blz cap kap mwst pag reg rn str pág zif ziff кв п пп")
 _NUMBER = re.compile(r"\d|[IVXLC]+\b")
+_NUMBER_SIGN = re.compile(r"N\.?[º°]\s?\d")  # "ord. Nº 916", "Res. N° 12"
 _BEFORE_ABBREVIATION = re.compile(r"[A-Z]\w*\.")  # "Fed. R. Civ. P.", but not "the Fed. Rates"
 # "MM. Leroy et Blanc" (messieurs), but not "patients with MM. The"
 _BEFORE_MESSIEURS = _words("avec à de et par que") | {""}
@@ -309,6 +310,8 @@ def _ends_after(word: str, previous: str, behind: str, has_case: bool, is_apart:
     if word == "Fed" and _BEFORE_ABBREVIATION.match(behind):
         return False
     if word == "MM" and previous in _BEFORE_MESSIEURS:
+        return False
+    if len(word) < 5 and _NUMBER_SIGN.match(behind):
         return False
     is_before_number = low in _BEFORE_NUMBERS or (low.endswith("str") and len(low) > 5)
     if is_before_number and _NUMBER.match(behind):
