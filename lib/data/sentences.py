@@ -40,6 +40,7 @@ _MAY_END = _words(
     jr jul jun labs llc ltd max med min mio misc mrd no nov nt oct resp sep sept sp spp sr st temp
     univ usw wt г"""
 )
+_ETC = _words("etc т.д т.п")  # ends a sentence before any capital
 # Abbreviations that end no sentence before a number; elsewhere some of them are words.
 _BEFORE_NUMBERS = _words("abb anm aufl bd blz cap kap mwst pag reg rn str pág zif ziff кв п пп")
 _NUMBER = re.compile(r"\d|[IVXLC]+\b")
@@ -304,6 +305,7 @@ def _ends_after(word: str, previous: str, behind: str, has_case: bool, is_apart:
     """Return whether a full stop after a word ends the sentence. is_apart: a space is before the
     stop."""
     low = word.lower()
+    is_etc = low in _ETC or f"{previous}{low}" in _ETC
     is_letter = len(word) == 1 and word.isalpha()
     if {low, word} & _ABBREVIATIONS and not (is_letter and word.isupper()):
         return False
@@ -318,13 +320,13 @@ def _ends_after(word: str, previous: str, behind: str, has_case: bool, is_apart:
         return False
     is_amount = bool(previous[-1:].isdigit() and (_UNIT.fullmatch(low) or _DOTTED.fullmatch(low)))
     may_end = bool({low, word} & _MAY_END) or bool(_DOTTED.fullmatch(word))
-    if (low == "etc" or ((is_amount or may_end) and not is_apart)) and not has_case:
+    if (is_etc or ((is_amount or may_end) and not is_apart)) and not has_case:
         return _first_word(behind) in _LOWER_STARTERS
     if word.isdigit() and _GERMAN_MONTH.match(behind):
         return False
     if word.isdigit() and len(word) < 4 and previous in _BEFORE_ORDINALS:
         return _begins_sentence(behind, has_case)
-    if low == "etc":
+    if is_etc:
         return behind[0].isalpha()
     if previous[-1:].isdigit() and _UNIT.fullmatch(low):
         return behind[0] != "(" and not _SMALLER.match(behind)
