@@ -71,6 +71,8 @@ _LABELS = _words(
     "appendix chromosome class donor factor figure grade group hepatitis influenza kappa plan "
     "section type vitamin"
 )
+_INITIAL = re.compile(r"\W*[^\W\d_]\.")
+_SHORT_WORD = re.compile(r"[OEYÉÀ] [a-zà-ÿ]")  # "S.A. O capital", in Portuguese
 _SUBJECT = re.compile(
     r"[A-Z][\w'-]+ (?:is|are|was|were|has|had|have|will|would|can|could|may|did|does)\b"
 )
@@ -358,5 +360,8 @@ def _first_word(text: str) -> str:
 
 def _begins_sentence(text: str, has_case: bool) -> bool:
     """Return whether a text begins with a word that begins sentences and is no name."""
+    if _INITIAL.match(text):  # "A. A. Milne"
+        return False
     word = _first_word(text)
-    return word.lower() in _STARTERS and (word.istitle() or not has_case)
+    is_known = word.lower() in _STARTERS and (word.istitle() or not has_case)
+    return is_known or bool(_SHORT_WORD.match(text))
