@@ -27,7 +27,7 @@ _UNDERLINE = re.compile(r"={3,}|-{3,}|~{3,}")
 _TITLE = re.compile(r"[A-Z“\"][^:|\n]*[\w?!)”]")
 _BULLET = re.compile(r"^([-*+•‣▪●◦])\s+(?:\[[ xX]\]\s+)?(?=\S)")
 _AMOUNT = re.compile(r"[-*+]\s+\d")
-_QUOTATION = re.compile(r"^(?:>\s?)+(?=[^\W\d]|[\"'“‘(\[]|$)")
+_QUOTATION = re.compile(r"^(?:>\s?)+(?=[^\W\d]|[\"'“‘(\[]|[\W_]*$)")
 
 _PAGE_END = re.compile(
     r"^[ \t]*(?:([-–—])\s?\d{1,4}\s?\1|[Pp]age \d{1,4}(?: of \d{1,4})?)[ \t]*$", re.MULTILINE
@@ -138,6 +138,8 @@ def _without_marks(lines: list[str]) -> list[str]:
         quotation = _QUOTATION.match(line)
         is_quoted = bool(quotation)
         words = line[quotation.end() :] if quotation else line
+        if ORNAMENT.fullmatch(words):
+            words = ""
         if begins_item or is_quoted != was_quoted:
             parts.append([])
             is_item = begins_item
@@ -148,7 +150,7 @@ def _without_marks(lines: list[str]) -> list[str]:
             parts[-1][-1] = join_lines([parts[-1][-1], words])
         elif words:
             parts[-1].append(words)
-        else:  # a blank line in a quotation ends a paragraph, too
+        else:  # a blank line in a quotation, or a dash, ends a paragraph, too
             parts.append([])
             is_item = False
         was_quoted = is_quoted
