@@ -15,11 +15,13 @@
 
 import re
 from collections import Counter
+from itertools import pairwise
 
 from lib.data.characters import join_lines
 from lib.data.documents import Document, checked_text
 from lib.data.layout import in_columns, without_frame, without_tables
 from lib.data.pages import join_pages, split_heads
+from lib.data.sentences import begins_sentence
 from lib.data.texts import ORNAMENT, Text, is_section_name
 
 _MARKED = re.compile(r"(#{1,6})\s+(.*[^\s.#])[\s#]*")
@@ -94,7 +96,11 @@ def _blocks(lines: list[str]) -> list[tuple[int, list[str]]]:
     for level, lines in blocks:
         if len(lines) > 1 and _begins_with_heading(lines, is_first=not parts):
             parts.append((0, lines[:1]))
+            is_speech = lines[0].isupper()
             lines = lines[1:]
+            if is_speech and _is_verse(lines):
+                parts += [(0, [line]) for line in lines]
+                continue
         if lines:
             parts.append((level, lines))
     return parts
@@ -114,6 +120,14 @@ def _begins_with_heading(lines: list[str], is_first: bool) -> bool:
     is_wrapped = len(rest) > 1 and all(10 * len(line) > 7 * width for line in rest[:-1])
     is_short = 2 * len(first) <= width and bool(_TITLE.fullmatch(first))
     return is_first and is_wrapped and is_short and rest[0][0].isupper()
+
+
+def _is_verse(lines: list[str]) -> bool:
+    """Return whether all lines begin with a capital, one of them within a sentence and with a word
+    that is no name."""
+    within = [line for last, line in pairwise(lines) if last[-1] not in '.?!:”"']
+    are_capital = all(line[0].isupper() for line in lines)
+    return are_capital and any(begins_sentence(line) and line[:2] != "I " for line in within)
 
 
 def _can_be_heading(line: str) -> bool:

@@ -264,7 +264,7 @@ def _ends_sentence(match: re.Match, text: str, start: int, has_case: bool) -> bo
             len(word) > 2
             and word.islower()
             and word.isalpha()
-            and (_begins_sentence(behind, has_case=True) or _is_no_module(word, behind))
+            and (begins_sentence(behind, has_case=True) or _is_no_module(word, behind))
         )
     if before[-1:].isspace():  # tokenised text, "et al . ( 2003 )": the word and the mark are apart
         if (
@@ -327,7 +327,7 @@ def _ends_after(word: str, previous: str, behind: str, has_case: bool, is_apart:
     if word.isdigit() and _GERMAN_MONTH.match(behind):
         return False
     if word.isdigit() and len(word) < 4 and previous in _BEFORE_ORDINALS:
-        return _begins_sentence(behind, has_case)
+        return begins_sentence(behind, has_case)
     if is_etc:
         return behind[0].isalpha()
     if previous[-1:].isdigit() and _UNIT.fullmatch(low):
@@ -335,9 +335,9 @@ def _ends_after(word: str, previous: str, behind: str, has_case: bool, is_apart:
     if is_letter and re.match(r"\w \. ", behind):
         return False  # "i . i . d ."
     if is_letter or re.fullmatch(r"[^\W\d_]-[^\W\d_]|u\.[ks](?:\.a)?|st|cv", low):
-        return previous in _LABELS or _begins_sentence(behind, has_case)
+        return previous in _LABELS or begins_sentence(behind, has_case)
     if may_end:
-        return _begins_sentence(behind, has_case) or bool(_SUBJECT.match(behind))
+        return begins_sentence(behind, has_case) or bool(_SUBJECT.match(behind))
     return True
 
 
@@ -358,7 +358,7 @@ def _first_word(text: str) -> str:
     return found[0] if found else ""
 
 
-def _begins_sentence(text: str, has_case: bool) -> bool:
+def begins_sentence(text: str, has_case: bool = True) -> bool:
     """Return whether a text begins with a word that begins sentences and is no name."""
     if _INITIAL.match(text):  # "A. A. Milne"
         return False
