@@ -27,6 +27,11 @@ from lib.data.texts import ORNAMENT, Text, is_section_name
 _MARKED = re.compile(r"(#{1,6})\s+(.*[^\s.#])[\s#]*")
 _UNDERLINE = re.compile(r"={3,}|-{3,}|~{3,}")
 _TITLE = re.compile(r"[A-Z“\"][^:|\n]*[\w?!)”]")
+# "1. SERVICES", "ACT I"
+_NUMBERED = re.compile(
+    r"(?:\d{1,2}|[IVX]{1,5})[.)] [^a-z]*[A-Z]{3}[^a-z]*"
+    r"|(?:ACT|ARTICLE|SCENE|SECTION) (?:\d{1,2}|[IVX]{1,5})\b[^a-z]*"
+)
 _BULLET = re.compile(r"^([-*+•‣▪●◦])\s+(?:\[[ xX]\]\s+)?(?=\S)")
 _AMOUNT = re.compile(r"[-*+]\s+\d")
 _QUOTATION = re.compile(r"^(?:>\s?)+(?=[^\W\d]|[\"'“‘(\[]|[\W_]*$)")
@@ -65,7 +70,7 @@ def plain_text(text: str) -> Text:
         following = blocks[number + 1][1] if number + 1 < len(blocks) else []
         words = " ".join(block)
         if not is_marked and following:
-            if is_section_name(words):
+            if is_section_name(words) or _is_numbered_heading(words, " ".join(following)):
                 level = 2
             elif number == 0 and len(block) == 1 and _is_title(words, " ".join(following)):
                 level = 1
@@ -133,6 +138,12 @@ def _is_verse(lines: list[str]) -> bool:
 def _can_be_heading(line: str) -> bool:
     """Return whether a line has no end and begins with a capital or a number."""
     return line[-1] not in ".,;:" and not line[0].islower()
+
+
+def _is_numbered_heading(line: str, following: str) -> bool:
+    """Return whether a line has a number and capitals, and no other such line is below it."""
+    is_numbered = bool(_NUMBERED.fullmatch(line)) and line[-1] not in ".,;:"
+    return is_numbered and not following.isupper()
 
 
 def _is_title(line: str, following: str) -> bool:
