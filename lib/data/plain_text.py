@@ -3,7 +3,8 @@
 * A blank line, or a line of dashes, stars and the like, ends a paragraph. Indentation has no
   meaning.
 * A heading is a line `# Heading` without a full stop at its end, or a line that is underlined. In a
-  text without any, known names of sections are headings, and a short first line is the title.
+  text without any, known names of sections and "1. CAPITALS" are headings, and a short first line
+  is the title.
   Directly above a paragraph, they and a line in capitals count if the next word had room behind
   them.
 * `> ` and bullets before a letter are layout: they begin a new line and are no words.
