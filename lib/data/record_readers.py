@@ -25,6 +25,7 @@ from lib.data.record_keys import (
     ALL_SOURCES,
     ALL_SUMMARIES,
     IDS,
+    KNOWN_KEYS,
     first_key,
     with_known_keys,
 )
@@ -183,6 +184,7 @@ def read_arrow(path: Path) -> Lines:
         yield from enumerate(rows, 1)
 
 
+_LONGEST_NAME = 100  # of a column, in characters
 _EXCELS_FIRST_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 
 
@@ -204,6 +206,15 @@ def read_csv(path: Path) -> Lines:
         quoting = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
         rows = csv.reader(file, strict=True, delimiter=delimiter, quoting=quoting)
         names = [name.strip() for name in next(rows, [])]
+        longest = max(names, key=len, default="")
+        if len(longest) > _LONGEST_NAME and not KNOWN_KEYS & {*map(str.lower, names)}:
+            message = (
+                f"no header: the first row names the columns, but it has a text ({longest[:40]}"
+                "...). Add a first line such as text,summary, with the delimiter of the file, and "
+                'set texts in double quotes (")'
+            )
+            yield rows.line_num + before, InputError(message)
+            return
         while True:
             first = rows.line_num + 1
             try:
