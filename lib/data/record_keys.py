@@ -24,7 +24,7 @@ ALL_SOURCES, ALL_SUMMARIES = (*SOURCES, *OTHER_SOURCES), (*SUMMARIES, *OTHER_SUM
 # What a system has written, beside which there may be the reference, as 'summary' or 'highlights'.
 PREDICTIONS = (
     *("prediction", "predicted", "generated", "output", "candidate", "hypothesis", "decoded"),
-    *("completion", "response", "predict"),
+    *("completion", "response", "predict", "pred"),
 )
 
 _CHATS = ("messages", "conversations")

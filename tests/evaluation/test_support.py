@@ -361,6 +361,13 @@ def test_a_prediction_is_scored_and_not_the_reference_beside_it(tmp_path):
     row = {"ID": "d0", "article": "Rats slept.", "highlights": "Rats.", "Prediction": "They slept."}
     write_lines(tmp_path / "a.jsonl", [row])
     assert read_summary_sentences(tmp_path / "a.jsonl") == {"d0": ["They slept."]}
+    write_lines(tmp_path / "b.jsonl", [{"id": "d0", "pred": "They slept.", "summary": "Rats."}])
+    assert read_summary_sentences(tmp_path / "b.jsonl") == {"d0": ["They slept."]}
+
+
+def test_a_folder_of_summaries_is_refused_as_such(tmp_path):
+    with pytest.raises(InputError, match=r"a folder: give one file .*summary a line"):
+        read_summary_sentences(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["101.0", 101.0])
