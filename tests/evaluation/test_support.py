@@ -20,6 +20,7 @@ from lib.evaluation.scores import intervals
 from lib.evaluation.summaries import read_summary_sentences
 from lib.evaluation.support import Names, SourceText, not_in_text, support_counts, terms
 from lib.page.summary_page import TITLE, ShownText
+from lib.system.errors import InputError
 from tests.conftest import case_tables
 
 TEXT = [
