@@ -119,8 +119,9 @@ def _first_answer(value: Any) -> Any:
     """Return the answer to QMSum's first query, which is for a summary of the whole meeting; any
     other value as it is."""
     first = value[0] if isinstance(value, list) and value else None
-    is_query = isinstance(first, dict) and {"query", "answer"} <= first.keys()
-    return first["answer"] if is_query else value
+    if isinstance(first, dict) and {"query", "answer"} <= first.keys():
+        return first["answer"]
+    return value
 
 
 def _turns(turns: Any) -> dict[str, str]:
