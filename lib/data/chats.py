@@ -1,4 +1,5 @@
-"""Exports of chats as JSON: the records are turns of one conversation, not documents."""
+"""Chats and meetings as JSON: turns of one conversation, which are the records of an export, or the
+value of a key in a record."""
 
 import html
 import re
@@ -10,6 +11,8 @@ from lib.data.record_keys import SUMMARIES, first_key
 # Types of turns in Slack and Telegram, and in Discord; others are notices of the program.
 _TURNS = ("message", "Default", "Reply")
 _TIMES = ("ts", "date", "timestamp")
+_SPEAKERS = ("speaker", "role")
+_WORDS = ("text", "content", "utterance")
 _USER = re.compile(r"<@(\w+)(?:\|[^<>]*)?>")
 # "<https://a.example|the page>" has words; an address without any remains.
 _LINK = re.compile(r"<(?:[^<>|\s]*\|)?([^<>|]+)>")
@@ -38,6 +41,24 @@ def conversation(records: Sequence[Any]) -> str:
         if text and not str(turn.get("subtype")).startswith(("channel_", "group_")):
             paragraphs.append(f"{_name(turn)}: {text}")
     return "\n\n".join(paragraphs)
+
+
+def with_turns_as_text(value: Any) -> Any:
+    """Return a list of turns, as {speaker, text}, as one text, and any other value as it is.
+
+    >>> with_turns_as_text([{"speaker": "Ann", "text": "Hi."}, {"speaker": "Tom", "text": "Yes?"}])
+    'Ann: Hi.\\n\\nTom: Yes?'
+    """
+    turns = value if isinstance(value, list) else []
+    texts = []
+    for turn in turns:
+        keys = turn if isinstance(turn, dict) else {}
+        speaker, words = first_key(keys, _SPEAKERS), first_key(keys, _WORDS)
+        if not speaker or not words:
+            return value
+        if turn[words]:
+            texts.append(f"{turn[speaker]}: {turn[words]}")
+    return "\n\n".join(texts) if turns else value
 
 
 def _name(turn: dict) -> str:

@@ -11,6 +11,7 @@ from itertools import accumulate
 from typing import Any
 
 from lib.data.characters import clean
+from lib.data.chats import with_turns_as_text
 from lib.data.record_keys import IDS, KeysError, source_key, summary_key, with_known_keys
 from lib.data.sentences import split_sentences
 from lib.data.shape import BETWEEN_ARTICLES, Shape, shape_of
@@ -144,7 +145,7 @@ def _sections(record: dict, key: str, shape: Shape) -> tuple[list[str], list[lis
             )
         pairs = [(name, part) for name, text in zip(names, sections) for part in _articles(text)]
     else:
-        value = record[key]
+        value = with_turns_as_text(record[key])
         is_cluster = isinstance(value, list) and (
             key in shape.texts or any(isinstance(part, list) for part in value)
         )

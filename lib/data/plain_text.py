@@ -3,7 +3,8 @@
 * A blank line, or a line of dashes, stars and the like, ends a paragraph. Indentation has no
   meaning.
 * A heading is a line `# Heading` without a full stop at its end, or a line that is underlined. In a
-  text without any, known names of sections are headings, and a short first line is the title.
+  text without any, known names of sections and "1. CAPITALS" are headings, and a short first line
+  is the title.
   Directly above a paragraph, they and a line in capitals count if the next word had room behind
   them.
 * `> ` and bullets before a letter are layout: they begin a new line and are no words.
@@ -15,19 +16,26 @@
 
 import re
 from collections import Counter
+from itertools import pairwise
 
 from lib.data.characters import join_lines
 from lib.data.documents import Document, checked_text
 from lib.data.layout import in_columns, without_frame, without_tables
 from lib.data.pages import join_pages, split_heads
+from lib.data.sentences import begins_sentence
 from lib.data.texts import ORNAMENT, Text, is_section_name
 
 _MARKED = re.compile(r"(#{1,6})\s+(.*[^\s.#])[\s#]*")
 _UNDERLINE = re.compile(r"={3,}|-{3,}|~{3,}")
 _TITLE = re.compile(r"[A-Z“\"][^:|\n]*[\w?!)”]")
+# "1. SERVICES", "ACT I"
+_NUMBERED = re.compile(
+    r"(?:\d{1,2}|[IVX]{1,5})[.)] [^a-z]*[A-Z]{3}[^a-z]*"
+    r"|(?:ACT|ARTICLE|SCENE|SECTION) (?:\d{1,2}|[IVX]{1,5})\b[^a-z]*"
+)
 _BULLET = re.compile(r"^([-*+•‣▪●◦])\s+(?:\[[ xX]\]\s+)?(?=\S)")
 _AMOUNT = re.compile(r"[-*+]\s+\d")
-_QUOTATION = re.compile(r"^(?:>\s?)+(?=[^\W\d]|[\"'“‘(\[]|$)")
+_QUOTATION = re.compile(r"^(?:>\s?)+(?=[^\W\d]|[\"'“‘(\[]|[\W_]*$)")
 
 _PAGE_END = re.compile(
     r"^[ \t]*(?:([-–—])\s?\d{1,4}\s?\1|[Pp]age \d{1,4}(?: of \d{1,4})?)[ \t]*$", re.MULTILINE
@@ -63,7 +71,7 @@ def plain_text(text: str) -> Text:
         following = blocks[number + 1][1] if number + 1 < len(blocks) else []
         words = " ".join(block)
         if not is_marked and following:
-            if is_section_name(words):
+            if is_section_name(words) or _is_numbered_heading(words, " ".join(following)):
                 level = 2
             elif number == 0 and len(block) == 1 and _is_title(words, " ".join(following)):
                 level = 1
@@ -94,7 +102,11 @@ def _blocks(lines: list[str]) -> list[tuple[int, list[str]]]:
     for level, lines in blocks:
         if len(lines) > 1 and _begins_with_heading(lines, is_first=not parts):
             parts.append((0, lines[:1]))
+            is_speech = lines[0].isupper()
             lines = lines[1:]
+            if is_speech and _is_verse(lines):
+                parts += [(0, [line]) for line in lines]
+                continue
         if lines:
             parts.append((level, lines))
     return parts
@@ -116,9 +128,23 @@ def _begins_with_heading(lines: list[str], is_first: bool) -> bool:
     return is_first and is_wrapped and is_short and rest[0][0].isupper()
 
 
+def _is_verse(lines: list[str]) -> bool:
+    """Return whether all lines begin with a capital, one of them within a sentence and with a word
+    that is no name."""
+    within = [line for last, line in pairwise(lines) if last[-1] not in '.?!:”"']
+    are_capital = all(line[0].isupper() for line in lines)
+    return are_capital and any(begins_sentence(line) and line[:2] != "I " for line in within)
+
+
 def _can_be_heading(line: str) -> bool:
     """Return whether a line has no end and begins with a capital or a number."""
     return line[-1] not in ".,;:" and not line[0].islower()
+
+
+def _is_numbered_heading(line: str, following: str) -> bool:
+    """Return whether a line has a number and capitals, and no other such line is below it."""
+    is_numbered = bool(_NUMBERED.fullmatch(line)) and line[-1] not in ".,;:"
+    return is_numbered and not following.isupper()
 
 
 def _is_title(line: str, following: str) -> bool:
@@ -138,6 +164,8 @@ def _without_marks(lines: list[str]) -> list[str]:
         quotation = _QUOTATION.match(line)
         is_quoted = bool(quotation)
         words = line[quotation.end() :] if quotation else line
+        if ORNAMENT.fullmatch(words):
+            words = ""
         if begins_item or is_quoted != was_quoted:
             parts.append([])
             is_item = begins_item
@@ -148,7 +176,7 @@ def _without_marks(lines: list[str]) -> list[str]:
             parts[-1][-1] = join_lines([parts[-1][-1], words])
         elif words:
             parts[-1].append(words)
-        else:  # a blank line in a quotation ends a paragraph, too
+        else:  # a blank line in a quotation, or a dash, ends a paragraph, too
             parts.append([])
             is_item = False
         was_quoted = is_quoted

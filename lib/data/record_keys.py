@@ -14,16 +14,17 @@ IDS = ("article_id", "id", "url")
 OTHER_SOURCES = (
     *("dialogue", "dialog", "conversation", "transcript", "body", "content", "full_text"),
     *("report", "story", "passage", "context", "source", "src", "input", "inputs", "prompt"),
+    "meeting_transcripts",
 )
 OTHER_SUMMARIES = (
     *("summary_text", "target", "target_text", "tgt", "output", "outputs", "completion"),
-    *("response", "tldr", "headline", "reference"),
+    *("response", "tldr", "headline", "reference", "general_query_list"),
 )
 ALL_SOURCES, ALL_SUMMARIES = (*SOURCES, *OTHER_SOURCES), (*SUMMARIES, *OTHER_SUMMARIES)
 # What a system has written, beside which there may be the reference, as 'summary' or 'highlights'.
 PREDICTIONS = (
     *("prediction", "predicted", "generated", "output", "candidate", "hypothesis", "decoded"),
-    *("completion", "response", "predict"),
+    *("completion", "response", "predict", "pred"),
 )
 
 _CHATS = ("messages", "conversations")
@@ -93,6 +94,8 @@ def with_known_keys(record: dict) -> dict:
     numbered = [summary for summary in numbered if summary and isinstance(summary, str | list)]
     if numbered and not _present(found, ALL_SUMMARIES):
         found |= {"summary": numbered[0], "more_summaries": numbered[1:]}
+    for key in _present(found, ALL_SUMMARIES):
+        found[key] = _first_answer(found[key])
     # Without a summary, the articles are the records.
     if _present(found, ALL_SUMMARIES) and not _present(found, ALL_SOURCES):
         for key in _present(found, _CLUSTERS):
@@ -110,6 +113,15 @@ def _cluster(articles: Any) -> dict[str, list]:
         "section_names": [f"article {number}" for number in range(1, len(keys) + 1)],
         "sections": [member[key] for member, key in zip(members, keys)],
     }
+
+
+def _first_answer(value: Any) -> Any:
+    """Return the answer to QMSum's first query, which is for a summary of the whole meeting; any
+    other value as it is."""
+    first = value[0] if isinstance(value, list) and value else None
+    if isinstance(first, dict) and {"query", "answer"} <= first.keys():
+        return first["answer"]
+    return value
 
 
 def _turns(turns: Any) -> dict[str, str]:

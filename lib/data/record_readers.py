@@ -25,6 +25,7 @@ from lib.data.record_keys import (
     ALL_SOURCES,
     ALL_SUMMARIES,
     IDS,
+    KNOWN_KEYS,
     first_key,
     with_known_keys,
 )
@@ -106,19 +107,45 @@ def read_json_lines(path: Path) -> Lines:
 
 
 def json_lines(file: Any) -> Lines:
-    """Read an open file of bytes: one JSON object a line, or one value that holds all records."""
+    """Read an open file of bytes: one JSON object a line, or one value that holds all records, or
+    objects over several lines."""
     filled = (line for line in file if line.strip())
     first, second = next(filled, b""), next(filled, b"")
     file.seek(0)
     if first and (not second or isinstance(parse_json(first), InputError)):
-        whole = parse_json(file.read())
-        if not isinstance(whole, InputError):
-            yield from enumerate(records_of(whole), 1)
+        whole = file.read()
+        value = parse_json(whole)
+        if not isinstance(value, InputError):
+            yield from enumerate(records_of(value), 1)
+            return
+        if objects := list(_objects(whole)):
+            yield from objects
             return
         file.seek(0)
     for number, line in enumerate(file, 1):
         if line.strip():
             yield number, parse_json(line)
+
+
+def _objects(whole: bytes) -> Lines:
+    """Read JSON objects that take several lines each, as jq writes them, by the lines in which they
+    begin; nothing if there is no first one."""
+    try:
+        text = whole.decode("utf-8-sig")
+    except UnicodeDecodeError:  # the lines are read one by one, so that the error names one
+        return
+    decoder, end, line = json.JSONDecoder(), 0, 1
+    while begin := re.compile(r"\S").search(text, end):
+        line += text.count("\n", end, begin.start())
+        try:
+            value, after = decoder.raw_decode(text, begin.start())
+        except (ValueError, RecursionError) as error:
+            if end:
+                yield line, InputError(f"not JSON in UTF-8: {error}")
+            return
+        yield line, value
+        line += text.count("\n", begin.start(), after)
+        end = after
 
 
 def records_of(value: Any) -> list:
@@ -183,6 +210,7 @@ def read_arrow(path: Path) -> Lines:
         yield from enumerate(rows, 1)
 
 
+_LONGEST_NAME = 100  # of a column, in characters
 _EXCELS_FIRST_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 
 
@@ -204,6 +232,15 @@ def read_csv(path: Path) -> Lines:
         quoting = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
         rows = csv.reader(file, strict=True, delimiter=delimiter, quoting=quoting)
         names = [name.strip() for name in next(rows, [])]
+        longest = max(names, key=len, default="")
+        if len(longest) > _LONGEST_NAME and not KNOWN_KEYS & {*map(str.lower, names)}:
+            message = (
+                f"no header: the first row names the columns, but it has a text ({longest[:40]}"
+                "...). Add a first line such as text,summary, with the delimiter of the file, and "
+                'set texts in double quotes (")'
+            )
+            yield rows.line_num + before, InputError(message)
+            return
         while True:
             first = rows.line_num + 1
             try:

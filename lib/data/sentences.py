@@ -40,9 +40,11 @@ _MAY_END = _words(
     jr jul jun labs llc ltd max med min mio misc mrd no nov nt oct resp sep sept sp spp sr st temp
     univ usw wt г"""
 )
+_ETC = _words("etc т.д т.п")  # ends a sentence before any capital
 # Abbreviations that end no sentence before a number; elsewhere some of them are words.
 _BEFORE_NUMBERS = _words("abb anm aufl bd blz cap kap mwst pag reg rn str pág zif ziff кв п пп")
 _NUMBER = re.compile(r"\d|[IVXLC]+\b")
+_NUMBER_SIGN = re.compile(r"N\.?[º°]\s?\d")  # "ord. Nº 916", "Res. N° 12"
 _BEFORE_ABBREVIATION = re.compile(r"[A-Z]\w*\.")  # "Fed. R. Civ. P.", but not "the Fed. Rates"
 # "MM. Leroy et Blanc" (messieurs), but not "patients with MM. The"
 _BEFORE_MESSIEURS = _words("avec à de et par que") | {""}
@@ -69,6 +71,8 @@ _LABELS = _words(
     "appendix chromosome class donor factor figure grade group hepatitis influenza kappa plan "
     "section type vitamin"
 )
+_INITIAL = re.compile(r"\W*[^\W\d_]\.")
+_SHORT_WORD = re.compile(r"[OEYÉÀ] [a-zà-ÿ]")  # "S.A. O capital", in Portuguese
 _SUBJECT = re.compile(
     r"[A-Z][\w'-]+ (?:is|are|was|were|has|had|have|will|would|can|could|may|did|does)\b"
 )
@@ -97,6 +101,13 @@ _MARK = re.compile(
         (?P<space>\s*+)(?=\S)""",
     re.VERBOSE,
 )
+_CLOSING = re.compile("[\"'”’»]")
+# Who speaks, behind a quotation: '"Who is there?" Anna asked.'
+_SPEAKER = re.compile(
+    r"(?:(?:[A-Z][\w'’-]*|Mr\.|Mrs\.|Ms\.|Dr\.|Prof\.) ){1,3}"
+    r"(?:said|says|asked|asks|answered|replied|cried|called|exclaimed|shouted|yelled|whispered"
+    r"|muttered|murmured|repeated|added|began|continued|demanded|wondered)\b"
+)
 _QUOTES = re.compile(r"[\"'“”‘’()\[\]«»]")
 _OPENING = re.compile(r"[\"'“‘„«»‹¿¡「『(\[$£€¥#@~§+−–—•⁃_-]*\s?(?P<first>[^\W_]|<[a-z])")
 # Names that begin with a small letter (p53, mRNA, β-actin, k-means, n = 12), and the letters of a
@@ -105,6 +116,8 @@ _SMALL_NAME = re.compile(
     r"[a-z]{1,5}[A-Z\d]|[α-ω]-?\w|[a-z][-/]\w|[a-z] ?[=<>≤≥]|\(?[a-z]{1,3}[.)] [A-Z]"
 )
 _ITEM = re.compile(
+    r"(?:(?:Act|Book|Chapter|Lecture|Lesson|Part|Scene|Step|Unit"
+    r"|Cap[ií]tulo|Chapitre|Kapitel|Teil)\s)?"
     r"[•⁃▪◦‣●*§–-]?\s*[(\[]?(?:\d{1,3}(?:\.\d{1,3})*|[a-zQA]|[ivx]{1,4}|[IVX]{1,4})\s?"
 )
 # The items of a list in one line: "1. Open the lid 2. Add the salt".
@@ -251,7 +264,7 @@ def _ends_sentence(match: re.Match, text: str, start: int, has_case: bool) -> bo
             len(word) > 2
             and word.islower()
             and word.isalpha()
-            and (_begins_sentence(behind, has_case=True) or _is_no_module(word, behind))
+            and (begins_sentence(behind, has_case=True) or _is_no_module(word, behind))
         )
     if before[-1:].isspace():  # tokenised text, "et al . ( 2003 )": the word and the mark are apart
         if (
@@ -277,11 +290,13 @@ def _ends_sentence(match: re.Match, text: str, start: int, has_case: bool) -> bo
             return False
     if match["close"] and re.match(r"\([^()]{1,40}\)[.,;]", behind):
         return False  # '..." (Hale 12).'
+    if match["mark"] != "." and _CLOSING.search(match["close"]) and _SPEAKER.match(behind):
+        return _first_word(behind).lower() in _STARTERS - {"i"}
     if match["mark"] != "." or not word:
         return True
     if word.lower() in ("a.m", "p.m") and _TITLE.match(behind):
         return not _AT_A_TIME.search(" ".join(earlier))
-    if len(before) < 12 and _ITEM.fullmatch(before):
+    if len(before) < 20 and _ITEM.fullmatch(before):
         return False  # the number of a section or of an item in a list
     return _ends_after(
         word, earlier[-1].lower() if earlier else "", behind, has_case, before[-1:].isspace()
@@ -292,6 +307,7 @@ def _ends_after(word: str, previous: str, behind: str, has_case: bool, is_apart:
     """Return whether a full stop after a word ends the sentence. is_apart: a space is before the
     stop."""
     low = word.lower()
+    is_etc = low in _ETC or f"{previous}{low}" in _ETC
     is_letter = len(word) == 1 and word.isalpha()
     if {low, word} & _ABBREVIATIONS and not (is_letter and word.isupper()):
         return False
@@ -299,27 +315,29 @@ def _ends_after(word: str, previous: str, behind: str, has_case: bool, is_apart:
         return False
     if word == "MM" and previous in _BEFORE_MESSIEURS:
         return False
+    if len(word) < 5 and _NUMBER_SIGN.match(behind):
+        return False
     is_before_number = low in _BEFORE_NUMBERS or (low.endswith("str") and len(low) > 5)
     if is_before_number and _NUMBER.match(behind):
         return False
     is_amount = bool(previous[-1:].isdigit() and (_UNIT.fullmatch(low) or _DOTTED.fullmatch(low)))
     may_end = bool({low, word} & _MAY_END) or bool(_DOTTED.fullmatch(word))
-    if (low == "etc" or ((is_amount or may_end) and not is_apart)) and not has_case:
+    if (is_etc or ((is_amount or may_end) and not is_apart)) and not has_case:
         return _first_word(behind) in _LOWER_STARTERS
     if word.isdigit() and _GERMAN_MONTH.match(behind):
         return False
     if word.isdigit() and len(word) < 4 and previous in _BEFORE_ORDINALS:
-        return _begins_sentence(behind, has_case)
-    if low == "etc":
+        return begins_sentence(behind, has_case)
+    if is_etc:
         return behind[0].isalpha()
     if previous[-1:].isdigit() and _UNIT.fullmatch(low):
         return behind[0] != "(" and not _SMALLER.match(behind)
     if is_letter and re.match(r"\w \. ", behind):
         return False  # "i . i . d ."
     if is_letter or re.fullmatch(r"[^\W\d_]-[^\W\d_]|u\.[ks](?:\.a)?|st|cv", low):
-        return previous in _LABELS or _begins_sentence(behind, has_case)
+        return previous in _LABELS or begins_sentence(behind, has_case)
     if may_end:
-        return _begins_sentence(behind, has_case) or bool(_SUBJECT.match(behind))
+        return begins_sentence(behind, has_case) or bool(_SUBJECT.match(behind))
     return True
 
 
@@ -340,7 +358,10 @@ def _first_word(text: str) -> str:
     return found[0] if found else ""
 
 
-def _begins_sentence(text: str, has_case: bool) -> bool:
+def begins_sentence(text: str, has_case: bool = True) -> bool:
     """Return whether a text begins with a word that begins sentences and is no name."""
+    if _INITIAL.match(text):  # "A. A. Milne"
+        return False
     word = _first_word(text)
-    return word.lower() in _STARTERS and (word.istitle() or not has_case)
+    is_known = word.lower() in _STARTERS and (word.istitle() or not has_case)
+    return is_known or bool(_SHORT_WORD.match(text))

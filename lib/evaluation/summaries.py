@@ -168,6 +168,11 @@ _FORMS = (
 def _read_lines(path: str | Path) -> Iterator[SummaryLine]:
     """Yield the summaries of a file; an id is empty where the file has none."""
     path, kind, seen = Path(path), TypeAdapter(SummaryLine), set()
+    if path.is_dir():
+        raise InputError(
+            f"{path}: a folder: give one file of all summaries, in the order of the documents or "
+            f"with their ids: {_FORMS}. A run's folder is scored by python -m lib.score run"
+        )
     if not path.is_file():
         raise InputError(
             f"{path}: no such file; python -m lib.score run FOLDER --dataset NAME writes one"

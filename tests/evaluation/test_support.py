@@ -20,6 +20,7 @@ from lib.evaluation.scores import intervals
 from lib.evaluation.summaries import read_summary_sentences
 from lib.evaluation.support import Names, SourceText, not_in_text, support_counts, terms
 from lib.page.summary_page import TITLE, ShownText
+from lib.system.errors import InputError
 from tests.conftest import case_tables
 
 TEXT = [
@@ -361,6 +362,13 @@ def test_a_prediction_is_scored_and_not_the_reference_beside_it(tmp_path):
     row = {"ID": "d0", "article": "Rats slept.", "highlights": "Rats.", "Prediction": "They slept."}
     write_lines(tmp_path / "a.jsonl", [row])
     assert read_summary_sentences(tmp_path / "a.jsonl") == {"d0": ["They slept."]}
+    write_lines(tmp_path / "b.jsonl", [{"id": "d0", "pred": "They slept.", "summary": "Rats."}])
+    assert read_summary_sentences(tmp_path / "b.jsonl") == {"d0": ["They slept."]}
+
+
+def test_a_folder_of_summaries_is_refused_as_such(tmp_path):
+    with pytest.raises(InputError, match=r"a folder: give one file .*summary a line"):
+        read_summary_sentences(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["101.0", 101.0])
