@@ -18,7 +18,7 @@ from collections import Counter
 
 from lib.data.characters import join_lines
 from lib.data.documents import Document, checked_text
-from lib.data.layout import in_columns, without_frame, without_tables
+from lib.data.layout import in_columns, without_edge, without_frame, without_tables
 from lib.data.pages import join_pages, split_heads
 from lib.data.texts import ORNAMENT, Text, is_section_name
 
@@ -48,7 +48,8 @@ def parse_text(text: str | Text, name: str = "", paragraphs: bool = False) -> Do
 def plain_text(text: str) -> Text:
     """Find the headings and the paragraphs of plain text."""
     found = Text()
-    text = without_tables(without_frame(checked_text(text, "text"), found), found)
+    text = without_edge(without_frame(checked_text(text, "text"), found))
+    text = without_tables(text, found)
     if 2 * len(_THAI_OR_LAO.findall(text)) > len(text):
         found.notes.append("Thai and Lao mark no end of a sentence: each line is read as one")
     pages = [page.split("\n") for page in _PAGE_END.sub("\\g<0>\f", text).split("\f")]
