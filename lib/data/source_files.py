@@ -42,6 +42,10 @@ _TOKEN = re.compile(
     r"(?P<brace>[{}])|\\u(?P<code>-?\d{1,6}) ?|\\uc(?P<length>\d) ?|(?P<hex>\\'[0-9a-fA-F]{2})"
     r"|(?P<word>\\[a-zA-Z]+-?\d* ?|\\[^a-zA-Z'])|(?P<text>[^\\{}\r\n]+)|[\r\n]+|\\",
 )
+# the sign of an item, in a font of signs; pandoc reads it as a letter of text
+_BULLET = re.compile(
+    r"\{\\pntext\b(?:\\[a-z]+-?\d*|\s)*(?:\\'[0-9a-f]{2}|[^\w\s\\{}])(?:\\tab|\s)*\}", re.IGNORECASE
+)
 _CENTRED = re.compile(r"\\qc\b(?:\\\*?[a-z]+-?\d* ?|[\s{}])*(?P<words>[^\\{}]+)[\s}]*\\par\b")
 _NAMES = re.compile(r"(?:[A-Z\d][\w.,'’-]*\s?){2,8}")
 _TITLE_STYLE = re.compile(r"\{(?:\\\*)?(\\s\d+)\b[^{};]*\b[Tt]itle;\}")
@@ -114,7 +118,8 @@ def _without_measures(found: re.Match[str]) -> str:
 
 
 def mended_rtf(text: str) -> str:
-    r"""Write each sign `\uN` as itself, and give the style Title the level of a heading.
+    r"""Write each sign `\uN` as itself, give the style Title the level of a heading, and remove the
+    signs of items.
 
     Behind `\uN` stand signs for old programs. They are removed, since pandoc skips too many."""
     lengths, skipped, was_word = [1], 0, False
@@ -142,6 +147,7 @@ def mended_rtf(text: str) -> str:
         parts.append(part)
         was_word = bool(token["word"]) and token[0][-1].isalnum()
     text = "".join(parts).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    text = _BULLET.sub("{}", text)
     for style in _TITLE_STYLE.findall(text):
         in_text = rf"{re.escape(style)}(?!\d)(?![^{{}}]*;\}})"  # and not in the list of styles
         text = re.sub(in_text, lambda found: rf"{found[0]}\outlinelevel0 ", text)
