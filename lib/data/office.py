@@ -28,7 +28,12 @@ _BOOK_BESIDE = {
     *("landmarks", "loi", "lot", "index", "colophon", "imprint"),
 }
 _BOOK_TYPE = re.compile(r"""<(?:body|section|nav|div)\b[^>]*\bepub:type=["']([\w-]+)""")
-_PAGE_BREAK = re.compile(rb"<(\w+)[^>]*epub:type=[\"']pagebreak[\"'][^>]*(?:/>|>[^<]*</\1>)")
+_PAGE_BREAK = re.compile(r"<(\w+)[^>]*epub:type=[\"']pagebreak[\"'][^>]*(?:/>|>[^<]*</\1>)")
+_NOTE_MARK = re.compile(r"<a\b[^>]*epub:type=[\"']noteref[\"'][^>]*>.*?</a>", re.DOTALL)
+# pandoc reads those with a mark of the same page, and loses the others
+_NOTE = re.compile(
+    r"<(\w+)\b[^>]*epub:type=[\"'](?:foot|end|rear)note[\"'][^>]*>.*?</\1>", re.DOTALL
+)
 _LINK = re.compile(r"<a\b.*?</a>", re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
 _TITLE_WORDS = 30  # of a page with the title, at most
@@ -44,7 +49,7 @@ def mended(data: bytes) -> tuple[bytes, Text]:
     meaning, a word of several runs is one, and shapes in groups are read; footers and notes of the
     speaker are left out. PPTX and ODT: formulas become @formula. ODT: titles
     are headings; tables in tables are read; authors, remarks and the table of contents are left
-    out. EPUB: so are the pages of title, rights and contents.
+    out. EPUB: so are notes, and the pages of title, rights and contents.
     """
     beside = Text()
     file = io.BytesIO()
@@ -69,7 +74,7 @@ def mended(data: bytes) -> tuple[bytes, Text]:
                 elif name.endswith(".opf"):
                     part = _mend_book(_parsed(part), name, archive, beside)
                 elif name.endswith(("html", ".htm")):
-                    part = _PAGE_BREAK.sub(b"", part)
+                    part = _mend_page(part, beside)
                 copy.writestr(name, part)
     except (zipfile.BadZipFile, ElementTree.ParseError, EOFError) as error:
         raise InputError(f"document that is damaged ({error})") from None
@@ -150,6 +155,15 @@ def _mend_book(root: Element, name: str, archive: zipfile.ZipFile, beside: Text)
                 beside.leave_out("title page, table of contents and rights", _words(body))
                 spine.remove(page)
     return ElementTree.tostring(root)
+
+
+def _mend_page(page: bytes, beside: Text) -> bytes:
+    """Remove the ends of printed pages, and the notes with their marks, from a page of a book."""
+    text = _PAGE_BREAK.sub("", page.decode(errors="surrogateescape"))
+    for note in _NOTE.finditer(text):
+        beside.leave_out("footnotes", _words(note[0]))
+    text = _NOTE.sub("", _NOTE_MARK.sub("", text))
+    return text.encode(errors="surrogateescape")
 
 
 def _is_beside(body: str, title: str) -> bool:
