@@ -39,9 +39,11 @@ _KINDS = {
     "comments": {"comment", "comments", "commentlist", "disqus", "respond"},
     "bylines and dates": {
         *("byline", "dateline", "author", "authors", "contributors", "timestamp", "meta", "ameta"),
-        *("published", "pubdate", "readtime"),
+        *("published", "pubdate", "readtime", "vcard"),
     },
     "captions": {"caption", "figcaption"},
+    MENUS: {"footer"},
+    "rubrics": {"rubric", "kicker", "eyebrow"},
     "footnotes": {"footnote", "footnotes", "endnotes"},
     "references": {"reflist", "references", "bibliography", "ref-list"},
     "related articles, adverts and the like": {
@@ -78,6 +80,7 @@ def html_text(page: str) -> Text:
     for link in heading(class_="headerlink"):
         link.decompose()
     title = " ".join(heading.get_text(" ").split())
+    rubrics = [link.parent for link in heading.find_all_previous("a") if _is_rubric(link)]
     heading.decompose()
     for element in soup.select(_INVISIBLE):
         if not element.find(["main", "article"]):
@@ -87,6 +90,7 @@ def html_text(page: str) -> Text:
     _set_aside(filter(_is_hidden, soup.select(_HIDDEN)), "hidden text", beside)
     _set_aside(soup.select(_BESIDE), MENUS, beside)
     _set_aside(filter(_is_menu, soup(_BLOCKS)), MENUS, beside)
+    _set_aside(rubrics, "rubrics", beside)
     for link in soup("a"):
         if getattr(link.previous_sibling, "name", None) == "a":  # drawn as buttons side by side
             link.insert_before(" ")
@@ -136,6 +140,12 @@ def _is_menu(element) -> bool:
     others = "".join(text for text in element.strings if not text.find_parent("a"))
     before = element.find_previous(string=re.compile(r"\S")) or ""
     return not BETWEEN_LINKS.sub("", others) and before.rstrip()[-1:] != ":"
+
+
+def _is_rubric(link) -> bool:
+    """Return whether a link above the title is alone in its block."""
+    words = link.get_text(" ").split()
+    return link.parent.name in _BLOCKS and link.parent.get_text(" ").split() == words
 
 
 def _count(element) -> int:

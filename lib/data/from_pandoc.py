@@ -155,7 +155,9 @@ class _Reader:
                     inner = ""
                 # of LaTeX, to a label that is not there
                 is_open = dict(content[0][2]).get("reference-type") and inner[:1] == "["
-                text += CITED if is_open else "" if is_mark else inner
+                is_raised = [part["t"] for part in content[1]] == ["Superscript"]  # of a note
+                is_cited = is_open or (kind == "Link" and is_raised)
+                text += CITED if is_cited else "" if is_mark else inner
             elif kind == "Cite":
                 mode = content[0][0]["citationMode"]["t"]
                 text += self.inline(content[1]) or (IN_TEXT if mode == "AuthorInText" else CITED)

@@ -23,6 +23,7 @@ _NUMBERS = re.compile(r"[^\w\s]*\d\S*|[^\w\s]+")
 _BOLD = re.compile(r"bold|medi|black|heavy|-b$|cmbx", re.IGNORECASE)
 _ABSTRACT = re.compile(r"abstract\s*(?:[.:—–-]|\n|$)", re.IGNORECASE)
 _SIZES = {"small": 0.91, "raised": 0.85, "large": 1.15}  # in shares of the size of the text
+_TWICE = 0.1  # less than from one i to the next, in shares of the size of a letter
 _HEADING_WORDS = 12
 _TITLE_WORDS = 30
 _PROSE_WORDS = 25
@@ -67,7 +68,7 @@ def pdf_text(data: bytes, name: str) -> Text:
     kept, heads = split_heads(pages, lambda block: block.text)
     blocks = list(chain.from_iterable(kept))
     found = Text(title="" if _NO_TITLE.search(title) else title)
-    found.leave_out("turned text and line numbers", beside)
+    found.leave_out("turned text, line numbers and letters drawn twice", beside)
     for head in heads:
         found.leave_out("page numbers and running heads", head)
     inside = [block for block in blocks if block.is_in_figure]
@@ -81,8 +82,8 @@ def pdf_text(data: bytes, name: str) -> Text:
 
 
 def _pages(data: bytes, name: str) -> tuple[list[list[_Block]], str, str]:
-    """Return the blocks of each page, the title in the facts of the file, and turned text and line
-    numbers."""
+    """Return the blocks of each page, the title in the facts of the file, and what
+    `_remove_beside` removes."""
     from pdfminer.pdfdocument import PDFPasswordIncorrect
     from pdfminer.utils import decode_text
 
@@ -105,8 +106,8 @@ def _pages(data: bytes, name: str) -> tuple[list[list[_Block]], str, str]:
 
 
 def _layouts(data: bytes) -> tuple[list[Any], list[dict], str]:
-    """Return the pages with their boxes, the facts of the file, and the turned text and the line
-    numbers, which are in no box."""
+    """Return the pages with their boxes, the facts of the file, and what `_remove_beside`
+    removes, which is in no box."""
     from pdfminer.converter import PDFPageAggregator
     from pdfminer.layout import LAParams
     from pdfminer.pdfdocument import PDFDocument
@@ -129,8 +130,8 @@ def _layouts(data: bytes) -> tuple[list[Any], list[dict], str]:
 
 
 def _remove_beside(layout: Any) -> list[str]:
-    """Remove text that is turned, as arXiv's stamp, and the numbers of lines in the margin; return
-    them."""
+    """Remove text that is turned, as arXiv's stamp, letters that are drawn twice to look bold, and
+    the numbers of lines in the margin; return them."""
     from pdfminer.layout import LTChar, LTFigure
 
     beside = []
@@ -138,10 +139,30 @@ def _remove_beside(layout: Any) -> list[str]:
         beside += _remove_beside(figure)
     chars = [part for part in layout if isinstance(part, LTChar)]
     turned = [char for char in chars if char.matrix[1] != 0]
-    numbers = _line_numbers([char for char in chars if char.matrix[1] == 0])
-    gone = {id(char) for char in [*turned, *chain.from_iterable(numbers)]}
+    twice = _drawn_twice(char for char in chars if char.matrix[1] == 0)
+    gone = {id(char) for char in [*turned, *twice]}
+    numbers = _line_numbers([char for char in chars if id(char) not in gone])
+    gone |= {id(char) for char in chain.from_iterable(numbers)}
     layout._objs = [part for part in layout if id(part) not in gone]
-    return [*beside, *(_letters(chars) for chars in [turned, *numbers])]
+    return [*beside, *(_letters(chars) for chars in [turned, twice, *numbers])]
+
+
+def _drawn_twice(chars: Iterable[Any]) -> list[Any]:
+    """Return the letters that are drawn again at nearly the same place."""
+    drawn: dict[tuple[str, int], list[Any]] = {}
+    twice = []
+    for char in chars:
+        row = round(char.y0)
+        near = [drawn.get((char.get_text(), y), []) for y in (row - 1, row, row + 1)]
+        shifts = (
+            max(abs(char.x0 - other.x0), abs(char.y0 - other.y0))
+            for other in chain.from_iterable(near)
+        )
+        if any(shift < _TWICE * char.size for shift in shifts):
+            twice.append(char)
+        else:
+            drawn.setdefault((char.get_text(), row), []).append(char)
+    return twice
 
 
 def _letters(chars: Iterable[Any]) -> str:

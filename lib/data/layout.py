@@ -13,6 +13,8 @@ _TITLE = re.compile(r"^Title:\s*(.+)$", re.MULTILINE)
 # RFC 3676: two dashes and a space, alone in a line, are above a signature.
 _SIGNATURE = re.compile(r"^((?:> ?)*)-- \n((?:\1(?!>).*\S.*(?:\n|\Z)){1,10})", re.MULTILINE)
 
+# A line of a page whose edge was recognised as a bar; a row of a table has a bar between its cells.
+_EDGE = re.compile(r"^[ \t]*\|[ \t]([^|\n]*)\|?[ \t]*$", re.MULTILINE)
 _GAP = re.compile(r"(?<=\S)(?:\s{3,})(?=\S)")
 COLUMN_LINES = 5  # with a gap at the same place, at least
 COLUMN_WORDS = 2.5  # in the mean, on each side: fewer are those of a table
@@ -35,6 +37,12 @@ def without_frame(text: str, found: Text) -> str:
     for _, signature in _SIGNATURE.findall(text):
         found.leave_out("signatures", signature)
     return _SIGNATURE.sub("\n", text)
+
+
+def without_edge(text: str) -> str:
+    """Return a text without the bars at the heads of its lines, if most lines begin with one."""
+    filled = sum(map(bool, map(str.strip, text.split("\n"))))
+    return _EDGE.sub(r"\1", text) if 2 * len(_EDGE.findall(text)) > filled else text
 
 
 def without_tables(text: str, found: Text) -> str:

@@ -66,6 +66,17 @@ def is_head(line: str) -> bool:
     return bool(_ONLY_A_HEAD.fullmatch(line))
 
 
+def is_apart(before: str, line: str, width: int) -> bool:
+    """Return whether a line behind an item begins with a capital, though its first word had room in
+    the line before.
+
+    width: of the longest line around them.
+    """
+    first = line.split()[:1]
+    has_room = bool(first) and len(before) + 1 + len(first[0]) <= width
+    return has_room and line[0].isupper()
+
+
 def _places(line: str) -> list[tuple[str, int]]:
     """Return the kind of list and the place in it that a line may have: i is the ninth letter and a
     Roman one."""

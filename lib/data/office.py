@@ -28,10 +28,16 @@ _BOOK_BESIDE = {
     *("landmarks", "loi", "lot", "index", "colophon", "imprint"),
 }
 _BOOK_TYPE = re.compile(r"""<(?:body|section|nav|div)\b[^>]*\bepub:type=["']([\w-]+)""")
-_PAGE_BREAK = re.compile(rb"<(\w+)[^>]*epub:type=[\"']pagebreak[\"'][^>]*(?:/>|>[^<]*</\1>)")
+_PAGE_BREAK = re.compile(r"<(\w+)[^>]*epub:type=[\"']pagebreak[\"'][^>]*(?:/>|>[^<]*</\1>)")
+_NOTE_MARK = re.compile(r"<a\b[^>]*epub:type=[\"']noteref[\"'][^>]*>.*?</a>", re.DOTALL)
+# pandoc reads those with a mark of the same page, and loses the others
+_NOTE = re.compile(
+    r"<(\w+)\b[^>]*epub:type=[\"'](?:foot|end|rear)note[\"'][^>]*>.*?</\1>", re.DOTALL
+)
 _LINK = re.compile(r"<a\b.*?</a>", re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
 _TITLE_WORDS = 30  # of a page with the title, at most
+_SLIDE_BESIDE = {"ftr", "hdr", "sldNum", "dt"}  # footer, header, number, date
 _KNOWN_SYMBOLS = ("Symbol", "Wingdings")  # fonts whose signs pandoc knows
 
 
@@ -40,9 +46,10 @@ def mended(data: bytes) -> tuple[bytes, Text]:
 
     DOCX: headings by outline level get a style of headings; text in boxes, fields and parts of its
     own is read; hidden text and the table of contents are left out. PPTX: raised signs keep their
-    meaning, and a word of several runs is one. PPTX and ODT: formulas become @formula. ODT: titles
+    meaning, a word of several runs is one, and shapes in groups are read; footers and notes of the
+    speaker are left out. PPTX and ODT: formulas become @formula. ODT: titles
     are headings; tables in tables are read; authors, remarks and the table of contents are left
-    out. EPUB: so are the pages of title, rights and contents.
+    out. EPUB: so are notes, and the pages of title, rights and contents.
     """
     beside = Text()
     file = io.BytesIO()
@@ -59,13 +66,15 @@ def mended(data: bytes) -> tuple[bytes, Text]:
                 elif name == "word/comments.xml":
                     beside.leave_out("comments", " ".join(_parsed(part).itertext()))
                 elif re.fullmatch(r"ppt/slides/slide\d+\.xml", name):
-                    part = _mend_slide(_parsed(part))
+                    part = _mend_slide(_parsed(part), beside)
+                elif re.fullmatch(r"ppt/notesSlides/notesSlide\d+\.xml", name):
+                    beside.leave_out("notes of the speaker", " ".join(_parsed(part).itertext()))
                 elif name == "content.xml":
                     part = _mend_odt(_parsed(_mend_formulas(part, archive)), beside)
                 elif name.endswith(".opf"):
                     part = _mend_book(_parsed(part), name, archive, beside)
                 elif name.endswith(("html", ".htm")):
-                    part = _PAGE_BREAK.sub(b"", part)
+                    part = _mend_page(part, beside)
                 copy.writestr(name, part)
     except (zipfile.BadZipFile, ElementTree.ParseError, EOFError) as error:
         raise InputError(f"document that is damaged ({error})") from None
@@ -148,6 +157,15 @@ def _mend_book(root: Element, name: str, archive: zipfile.ZipFile, beside: Text)
     return ElementTree.tostring(root)
 
 
+def _mend_page(page: bytes, beside: Text) -> bytes:
+    """Remove the ends of printed pages, and the notes with their marks, from a page of a book."""
+    text = _PAGE_BREAK.sub("", page.decode(errors="surrogateescape"))
+    for note in _NOTE.finditer(text):
+        beside.leave_out("footnotes", _words(note[0]))
+    text = _NOTE.sub("", _NOTE_MARK.sub("", text))
+    return text.encode(errors="surrogateescape")
+
+
 def _is_beside(body: str, title: str) -> bool:
     """Return whether a page of a book says that it is not text, is a list of links, or begins with
     the book's title and has no sentence."""
@@ -162,12 +180,23 @@ def _words(page: str) -> str:
     return " ".join(_TAG.sub(" ", page).split())
 
 
-def _mend_slide(root: Element) -> bytes:
-    """Write each paragraph as one run, since pandoc sets runs apart."""
-    for parent in list(root.iter()):
+def _mend_shapes(root: Element, beside: Text) -> None:
+    """Take shapes out of groups; remove the footer, number and date of a slide."""
+    for parent in reversed(list(root.iter())):  # from the inside, as groups hold groups
         for place, child in reversed(list(enumerate(parent))):
+            holder = child.find("{*}nvSpPr/{*}nvPr/{*}ph")
             if child.tag.endswith("}AlternateContent"):  # a shape with a formula, for new programs
                 parent[place : place + 1] = list(child[0])
+            elif child.tag.endswith("}grpSp"):
+                parent[place : place + 1] = list(child)
+            elif holder is not None and holder.get("type") in _SLIDE_BESIDE:
+                beside.leave_out("footers of slides", " ".join(child.itertext()))
+                parent.remove(child)
+
+
+def _mend_slide(root: Element, beside: Text) -> bytes:
+    """Write each paragraph as one run, since pandoc sets runs apart."""
+    _mend_shapes(root, beside)
     for paragraph in root.iter(f"{_DRAWING}p"):
         text, first = "", None
         for part in list(paragraph):

@@ -20,7 +20,8 @@ from itertools import pairwise
 
 from lib.data.characters import join_lines
 from lib.data.documents import Document, checked_text
-from lib.data.layout import in_columns, without_frame, without_tables
+from lib.data.layout import in_columns, without_edge, without_frame, without_tables
+from lib.data.line_heads import heads, is_apart
 from lib.data.pages import join_pages, split_heads
 from lib.data.sentences import begins_sentence
 from lib.data.texts import ORNAMENT, Text, is_section_name
@@ -56,14 +57,15 @@ def parse_text(text: str | Text, name: str = "", paragraphs: bool = False) -> Do
 def plain_text(text: str) -> Text:
     """Find the headings and the paragraphs of plain text."""
     found = Text()
-    text = without_tables(without_frame(checked_text(text, "text"), found), found)
+    text = without_edge(without_frame(checked_text(text, "text"), found))
+    text = without_tables(text, found)
     if 2 * len(_THAI_OR_LAO.findall(text)) > len(text):
         found.notes.append("Thai and Lao mark no end of a sentence: each line is read as one")
     pages = [page.split("\n") for page in _PAGE_END.sub("\\g<0>\f", text).split("\f")]
-    heads: list[str] = []
+    running: list[str] = []
     if len(pages) > 1:
-        pages, heads = split_heads(pages, str)
-    for head in heads:
+        pages, running = split_heads(pages, str)
+    for head in running:
         found.leave_out("page numbers and running heads", head)
     blocks = _blocks(join_pages([part for page in pages for part in in_columns(page, found)]))
     is_marked = any(level for level, _ in blocks)
@@ -159,14 +161,16 @@ def _without_marks(lines: list[str]) -> list[str]:
     quotations. A sign before a number stays: it may belong to the number."""
     parts: list[list[str]] = [[]]
     begins = _item_begins(lines)
+    width = max(map(len, lines))
     was_quoted = is_item = False
-    for line, begins_item in zip(lines, begins):
+    for line, head, before, begins_item in zip(lines, heads(lines), ["", *lines], begins):
         quotation = _QUOTATION.match(line)
         is_quoted = bool(quotation)
         words = line[quotation.end() :] if quotation else line
         if ORNAMENT.fullmatch(words):
             words = ""
-        if begins_item or is_quoted != was_quoted:
+        is_behind = is_item and (bool(head) or is_apart(before, words, width))
+        if begins_item or is_behind or is_quoted != was_quoted:
             parts.append([])
             is_item = begins_item
         if begins_item and not _AMOUNT.match(words):
@@ -191,11 +195,14 @@ def _item_begins(lines: list[str]) -> list[bool]:
     """
     signs = [_sign(line) for line in lines]
     counts = Counter(signs)
+    kinds = Counter(sign[:1] for sign in signs)
     before = [":", *lines]
-    return [
-        bool(sign) and (counts[sign] > 1 or sign == "•" or (sign == "-" and last.endswith(":")))
-        for sign, last in zip(signs, before)
-    ]
+    sure = set()
+    for sign, last in zip(signs, before):
+        is_in_list = last.endswith(":") and (sign == "-" or kinds[sign[:1]] > 1)
+        if sign and (counts[sign] > 1 or sign == "•" or is_in_list):
+            sure.add(sign[0])
+    return [sign[:1] in sure for sign in signs]
 
 
 def _sign(line: str) -> str:
@@ -204,6 +211,8 @@ def _sign(line: str) -> str:
     bullet = _BULLET.match(words)
     if not bullet:
         return ""
-    if _AMOUNT.match(words):
-        return f"{bullet[1]}5"
-    return "-" if bullet[1] in "-*+" else "•"
+    is_amount = bool(_AMOUNT.match(words))
+    if is_amount and bullet[1] == "+":  # no item beside "- 5"
+        return "+5"
+    kind = "-" if bullet[1] in "-*+" else "•"
+    return f"{kind}5" if is_amount else kind

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from lib.data.characters import join_lines
-from lib.data.line_heads import heads, is_head
+from lib.data.line_heads import heads, is_apart, is_head
 
 _WINDOW = 48  # characters to inspect before and behind a mark
 
@@ -167,8 +167,9 @@ def _units(text: str) -> Iterator[str]:
             continue
         group: list[str] = []
         kind = ""
-        for line, begins in zip(lines, heads(lines)):
-            if begins:
+        width = max(map(len, lines))
+        for before, line, begins in zip(["", *lines], lines, heads(lines)):
+            if begins or (kind == "item" and is_apart(before, line, width)):
                 yield from _joined(group, kind)
                 group, kind = [], begins
             if begins == "turn" and is_head(line):

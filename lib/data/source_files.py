@@ -24,6 +24,28 @@ _DEFINED = re.compile(
     r"\\(?:New|Renew|Provide|Declare)DocumentCommand\s*\{?(?P<name>\\\w+)\}?"
     r"\s*\{\s*(?P<optional>o|O\{(?P<default>[^{}]*)\})?(?P<others>[m\s]*)\}"
 )
+# acronyms and terms of a glossary: their definitions and uses
+_ACRONYM = re.compile(
+    r"\\(?:newacronym(?:\[[^\[\]]*\])?|newacro|acro(?:def)?)\s*\{(?P<key>[^{}]+)\}"
+    r"\s*(?:[\[{](?P<short>[^{}\[\]]*)[\]}]\s*)?\{(?P<long>[^{}]*)\}"
+)
+_TERM = re.compile(
+    r"\\(?:newglossaryentry|DeclareAcronym)\s*\{(?P<key>[^{}]+)\}"
+    r"\s*\{(?P<fields>(?:[^{}]|\{[^{}]*\})*)\}"
+)
+_FIELD_OF_TERM = re.compile(r"\b(name|short|long)\s*=\s*\{?([^{},]*)")
+_USE_OF_TERM = re.compile(
+    r"\\(?P<form>[gG]ls(?:xtr(?:short|long|full))?|[aA]c(?:[slf]|r(?:short|long|full))?)"
+    r"(?P<plural>pl?)?\*?(?:\[[^\[\]]*\])?\{(?P<key>[^{}]+)\}"
+)
+# references with the name of what they are to
+_NAMED_REFERENCE = re.compile(
+    r"\\(?P<command>[cC]ref|[aA]utoref)\*?\{(?P<labels>(?P<kind>[a-z]+)[:.][^{}]*)\}"
+)
+_NAME_OF_KIND = {
+    **{"fig": "figure", "tab": "table", "tbl": "table", "sec": "section", "eq": "equation"},
+    **{"alg": "algorithm", "ch": "chapter", "chap": "chapter", "app": "appendix"},
+}
 # what pandoc says about what it does not know
 _SKIPPED = re.compile(r"Skipped '(\\\w+\*?[\[{].*?[\]}])' at ", re.DOTALL)
 _BEGUN = re.compile(r"Skipped '(\\begin\{[^{}']+\})")
@@ -41,6 +63,10 @@ _MAX_FILES = 200  # of one document; files may include each other
 _TOKEN = re.compile(
     r"(?P<brace>[{}])|\\u(?P<code>-?\d{1,6}) ?|\\uc(?P<length>\d) ?|(?P<hex>\\'[0-9a-fA-F]{2})"
     r"|(?P<word>\\[a-zA-Z]+-?\d* ?|\\[^a-zA-Z'])|(?P<text>[^\\{}\r\n]+)|[\r\n]+|\\",
+)
+# the sign of an item, in a font of signs; pandoc reads it as a letter of text
+_BULLET = re.compile(
+    r"\{\\pntext\b(?:\\[a-z]+-?\d*|\s)*(?:\\'[0-9a-f]{2}|[^\w\s\\{}])(?:\\tab|\s)*\}", re.IGNORECASE
 )
 _CENTRED = re.compile(r"\\qc\b(?:\\\*?[a-z]+-?\d* ?|[\s{}])*(?P<words>[^\\{}]+)[\s}]*\\par\b")
 _NAMES = re.compile(r"(?:[A-Z\d][\w.,'’-]*\s?){2,8}")
@@ -82,7 +108,47 @@ def mended_latex(text: str, name: str) -> tuple[str, Text]:
     text = _INPUT.sub(replace, text)
     text = re.sub(rf"(\\begin\{{){_FLOAT}{_GROUPS}", r"\1\2}", text)
     text = re.sub(rf"(\\end\{{){_FLOAT}", r"\1\2}", text)
+    text = _NAMED_REFERENCE.sub(_as_references, _with_terms(text))
     return _VISIBLE + _DEFINED.sub(_as_newcommand, text), beside
+
+
+def _with_terms(text: str) -> str:
+    """Write each use of an acronym or of a term of the glossary as its words: at the first use an
+    acronym follows its long form."""
+    shorts, longs = {}, {}
+    for acronym in _ACRONYM.finditer(text):
+        shorts[acronym["key"]] = acronym["short"] or acronym["key"]
+        longs[acronym["key"]] = acronym["long"]
+    for term in _TERM.finditer(text):
+        fields = dict(_FIELD_OF_TERM.findall(term["fields"]))
+        shorts[term["key"]] = fields.get("short") or fields.get("name") or term["key"]
+        longs[term["key"]] = fields.get("long", "")
+    used: set[str] = set()
+
+    def replace(found: re.Match[str]) -> str:
+        key, form = found["key"], found["form"]
+        s = "s" if found["plural"] else ""
+        words, long = shorts.get(key, key) + s, longs.get(key, "")
+        long += s if long else ""
+        is_first = form.lower() in ("gls", "ac") and key not in used
+        if long and form.endswith(("cl", "long")):
+            words = long
+        elif long and (is_first or form.endswith(("cf", "full"))):
+            words = f"{long} ({words})"
+            used.add(key)
+        return words[:1].upper() + words[1:] if form[0].isupper() else words
+
+    return _USE_OF_TERM.sub(replace, text)
+
+
+def _as_references(found: re.Match[str]) -> str:
+    name = _NAME_OF_KIND.get(found["kind"])
+    if not name:
+        return found[0]
+    labels = found["labels"].split(",")
+    name = name if found["command"] == "cref" else name.capitalize()
+    references = " and ".join(f"\\ref{{{label.strip()}}}" for label in labels)
+    return f"{name}{'s' * (len(labels) > 1)}~{references}"
 
 
 def _as_newcommand(found: re.Match[str]) -> str:
@@ -114,7 +180,8 @@ def _without_measures(found: re.Match[str]) -> str:
 
 
 def mended_rtf(text: str) -> str:
-    r"""Write each sign `\uN` as itself, and give the style Title the level of a heading.
+    r"""Write each sign `\uN` as itself, give the style Title the level of a heading, and remove the
+    signs of items.
 
     Behind `\uN` stand signs for old programs. They are removed, since pandoc skips too many."""
     lengths, skipped, was_word = [1], 0, False
@@ -142,6 +209,7 @@ def mended_rtf(text: str) -> str:
         parts.append(part)
         was_word = bool(token["word"]) and token[0][-1].isalnum()
     text = "".join(parts).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    text = _BULLET.sub("{}", text)
     for style in _TITLE_STYLE.findall(text):
         in_text = rf"{re.escape(style)}(?!\d)(?![^{{}}]*;\}})"  # and not in the list of styles
         text = re.sub(in_text, lambda found: rf"{found[0]}\outlinelevel0 ", text)

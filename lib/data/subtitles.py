@@ -12,7 +12,8 @@ _TIME = r"(?:\d+:)?\d{1,2}:\d\d(?:[,.]\d{1,3})?"
 # With the number of the cue before it, and places on the screen behind it.
 _CUE = r"(?:[ \t]*\d+|(?<=\n\n)\S{1,40})[ \t]*\n"
 _TIMES = re.compile(
-    rf"^(?:{_CUE})?[ \t]*{_TIME}[ \t]*-->.*$|^[ \t]*{_TIME}[ \t]*$",
+    rf"^(?:{_CUE})?[ \t]*{_TIME}[ \t]*-->.*$|^[ \t]*{_TIME}[ \t]*$"
+    rf"|^[ \t]*\[{_TIME}[ \t]*-->[ \t]*{_TIME}\]",  # Whisper's, before the words
     re.MULTILINE,
 )
 _HEADER = re.compile(r"\s*WEBVTT.*(?:\n.+)*|^(?:NOTE|STYLE|REGION)\b.*(?:\n.+)*", re.MULTILINE)

@@ -4,6 +4,7 @@ read."""
 import gzip
 import importlib.util
 import io
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from lib.data.files import texts_of
 from lib.data.plain_text import parse_text
 from lib.summarize import read_texts
 from lib.system.errors import InputError
-from tests.data.made_files import docx_bytes
+from tests.data.made_files import docx_bytes, zip_bytes
 
 CASES = Path(__file__).parents[1] / "cases"
 
@@ -163,6 +164,35 @@ def test_pandocs_formats(form, tmp_path):
     assert "Results" in [document.title, *document.section_names]
     if form != "pptx":  # where pandoc writes footnotes on a slide of their own
         assert document.section_names[-1] == "Piers" and "Not all" not in text
+
+
+def shape(text, place=""):
+    return (
+        f"<p:sp><p:nvSpPr><p:cNvPr id='40' name='x'/><p:cNvSpPr/><p:nvPr>{place}</p:nvPr></p:nvSpPr>"
+        f"<p:spPr/><p:txBody><a:bodyPr/><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:txBody></p:sp>"
+    )
+
+
+@needs("pypandoc")
+def test_groups_footers_and_notes_of_slides(tmp_path):
+    import pypandoc
+
+    path = tmp_path / "slides.pptx"
+    slides = "# Ships\n\nShips pass two stations.\n\n::: notes\nI explain it now.\n:::\n"
+    pypandoc.convert_text(slides, "pptx", "markdown", outputfile=str(path))
+    within = f"<p:grpSp>{shape('The tug turns it.')}</p:grpSp>"
+    added = f"<p:grpSp>{shape('The pilot boards.')}{within}</p:grpSp>"
+    added += shape("Harbor Office", "<p:ph type='ftr'/>")
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name).decode() for name in archive.namelist()}
+    slide = "ppt/slides/slide1.xml"
+    parts[slide] = parts[slide].replace("</p:spTree>", f"{added}</p:spTree>")
+    data = zip_bytes(parts)
+    assert read(data).sentences == [
+        "Ships pass two stations.", "The pilot boards.", "The tug turns it.",
+    ]  # fmt: skip
+    left = left_out(data)
+    assert left["footers of slides"] == 2 and left["notes of the speaker"] == 5  # and a number
 
 
 # ---------------------------------------------------------------------------------

@@ -31,6 +31,16 @@ def test_a_line_of_text(xml, text):
     assert read(f"<p>{xml}</p>")["sections"] == [[text]]
 
 
+def test_the_items_of_a_list_are_paragraphs_apart_from_the_words_around_them():
+    items = (
+        "<title>Findings</title><list-item><p>Cells grow</p></list-item><list-item><p>So do<list>"
+    )
+    items += "<list-item><p>pegs</p></list-item></list></p></list-item>"
+    body = f"<p>Two (<fig><label>1</label></fig>) of<break/>them:<list>{items}</list>as before.</p>"
+    paragraphs = ["Two () of them:", "Findings", "Cells grow", "So do", "pegs", "as before."]
+    assert read(body)["sections"] == [paragraphs]
+
+
 SPACES = ' xmlns="https://jats.nlm.nih.gov/ns/archiving/1.3/" xmlns:mml="http://www.w3.org/1998/Math/MathML"'
 
 
