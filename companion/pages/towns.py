@@ -169,3 +169,28 @@ def marks_table() -> pd.DataFrame:
         for town in ("the title's town", "the other town")
     }
     return pd.DataFrame.from_dict(cells, orient="index").rename("paragraphs about {}".format)
+
+
+LEVERS = {
+    "no lever": "own name",
+    "the other town's name as first word": "other name forced",
+    "a title that no snippet mentions": "absent title, own name",
+}
+
+
+def followed(row: str, condition: str) -> tuple[float, float]:
+    """Return which percentages of the facts are those of the title's town and of the other town,
+    in models that have learned the task: means over clusters and seeds
+    (`companion.studies.forced_name`)."""
+    effects = {e["name"]: e["mean"] for e in stored_numbers("forced_name")["effects"]}
+    title, other = (effects[f"{row}, {condition}: {town}'s facts"] for town in ("title", "other"))
+    return title, other
+
+
+def levers_table(*rows: str) -> pd.DataFrame:
+    """Tabulate whose facts models report, where the first word or the title is replaced."""
+    cells = {
+        lever: {row: "{:.0f} / {:.0f}".format(*followed(row, condition)) for row in rows}
+        for lever, condition in LEVERS.items()
+    }
+    return pd.DataFrame.from_dict(cells, orient="index")

@@ -10,7 +10,7 @@ import pytest
 
 from companion.pages.measured import over_seeds, task_results
 from companion.results.kept import stored_numbers
-from companion.studies import slides
+from companion.studies import forced_name, slides
 from companion.tasks.memory import COMP_WEIGHTS, GRID, LOSSES, READ_WEIGHTS
 from lib.decoding.config import DECODINGS
 from lib.evaluation.bootstrap import interval as of_documents
@@ -134,6 +134,19 @@ def hierarchical_lines():
     for name, means in numbers("ranking_scisummnet_mds")["means"].items():
         of_seeds = (" / ".join(f"{mean:.2f}" for mean in seeds) for seeds in means.values())
         yield line(names[name], *of_seeds)
+    found = effects("forced_name")
+    for row in forced_name.TRAINED:
+        for condition, replaced in REPLACED.items():
+            of_towns = (found[f"{row}, {condition}: {t}'s facts"](1) for t in ("title", "other"))
+            yield line(row, replaced, *of_towns)
+
+
+REPLACED = {
+    "own name": "nothing",
+    "other name forced": "first word: the other town",
+    "absent name forced": "first word: a town without snippets",
+    "absent title, own name": "title: a town without snippets",
+}
 
 
 def read_again_lines():
