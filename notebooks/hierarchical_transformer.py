@@ -10,7 +10,7 @@
 r"""
 # Why can a model that sees everything not do it?
 
-Yang Liu, Mirella Lapata: *Hierarchical Transformers for Multi-Document Summarization*, ACL 2019, [arXiv:1905.13164](https://arxiv.org/abs/1905.13164). *30 minutes, no code. You need a transformer's attention, beam search and ROUGE ([Start here](start_here.ipynb)).*
+Yang Liu, Mirella Lapata: *Hierarchical Transformers for Multi-Document Summarization*, ACL 2019, [arXiv:1905.13164](https://arxiv.org/abs/1905.13164). *36 minutes, no code. You need a transformer's attention, beam search and ROUGE ([Start here](start_here.ipynb)).*
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
