@@ -133,13 +133,17 @@ def _is_hidden(element) -> bool:
 def _is_menu(element) -> bool:
     """Return whether a block holds nothing but links, several, of which none is a sentence. Links
     behind a colon are a list."""
-    links = [] if element.decomposed else element("a")
-    texts = list(filter(None, (link.get_text(" ").strip() for link in links)))
+    if element.decomposed:
+        return False
+    # Most blocks have words of their own, near their begin: the rest of them is not looked at.
+    others = (text for text in element.strings if not text.find_parent("a"))
+    if any(BETWEEN_LINKS.sub("", text) for text in others):
+        return False
+    texts = list(filter(None, (link.get_text(" ").strip() for link in element("a"))))
     if len(texts) < 2 or element.find(_HEADINGS) or any(text[-1] in ".!?" for text in texts):
         return False
-    others = "".join(text for text in element.strings if not text.find_parent("a"))
     before = element.find_previous(string=re.compile(r"\S")) or ""
-    return not BETWEEN_LINKS.sub("", others) and before.rstrip()[-1:] != ":"
+    return before.rstrip()[-1:] != ":"
 
 
 def _is_rubric(link) -> bool:
