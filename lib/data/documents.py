@@ -12,7 +12,14 @@ from typing import Any
 
 from lib.data.characters import clean
 from lib.data.chats import with_turns_as_text
-from lib.data.record_keys import IDS, KeysError, source_key, summary_key, with_known_keys
+from lib.data.record_keys import (
+    IDS,
+    KeysError,
+    source_key,
+    summary_key,
+    whole_number,
+    with_known_keys,
+)
 from lib.data.sentences import split_sentences
 from lib.data.shape import BETWEEN_ARTICLES, Shape, shape_of
 from lib.system.errors import InputError
@@ -125,9 +132,8 @@ def to_document(
 def own_id(record: dict) -> str:
     """Return the id that a record has; an empty text where it has none."""
     ids = [record[key] for key in IDS if _has_value(record.get(key))]
-    # pandas reads a column with a missing value as floats
-    names = [int(i) if isinstance(i, float) and i.is_integer() else i for i in ids]
-    return next((name for name in map(str, names) if name.strip()), "")
+    names = (str(whole_number(name)) for name in ids)
+    return next((name for name in names if name.strip()), "")
 
 
 def _sections(record: dict, key: str, shape: Shape) -> tuple[list[str], list[list[str]]]:

@@ -55,6 +55,12 @@ def known_keys() -> str:
     )
 
 
+def whole_number(name: Any) -> Any:
+    """Return an id that is a whole number as one: pandas reads a column with a missing value as
+    floats."""
+    return int(name) if isinstance(name, float) and name.is_integer() else name
+
+
 def check_no_table(records: Any) -> None:
     """Raise InputError for a table of pandas, whose items are the names of its columns."""
     if hasattr(records, "columns") and hasattr(records, "to_dict"):

@@ -19,7 +19,14 @@ from lib.data.documents import (
     report_marks,
     split_summary,
 )
-from lib.data.record_keys import IDS, PREDICTIONS, SUMMARIES, first_key, with_known_keys
+from lib.data.record_keys import (
+    IDS,
+    PREDICTIONS,
+    SUMMARIES,
+    first_key,
+    whole_number,
+    with_known_keys,
+)
 from lib.data.record_readers import read_json_lines, reading, records_reader
 from lib.decoding.run import Run
 from lib.system.errors import InputError
@@ -290,9 +297,7 @@ def _with_known_keys(record: Any) -> Any:
         columns = ", ".join(map(str, record))
         raise InputError(f"no summary among {columns}. Name its column or field 'summary'")
     own = {name: value for name, value in record.items() if name in _FIELDS and value}
-    name = record[id_key] if id_key else ""
-    if isinstance(name, float) and name.is_integer():
-        name = int(name)
+    name = whole_number(record[id_key]) if id_key else ""
     if not isinstance(name, int | str):
         raise InputError(f"{id_key!r} is no id: {name!r:.40}")
     return {**own, "id": name, "summary": _text_in(record[key])}
