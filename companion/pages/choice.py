@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from IPython.display import Markdown
 
+from companion.pages.report import CorpusReport, corpus_report
 from companion.pages.runs import train_or_load, unseen_papers
 from lib.data.batch import make_batch
 from lib.data.corpus import Corpus, load_corpus
@@ -63,22 +64,35 @@ class Choice:
         )
 
     @property
-    def box(self) -> Markdown | None:
-        """A box that names the model and the documents, if they are not those that the page's text
-        describes."""
-        if self.on_sample:
-            return None
+    def _described(self) -> str:
         model = "the shipped model" if self.is_shipped else f"the run in `{self.folder}`"
         if not self.folder:
             model = (
                 f"a model that is trained here (preset {self.setup.preset}, {self.setup.variant})"
             )
-        documents = f"{len(self.documents)} test documents of `{Path(self.corpus.name).name}`"
+        return f"{model} on {len(self.documents)} test documents of `{self.corpus_name}`"
+
+    @property
+    def corpus_name(self) -> str:
+        return Path(self.corpus.name).name
+
+    @property
+    def banner(self) -> Markdown | None:
+        """The first output of a page whose parameters are set: what its report is about."""
+        if self.on_sample:
+            return None
         return Markdown(
-            f"> **You see {model} on {documents}.** The page's remarks on the shipped model and "
-            "its sample are"
-            " left out. Tables whose text names a command are stored results of the project."
+            f"> **[Your corpus](#Your-corpus) is about {self._described}.** The rest of the page "
+            "is the lesson: it is about the shipped model and its sample, whatever the parameters "
+            "are."
         )
+
+    def report(self, run: Run) -> CorpusReport:
+        """Let the run summarize the documents, and report on it. The report's page, scores and
+        summaries go to a folder that is named after run and corpus."""
+        name = f"{run.folder.resolve().name}-{self.corpus_name}"
+        model = f"{self.setup.paper.title}, {run.config['variant']}"
+        return corpus_report(run, model, self.documents, self.corpus_name, name)
 
     def about_sample(self, text: str) -> Markdown | None:
         """Show a text that describes the shipped model on the page's own sample (`sample_text`)."""
@@ -93,6 +107,7 @@ def choose(
     steps: int,
     seed: int,
     run: str,
+    documents: int = DOCUMENTS,
     sample: str = "pmc-sample",
     demo: str = "aclsum",
 ) -> Choice:
@@ -116,7 +131,7 @@ def choose(
         setup = resolve(name, preset or "demo", variant, steps=steps or None, seed=seed)
         corpus = load_corpus(dataset or demo, errors="skip")
         return Choice(
-            setup, corpus, unseen_papers(corpus, setup.documents or DOCUMENTS), None, False, False
+            setup, corpus, unseen_papers(corpus, min(documents, setup.documents or documents)), None, False, False
         )
     folder = Path(run) if run else trained_folder(name)
     config = read_config(folder)
@@ -129,7 +144,7 @@ def choose(
     return Choice(
         setup,
         corpus,
-        unseen_papers(corpus, DOCUMENTS),
+        unseen_papers(corpus, documents),
         folder,
         not run,
         not (dataset or run or seed),
