@@ -12,8 +12,8 @@ import torch
 from numba import njit
 from PIL import Image
 
-from companion.pages.choice import choose
 from companion.pages.checks import CheckError, Checks, gradients
+from companion.pages.choice import choose
 from companion.pages.figures import PLOTS, attention_maps, draw, redraw, rounded, word_maps
 from companion.pages.frames import Frames
 from companion.pages.measured import summary_table
