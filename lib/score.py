@@ -122,6 +122,7 @@ def score_run(
     corpus: Grouped[CorpusOptions],
     writing: Grouped[WritingOptions],
     output: Path | None = None,
+    html: Path | None = None,
 ) -> None:
     """Write summaries with a run and score them.
 
@@ -129,10 +130,15 @@ def score_run(
         folder: the folder of a run.
         output: the file of scores; by default scores.json beside the run, or in runs/scores/NAME
             for trained/NAME.
+        html: a page with a report on the corpus: what to expect, scores of equally long summaries,
+            and every document with its summary.
     """
     from lib.data.corpus import check_unpublished, unseen
     from lib.evaluation import scores
+    from lib.evaluation.report import report_of
     from lib.evaluation.summaries import write_summaries
+    from lib.page.report_page import write_report
+    from lib.papers import paper
     from lib.papers.paper import corpus_for
     from lib.system.devices import processes
 
@@ -142,6 +148,9 @@ def score_run(
         beside = _summaries_beside(output)
         check_writable(beside)
         check_unpublished(beside, corpus.scored)
+        if html:
+            check_writable(html)
+            check_unpublished(html, corpus.scored)
         run = lib.load(folder, device=writing.device)
         encoder = replace(run.encoder, options=_scaled(run.options, writing.scaled))
         decode = _decoding(folder, run.decode, writing)
@@ -160,6 +169,10 @@ def score_run(
             return
         write_summaries(beside, documents, summaries, name, run)
         _write(output, found)
+        if html:
+            title = f"{paper(run.config['paper']).title}, {run.config['variant']}"
+            report = report_of(run, title, documents, summaries, name, corpus.split)
+            print(f"The report: {write_report(html, report)}")
 
 
 def score_summaries(

@@ -25,8 +25,8 @@ or of another field than its corpus.
 of a model shows LexRank's summary beside the model's.
 
 --words and --min-words bound the length of a summary, in words and marks or in pieces of words, as
-the model counts. The summary of a text that is shorter than the shortest summary is at most as long
-as the text.
+the model counts. With --words alone, a summary may end by itself in the last fifth of that length.
+The summary of a text that is shorter than the shortest summary is at most as long as the text.
 
 Several GPUs share the texts, with the same result:
 
@@ -67,7 +67,6 @@ if TYPE_CHECKING:  # a command imports PyTorch when it begins, so that --help is
 
 BASELINES = ("lexrank", "lead")  # which need no training; a folder of that name is ./lexrank
 AT_ONCE = 64  # documents: where a model looked takes megabytes for each
-STRANGE = 0.25  # share of words that a model does not know, in another language, say (docs/run.md)
 
 
 @dataclass(frozen=True)
@@ -290,7 +289,8 @@ def with_length(run: Run, max_words: int | None, min_words: int | None) -> Run:
             f"{run.folder}: this model chooses whole sentences: no --words and --min-words"
         )
     longest = run.decode.max_length if max_words is None else max_words
-    shortest = min(run.decode.min_length, longest) if min_words is None else min_words
+    # Room to end by itself: at one allowed length only, the search would stop in mid-sentence.
+    shortest = min(run.decode.min_length, longest * 4 // 5) if min_words is None else min_words
     return replace(run, decode=replace(run.decode, min_length=shortest, max_length=longest))
 
 
@@ -300,6 +300,7 @@ def remarks(run: Run | Baseline, summary: Summary, left_out: Mapping[str, int]) 
 
     left_out: numbers of the words of the file that are no sentences, by kind.
     """
+    from lib.decoding.field import STRANGE
     from lib.evaluation.baseline_run import Baseline
 
     lines = [str(summary.reading)]

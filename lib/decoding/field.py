@@ -15,6 +15,7 @@ from lib.data.tokenize import tokenize
 from lib.system.files import read_json
 
 FILE = "field.json"
+STRANGE = 0.25  # share of words that a model does not know, in another language, say
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from lib.decoding.field import Field
 from lib.decoding.run import to_documents
 from lib.papers import resolve
 from lib.score import main as score
-from lib.summarize import main
+from lib.summarize import main, with_length
 from lib.system.errors import InputError
 from lib.training.loop import train
 from tests.tools.browser import data_of
@@ -236,6 +236,8 @@ def test_the_length_of_a_summary(run, tmp_path, capsys):
     ):
         _, found = said(run, capsys, tmp_path, TEXT * 4, *options.split())
         assert shortest <= len(" ".join(found["sentences"]).split()) <= longest
+    shorter = with_length(lib.load(run), 10, None).decode
+    assert (shorter.min_length, shorter.max_length) == (8, 10), "room to end by itself"
 
 
 def test_the_page_says_what_is_in_the_text(run, tmp_path):

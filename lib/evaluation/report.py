@@ -1,0 +1,252 @@
+"""A report on a run that has summarized the documents of a corpus: what to expect of it, scores of
+equally long summaries, what is not in the text, and every document."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import mean
+
+import numpy as np
+
+from lib.data.characters import clean
+from lib.data.documents import Document
+from lib.decoding.field import STRANGE
+from lib.decoding.readable import Reading
+from lib.decoding.run import Run
+from lib.evaluation.baselines import counted_in, lexrank, oracle
+from lib.evaluation.bootstrap import Difference, no_interval, paired_bootstrap
+from lib.evaluation.comparison import reference_lengths
+from lib.evaluation.measures import SUPPORT
+from lib.evaluation.rouge import count_words
+from lib.evaluation.scores import column_values, intervals, score_systems
+from lib.evaluation.support import Names, SourceText, names_of, not_in_text, source_of, terms
+
+LEXRANK, LEAD, ORACLE = "LexRank", "Lead", "Oracle"
+REFERENCES = "the references"
+AT_REFERENCE, AT_EQUAL = "R-1, cut to the reference", "R-1, cut to the shorter of both"
+
+Summaries = Sequence[list[str]]  # of each document, in sentences
+Marked = list[tuple[str, str]]  # a sentence in parts: the text, and "number", "name", "word" or ""
+
+
+@dataclass(frozen=True)
+class ReportedDocument:
+    """A document with its summaries; `scores` has the R-1 of each system, cut to the reference's
+    length."""
+
+    name: str
+    scores: dict[str, float]
+    lengths: dict[str, int]  # words of the text, the reference and the summary
+    missing: int  # numbers and names of the summary that the text does not have
+    reference: list[str]
+    summary: list[Marked]
+    lexrank: list[str]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `report_of` found."""
+
+    title: str
+    facts: dict[str, str]  # of the model and of the corpus
+    expectation: list[str]  # sentences: what to expect of the summaries
+    scores: dict[str, dict[str, str]]  # by system: ROUGE with intervals, words
+    # R-1 of the run minus that of another system, at the references' length, and at a length that
+    # both have
+    differences: dict[str, dict[str, str]]
+    missing: dict[str, dict[str, str]]  # by system: what is not in the text, of how many
+    documents: list[ReportedDocument]  # the best first
+    remark: str  # how the numbers are to be read
+
+    @property
+    def shown(self) -> dict[int, str]:
+        """The numbers of the documents that are opened, with what they are."""
+        count = len(self.documents)
+        places = {count - 1: "worst", count // 2: "middle", 0: "best"}
+        return dict(sorted(places.items()))
+
+
+def report_of(
+    run: Run,
+    model: str,
+    documents: Sequence[Document],
+    written: Summaries,
+    corpus: str,
+    split: str,
+    others: Mapping[str, Summaries] | None = None,
+) -> Report:
+    """Compare a run's summaries with LexRank, the first words and the oracle: each cut to the words
+    of the document's reference; and cut to those of the run's summary where that is shorter, since
+    a shorter summary has a lower ROUGE.
+
+    Args:
+        model: its name for people.
+        written: the run's summaries, in its own words.
+        others: summaries of other systems, by name.
+    """
+    lengths = reference_lengths(documents)
+    letters = counted_in(documents)
+    systems = {model: written, **(others or {})}
+    systems[LEXRANK] = [
+        lexrank(document.sentences, words, all_letters=letters)
+        for document, words in zip(documents, lengths)
+    ]
+    systems[LEAD] = [document.sentences for document in documents]
+    systems[ORACLE] = [
+        oracle(document.sentences, document.summary, all_letters=letters) for document in documents
+    ]
+    parts = score_systems(systems, documents, run.options, lengths)
+    both = [min(words, count_words(own)) for words, own in zip(lengths, written)]
+    equal = score_systems(systems, documents, run.options, both)
+    readings = [run.reading(d, encoded) for d, encoded in zip(documents, run.encode(documents))]
+    # what is not in the text is counted in whole summaries
+    whole = {model: written, LEXRANK: systems[LEXRANK]}
+    whole[REFERENCES] = [document.summary for document in documents]
+    support = score_systems(whole, documents, run.options)
+    return Report(
+        title=f"{model} on {len(documents)} {split} documents of {corpus}",
+        facts=_facts(run, documents, readings, lengths, corpus, split),
+        expectation=_expectation(run, readings, _difference(equal, model, LEXRANK)),
+        scores={name: _score_row(part) for name, part in parts.items()},
+        differences={
+            name: {
+                AT_REFERENCE: str(_difference(parts, model, name)),
+                AT_EQUAL: str(_difference(equal, model, name)),
+            }
+            for name in systems
+            if name != model
+        },
+        missing={name: _missing_row(part) for name, part in support.items()},
+        documents=_reported(run, documents, written, systems, parts, model),
+        remark=(
+            "ROUGE (F1) of summaries that are cut to the number of words of the document's "
+            f"reference; {no_interval(len(documents)) or '95% intervals over documents'}. words: "
+            "mean number of words that are scored. A summary that is shorter than its reference "
+            "stays so, and scores less for it. The oracle knows the reference when it chooses "
+            "sentences; no system can be expected to reach it."
+        ),
+    )
+
+
+def _difference(parts: Mapping[str, dict], model: str, other: str) -> Difference:
+    first, second = (column_values("rouge", [parts[name]], "R-1")[0] for name in (other, model))
+    return paired_bootstrap(first, second)
+
+
+def _facts(
+    run: Run,
+    documents: Sequence[Document],
+    readings: Sequence[Reading],
+    lengths: Sequence[int],
+    corpus: str,
+    split: str,
+) -> dict[str, str]:
+    parameters = sum(p.numel() for p in run.model.parameters())
+    learned_from = Path(run.config["corpus"]).name
+    count = run.config["documents"].get("train", 0)
+    texts = [reading.all_words for reading in readings]
+    share = mean(reading.words / max(1, reading.all_words) for reading in readings)
+    return {
+        "model": (
+            f"{run.config['variant']}, {parameters:,} parameters, trained on {count:,} documents "
+            f"of {learned_from} in {run.step:,} updates"
+        ),
+        "documents": (
+            f"{len(documents)} of the {split} split of {corpus}; texts of {_range(texts)} words, "
+            f"references of {_range(lengths)}"
+        ),
+        "read by the model": f"{share:.0%} of the words of a text on average",
+    }
+
+
+def _range(values: Sequence[int]) -> str:
+    return f"{mean(values):,.0f} ({min(values):,} to {max(values):,})"
+
+
+def _expectation(run: Run, readings: Sequence[Reading], to_lexrank: Difference) -> list[str]:
+    """Say whether the texts are of the model's field, and whether LexRank would do as well."""
+    said, count = [], len(readings)
+    if run.field:
+        unlike = sum(run.field.is_unlike(reading.rows) for reading in readings)
+        said.append(
+            f"{unlike} of {count} texts are unlike the {run.field.texts} that the model was "
+            f"trained on. (The rule errs: {run.field.warned:.0%} of texts of that field count as "
+            f"unlike it, {run.field.missed:.0%} of others do not.)"
+        )
+        if 2 * unlike > count:
+            said.append("Expect nothing of these summaries, whatever their scores.")
+    strange = sum(reading.unknown > STRANGE for reading in readings)
+    if strange:
+        said.append(
+            f"In {strange} of {count} texts more than {STRANGE:.0%} of the words that are read are "
+            "unknown to the model; their summaries cannot be trusted."
+        )
+    points = f"{to_lexrank.text(1).partition(', p')[0]} points of R-1"
+    if no_interval(count):
+        said.append(f"The model minus LexRank, at equal length: {points}.")
+    elif to_lexrank.is_real:
+        better = "higher" if to_lexrank.mean > 0 else "lower"
+        said.append(
+            f"At equal length the model is {better} than LexRank, which only chooses sentences: "
+            f"{points}."
+        )
+    else:
+        said.append(f"At equal length the model cannot be told from LexRank: {points}.")
+    return said
+
+
+def _score_row(part: dict) -> dict[str, str]:
+    row = {
+        column: str(cell).partition(" (")[0] for column, cell in intervals("rouge", part).items()
+    }
+    return {**row, "words": f"{part['words']:.0f}"}
+
+
+def _missing_row(part: dict) -> dict[str, str]:
+    """Write how many numbers, names and words are not in the text, of how many."""
+    row = {}
+    for kind in ("numbers", "names", "words"):
+        found, every = np.sum(part["support"][kind], axis=0)
+        row[SUPPORT[kind]] = f"{found:,} of {every:,}" if every else "none written"
+    return row
+
+
+def _reported(
+    run: Run,
+    documents: Sequence[Document],
+    written: Summaries,
+    systems: Mapping[str, Summaries],
+    parts: Mapping[str, dict],
+    model: str,
+) -> list[ReportedDocument]:
+    names = names_of(documents)
+    reported = []
+    for number, (document, own) in enumerate(zip(documents, written)):
+        text = source_of(document)
+        marked = [marks_of(s, text, names) for s in run.readable(document, own)]
+        kinds = [kind for sentence in marked for _, kind in sentence]
+        lengths = {"text": document.sentences, "reference": document.summary, "summary": own}
+        reported.append(
+            ReportedDocument(
+                name=document.title or document.id,
+                scores={name: part["rouge"][number][0] for name, part in parts.items()},
+                lengths={what: count_words(sentences) for what, sentences in lengths.items()},
+                missing=sum(kind in ("number", "name") for kind in kinds),
+                reference=list(document.summary),
+                summary=marked,
+                lexrank=systems[LEXRANK][number],
+            )
+        )
+    return sorted(reported, key=lambda document: -document.scores[model])
+
+
+def marks_of(sentence: str, text: SourceText, names: Names) -> Marked:
+    """Cut a sentence into parts: those that the text does not have, each with what it is, and the
+    rest."""
+    cleaned = clean(sentence)
+    missing = not_in_text(terms(sentence), text, names)
+    bounds = [0, *(b for term, _ in missing for b in (term.start, term.end)), len(cleaned)]
+    kinds = ["", *(kind for _, found in missing for kind in (found, ""))]
+    pieces = [cleaned[start:end] for start, end in pairwise(bounds)]
+    return [(piece, kind) for piece, kind in zip(pieces, kinds) if piece]
