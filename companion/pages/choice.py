@@ -20,7 +20,6 @@ from lib.evaluation.bootstrap import no_interval, paired_bootstrap
 from lib.papers import open_run, paper, resolve
 from lib.papers.paper import Setup
 from lib.system.errors import InputError
-from lib.system.files import trained_folder
 from lib.training.folder import read_config
 
 DOCUMENTS = 50  # of the test split that a trained run reads
@@ -58,7 +57,7 @@ class Choice:
             "minutes"
         )
         return (
-            f"shipped with the project, {trained} on one core"
+            f"shipped with the project, {trained}"
             if self.is_shipped
             else f"{self.folder}, {trained}"
         )
@@ -133,7 +132,7 @@ def choose(
         return Choice(
             setup, corpus, unseen_papers(corpus, min(documents, setup.documents or documents)), None, False, False
         )
-    folder = Path(run) if run else trained_folder(name)
+    folder = Path(run) if run else paper(name).shipped
     config = read_config(folder)
     if config["paper"] != name:
         raise InputError(
@@ -174,7 +173,7 @@ def training_notice(setup: Setup, model: Any, prepared: PreparedCorpus) -> str:
         f"{1 + steps * seconds // 60:.0f} minutes "
         "here."
     )
-    shipped = read_config(trained_folder(setup.paper.name))
+    shipped = read_config(setup.paper.shipped)
     epochs, documents = shipped["train"]["epochs"], shipped["documents"]["train"]
     if 10 * steps * size < epochs * documents:
         text += (

@@ -13,6 +13,7 @@ from numba import njit
 from PIL import Image
 
 from companion.pages.checks import CheckError, Checks, gradients
+from companion.pages.choice import choose
 from companion.pages.figures import PLOTS, attention_maps, draw, redraw, rounded, word_maps
 from companion.pages.frames import Frames
 from companion.pages.measured import summary_table
@@ -310,6 +311,14 @@ def test_summaries_are_compared_at_one_length():
         {"copy": [["one two three four five"]]}, [text], CohanOptions(), 6, seed=0
     )
     assert table.loc["copy", "copied"] == "100%"
+
+
+def test_a_page_shows_the_run_that_comes_with_its_paper():
+    """Its name need not be the paper's, and its model need not be the paper's own."""
+    choice = choose("hierarchical_transformer", "", "", "HT", steps=0, seed=0, run="")
+    assert choice.is_shipped and choice.on_sample
+    assert choice.folder == project_root() / "trained" / "hierarchical_transformer_copying"
+    assert choice.setup.variant == "HT + copying"
 
 
 def test_a_shipped_run_on_papers_that_it_has_not_seen():
