@@ -31,7 +31,7 @@ preset: str = ""  # train a model instead: demo (half a minute), ..., paper (for
 variant: str = "+read"  # what is trained: a row of Tables 1 and 2 (hred, TLM, ...)
 steps: int = 0  # training steps; 0: as many as the preset says
 documents: int = 30  # test documents of the corpus that the report is about
-seed: int = 0  # of weights, batches and bootstrap
+seed: int = 0  # of the training: weights and batches
 output: str = ""  # folder of the run that is trained; empty: one under runs/
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]

@@ -46,22 +46,6 @@ class Choice:
         print(training_notice(self.setup, model, prepared))
         return open_run(train_or_load(self.setup, model, prepared, output, progress).folder)
 
-    def origin(self, run: Run) -> str:
-        """Describe where a run comes from."""
-        documents, name = run.config["documents"]["train"], Path(run.config["corpus"]).name
-        if not self.folder:
-            return f"trained here, on {documents:,} documents of {name}, {run.step:,} steps"
-        trained = (
-            f"trained on {documents:,} documents of {name}, {run.step:,} steps, "
-            f"{60 * run.hours:.0f} "
-            "minutes"
-        )
-        return (
-            f"shipped with the project, {trained}"
-            if self.is_shipped
-            else f"{self.folder}, {trained}"
-        )
-
     @property
     def _described(self) -> str:
         model = "the shipped model" if self.is_shipped else f"the run in `{self.folder}`"
@@ -93,10 +77,6 @@ class Choice:
         model = f"{self.setup.paper.title}, {run.config['variant']}"
         return corpus_report(run, model, self.documents, self.corpus_name, name)
 
-    def about_sample(self, text: str) -> Markdown | None:
-        """Show a text that describes the shipped model on the page's own sample (`sample_text`)."""
-        return sample_text(self.on_sample, text)
-
 
 def choose(
     name: str,
@@ -107,18 +87,19 @@ def choose(
     seed: int,
     run: str,
     documents: int = DOCUMENTS,
-    sample: str = "pmc-sample",
-    demo: str = "aclsum",
+    corpora: tuple[str, str] = ("pmc-sample", "aclsum"),
 ) -> Choice:
     """Find what a page's parameters choose.
 
     With a preset, a variant that is not the paper's own, or steps, a model is trained on the
-    dataset (`demo` if there is none). Otherwise a trained run reads the dataset's test documents:
-    `run`, or the shipped one, which reads `sample` if there is no dataset.
+    dataset. Otherwise a trained run reads the dataset's test documents: `run`, or the shipped one.
+
+    corpora: what the shipped run reads and what a model is trained on, if there is no dataset.
 
     Raises InputError where `run` and what is to be trained are both given, and for a run of another
     paper.
     """
+    sample, demo = corpora
     usual = paper(name).usual
     trains = bool(preset or steps or variant != usual)
     if run and trains:
@@ -129,9 +110,8 @@ def choose(
     if trains:
         setup = resolve(name, preset or "demo", variant, steps=steps or None, seed=seed)
         corpus = load_corpus(dataset or demo, errors="skip")
-        return Choice(
-            setup, corpus, unseen_papers(corpus, min(documents, setup.documents or documents)), None, False, False
-        )
+        few = min(documents, setup.documents or documents)
+        return Choice(setup, corpus, unseen_papers(corpus, few), None, False, False)
     folder = Path(run) if run else paper(name).shipped
     config = read_config(folder)
     if config["paper"] != name:
