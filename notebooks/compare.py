@@ -14,16 +14,13 @@ r"""
 
 The four papers were published with different corpora, scorers and budgets. Here their models summarize the same 30 papers. One scorer compares them with each other, and with systems that learn nothing. Which of the papers' ideas shows in a score? And does a higher score mean that less of a summary is false?
 
-The page opens the shipped runs, takes one to two minutes on two CPU cores, and needs no network. With a `dataset` the same runs summarize your test documents; `run` adds a run of your own. With a `preset` the page first trains every model: `preset="demo"` takes two minutes and shows what training costs, not what the models can do.
+The page opens the shipped runs, takes one to two minutes on two CPU cores, and needs no network. At its end is a report that compares models on texts of yours.
 """
 
 # %% tags=["parameters"]
 dataset: str = ""  # a corpus (aclsum, arxiv, ...) or a folder of train, val, test files
-run: str = ""  # folder of a trained run of yours, compared with the shipped ones
-preset: str = ""  # train all four instead: demo: two minutes on a CPU; paper: for GPUs
-steps: int = 0  # training steps of every model; 0: as many as each preset says
-documents: int = 30  # how many test documents are summarized and scored
-seed: int = 0  # of weights, batches and bootstrap
+systems: str = ""  # runs and files of summaries beside the shipped models, with spaces
+documents: int = 30  # test documents of the corpus that the report is about
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 from companion.pages.parameters import check_parameters  # missing? Clone the project
@@ -31,57 +28,38 @@ from companion.pages.parameters import check_parameters  # missing? Clone the pr
 check_parameters(globals())
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import torch
 
 import lib
-from lib.evaluation.bootstrap import interval, no_interval, paired_bootstrap
-from lib.data.corpus import load_corpus
-from lib.data.releases import anthology_year
-from lib.evaluation.baselines import lexrank, oracle
+from companion.pages.comparison import open_systems
 from companion.pages.figures import interval_bars
+from companion.pages.measured import summary_row, support_row
+from companion.pages.runs import unseen_papers
+from companion.pages.shown import PageFigures, Passages, Prediction
+from companion.pages.shown import clip, figures_folder, show_tables
+from companion.results.places import render
+from companion.results.tables import TRAINED
+from lib.data.corpus import load_corpus
 from lib.decoding.config import DECODINGS
 from lib.decoding.search import summarize
-from lib.evaluation.summaries import write_summaries
-from companion.results.places import render
-from companion.pages.choice import compare_means, sample_text
-from companion.results.tables import TRAINED
-from companion.pages.runs import run_module, unseen_papers
-from companion.pages.shown import (
-    PageFigures,
-    Passages,
-    Prediction,
-    clip,
-    figures_folder,
-    show_tables,
-)
-from companion.pages.measured import summary_row, support_row
-from lib.papers import PAPERS
+from lib.evaluation.baselines import lexrank, oracle
+from lib.evaluation.bootstrap import interval, paired_bootstrap
 from lib.evaluation.scores import score_systems
+from lib.evaluation.summaries import write_summaries
 from lib.system.files import trained_folder, work_folder, write_json
-from lib.system.errors import InputError
-from lib.system.fingerprints import code_digest, digest
 from lib.training.console import duration
 
-trains = bool(preset or steps)
-if run and trains:
-    raise InputError("run joins the shipped models: leave out preset and steps")
-about_sample = partial(
-    sample_text, (dataset, run, documents, seed, trains) == ("", "", 30, 0, False)
-)
-# a name or folder that cannot be read ends the page here
-name_of_corpus = dataset or ("aclsum" if trains else "pmc-sample")
-corpus = load_corpus(name_of_corpus, errors="skip")
-texts = unseen_papers(corpus, documents)
-references = [document.summary for document in texts]
+# a name, folder or file that cannot be read ends the page here
+theirs = open_systems(dataset, systems, documents)
+sample = load_corpus("pmc-sample")
+texts = unseen_papers(sample, 30)
 figures = PageFigures(figures_folder())
 show_tables()
+theirs.banner if theirs else None
 
 # %% [markdown]
 r"""
@@ -91,46 +69,9 @@ Each model keeps the preprocessing of its own paper, so it reads its own part of
 """
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
-code = code_digest("lib.train")  # and all that it imports
-made_of = digest([dataset, preset, steps, seed, corpus.identity, code])
-here = work_folder() / f"compare-{made_of}"
-trained_at = preset or "demo"
-# otherwise two at a time, a core for each
-alone = torch.cuda.is_available() or trained_at != "demo"
-
-
-def train_here(model, paper):
-    """A run of a model, trained at the comparison's preset, and the time that it took."""
-    own = "demo papers" if (model, trained_at) == ("read_again", "demo") else trained_at
-    what = ["lib.train", model, "--preset", own, "--dataset", name_of_corpus]
-    what += ["--errors", "skip", "--seed", str(seed)]
-    what += ["--steps", str(steps)] if steps else []
-    what += ["--output", str(here / model), "--resume"]
-    run_module(*what, threads=None if alone else 1)
-    run = lib.load(here / model)
-    return run, duration(3600 * run.hours)
-
-
-def shipped_run(folder, paper):
-    trained = lib.load(trained_folder(folder))
-    return trained, duration(3600 * trained.hours)
-
-
-chosen = {paper.title: (name, paper) for name, paper in PAPERS.items()}
-if not trains:
-    chosen = {of.title: (folder, PAPERS[of.paper]) for folder, of in TRAINED.items()}
-work, started = train_here if trains else shipped_run, {}
-with ThreadPoolExecutor(2 if trains and not alone else 1) as pool:
-    for title, pair in reversed(chosen.items()):
-        started[title] = pool.submit(work, *pair)
-    runs = {title: started[title].result() for title in chosen}
-if run:
-    yours = lib.load(run)
-    runs[f"{Path(run).name} (yours)"] = yours, duration(3600 * yours.hours)
-
-# %% jupyter={"source_hidden": true} tags=["remove-input"]
+runs = {of.title: lib.load(trained_folder(folder)) for folder, of in TRAINED.items()}
 read = {}
-for name, (trained, cost) in runs.items():
+for name, trained in runs.items():
     (first,) = trained.encode(texts[:1])
     units = (
         "paragraphs, the title first" if trained.options.of_paragraphs else "sentences"
@@ -140,7 +81,7 @@ for name, (trained, cost) in runs.items():
         "parameters": f"{sum(p.numel() for p in trained.model.parameters()):,}",
         "trained on": f"{trained.config['documents']['train']:,}",
         "of": Path(trained.config["corpus"]).name,
-        "training": cost,
+        "training": duration(3600 * trained.hours),
         "symbols known": f"{len(trained.vocabulary):,}",
         "read of the first paper": f"{len(first.source):,} {'pieces' if trained.in_pieces else 'words'}",
         "in": f"{len(first.sentence_lengths)} {units}",
@@ -159,17 +100,15 @@ Every summary is cut to the same number of words and scored by ROUGE, with 95% i
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 longest = 200
-if trains:
-    longest = max(trained.decode.max_length for trained, _ in runs.values())
 by_rank = [lexrank(document.sentences, longest) for document in texts]
 best = [oracle(document.sentences, document.summary) for document in texts]
-systems = {
+systems_of_page = {
     f"Lead ({longest} words)": [document.sentences for document in texts],
     f"LexRank (sentences, {longest} words)": by_rank,
     f"Oracle (sentences, {longest} words)": best,
 }
 milliseconds = {}
-for name, (trained, _) in runs.items():
+for name, trained in runs.items():
     encoded = trained.encode(texts)
     for how, size in DECODINGS.items():
         rule = replace(trained.decode, block_ngrams=size)
@@ -177,9 +116,9 @@ for name, (trained, _) in runs.items():
         written = summarize(trained.model, encoded, trained.vocabulary, rule)
         taken = (time.perf_counter() - begun) / len(texts)
         milliseconds[f"{name}, {how}"] = 1000 * taken
-        systems[f"{name}, {how}"] = written
-options = next(iter(runs.values()))[0].options  # cuts texts into words, for all
-parts = score_systems(systems, texts, options, longest)
+        systems_of_page[f"{name}, {how}"] = written
+options = next(iter(runs.values())).options  # cuts texts into words, for all
+parts = score_systems(systems_of_page, texts, options, longest)
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 # a headline is not compared with abstracts
@@ -187,7 +126,7 @@ scored = {name: part for name, part in parts.items() if part["words"] >= longest
 rows = {}
 for name, part in scored.items():
     taken = f"{milliseconds[name]:.0f} ms" if name in milliseconds else ""
-    rows[name] = {**summary_row(part, seed), "a summary": taken}
+    rows[name] = {**summary_row(part, 0), "a summary": taken}
 comparison = pd.DataFrame.from_dict(rows, orient="index")
 rouge_1 = {name: [r[0] for r in part["rouge"]] for name, part in scored.items()}
 plain, ruled = (f", {how}" for how in DECODINGS)
@@ -205,11 +144,11 @@ Prediction(
 )
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
-caption = f"The models on the same {len(texts)} documents of {Path(corpus.name).name}, every summary cut to {longest} words"
+caption = f"The models on the same {len(texts)} documents of pmc-sample, every summary cut to {longest} words"
 table = {
     "table": "compare_table",
     "title": caption,
-    "preset": trained_at if trains else "shipped runs",
+    "preset": "shipped runs",
 }
 lines = {name: list(row) for name, row in comparison.T.items()}
 write_json(
@@ -220,17 +159,16 @@ render()  # docs/reproduce.md shows the committed one
 series = {how: {} for how in ("chosen from the text", *DECODINGS)}
 for name, values in rouge_1.items():
     how = next((how for how in DECODINGS if name.endswith(how)), "chosen from the text")
-    series[how][name.removesuffix(f", {how}")] = interval(values, seed).drawn
-over = no_interval(len(texts), "paper") or "its 95% interval over papers"
+    series[how][name.removesuffix(f", {how}")] = interval(values).drawn
 figures.show(
-    interval_bars, f"{caption}: R-1 with {over}.", "compare_rouge",
+    interval_bars, f"{caption}: R-1 with its 95% interval over papers.", "compare_rouge",
     series=series, xlabel="ROUGE-1, F1 in percent",
 )  # fmt: skip
 
-# %% jupyter={"source_hidden": true} tags=["remove-input"]
-about_sample(r"""
+# %% [markdown]
+r"""
 None of the models has learned from these papers. With trigram blocking Mem2Mem is about as good as LexRank, and far above Lead. The hierarchical transformer copies words, which is our addition (*HT + copying*). It reaches Lead here, and is eight points above Lead on the corpus that it has learned from.
-""")
+"""
 
 # %% [markdown]
 r"""
@@ -259,12 +197,12 @@ Prediction(
     [pd.DataFrame.from_dict(support, orient="index")[columns]],
 )
 
-# %% jupyter={"source_hidden": true} tags=["remove-input"]
-about_sample(r"""
+# %% [markdown]
+r"""
 The windowed model and *HT + copying* have about the same R-1. But every number that the windowed model writes stands in its paper, and nearly a fifth of those of *HT + copying* do not. (The authors' abstracts have such numbers, too, for instance from tables.)
 
 A number that stands in the paper is not right for that. In its summary of the first paper below, further on than is shown, Mem2Mem gives the age of the participants as 60 to 83 degrees (*60–83°C*).
-""")
+"""
 
 # %% [markdown]
 r"""
@@ -277,7 +215,7 @@ The intervals of two systems may overlap although one is better on nearly every 
 names = [name for name in scored if not name.endswith(plain)]
 compared = {name.removesuffix(ruled).split(" (")[0]: name for name in names}
 pairs = {
-    (a, b): paired_bootstrap(rouge_1[compared[b]], rouge_1[compared[a]], seed)
+    (a, b): paired_bootstrap(rouge_1[compared[b]], rouge_1[compared[a]])
     for n, a in enumerate(compared)
     for b in list(compared)[:n]
 }
@@ -303,13 +241,6 @@ Prediction(
     [matrix],
 )
 
-# %% jupyter={"source_hidden": true} tags=["remove-input"]
-# the best model, and what it is compared with
-models = [compared[name] for name in runs if name in compared]
-by_score = sorted(models, key=lambda name: np.mean(rouge_1[name]), reverse=True)
-others = [*by_score[1:], *list(compared.values())[:2]]
-compare_means(scored, by_score[0], others, seed)
-
 # %% [markdown]
 r"""
 There is one seed for each model, so a star says that these two *runs* differ. Whether two *models* differ needs several runs of each, as the tables of the papers have them.
@@ -319,42 +250,38 @@ There is one seed for each model, so a star says that these two *runs* differ. W
 Below are the first words of every summary of three papers. Title, reference and Lead are the authors' own words.
 """
 
+
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
-# papers of the ACL Anthology may be quoted from 2016 on
-recent = [corpus.name != "aclsum" or anthology_year(doc.id) >= 2016 for doc in texts]
-quotable = np.flatnonzero(recent).tolist()[:3]
-
-
 def all_summaries(i):
     """Reference, first sentences and all summaries of one document."""
     rows = {"reference": texts[i].summary, "Lead": texts[i].sentences[:2]}
-    for name, (trained, _) in runs.items():
-        rows[name] = trained.readable(texts[i], systems[f"{name}{ruled}"][i])
+    for name, trained in runs.items():
+        rows[name] = trained.readable(texts[i], systems_of_page[f"{name}{ruled}"][i])
     column = [(system, clip(" ".join(text), 45)) for system, text in rows.items()]
     return Passages([("title", texts[i].title or texts[i].id), *column])
 
 
-all_summaries(quotable[0])
+all_summaries(0)
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
-all_summaries(quotable[min(1, len(quotable) - 1)])
+all_summaries(1)
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
-all_summaries(quotable[min(2, len(quotable) - 1)])
+all_summaries(2)
 
-# %% jupyter={"source_hidden": true} tags=["remove-input"]
-about_sample(r"""
+# %% [markdown]
+r"""
 Mem2Mem's sentences are about the paper and use its words, but they often say of one thing what the paper says of another. *HT + copying* takes whole clauses from the paper and joins them wrongly. The windowed model begins like the paper's introduction,
 or goes straight to its methods. Read-Again, made for news dispatches of 1987, turns the paper into a dispatch.
-""")
+"""
 
 # %% [markdown]
 r"""
 ## What to take home
 """
 
-# %% jupyter={"source_hidden": true} tags=["remove-input"]
-about_sample(r"""
+# %% [markdown]
+r"""
 * **How a model writes is worth 6 to 14 points of R-1**, more than most differences between the models.
 * **Copying can be worth more**: 27 to 30 points for Read-Again's headlines, where 13,898 dispatches are probably too few to learn names without it. It does not decide whether what is said is true.
 * **The papers' other ideas are worth a point or two at these sizes, or none that we could find.** Thirty papers cannot show that. The tables of each paper, on more documents, have:
@@ -367,7 +294,7 @@ about_sample(r"""
 | global layers over paragraphs | +0.4 [-0.5, +1.3] | short texts of 200 papers, three seeds |
 
 What a model has learned does not always carry over: on its own corpus the windowed model has 48.2 R-1, here 38.5.
-""")
+"""
 
 # %% [markdown]
 r"""
@@ -379,17 +306,29 @@ r"""
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 for name in compared:
     path = work_folder() / "summaries" / f"{name}.jsonl"
-    writer = runs[name][0] if name in runs else None
-    write_summaries(path, texts, systems[compared[name]], corpus.name, writer)
+    write_summaries(
+        path, texts, systems_of_page[compared[name]], sample.name, runs.get(name)
+    )
 print("summaries/NAME.jsonl of:", ", ".join(compared))
 print("\npython -m companion.human sheet runs/rating --documents 20 Mem2Mem=FILE ...")
 print("python -m companion.human scores runs/rating")
 
 # %% [markdown]
 r"""
+# Your corpus
+
+With a `dataset`, the shipped models of papers summarize your test documents, and LexRank and the first words are beside them. `systems` adds folders of your runs and files of summaries that other systems wrote: `papermill notebooks/compare.ipynb out.ipynb -p dataset my/folder -p systems "runs/mine theirs.jsonl"`. The report is about the model that scores highest, and compares every other system with it.
+"""
+
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
+report = theirs.report() if theirs else None
+report
+
+# %% [markdown]
+r"""
 ## Where to go from here
 
-* Run the page with `preset="demo"`. Which columns of the table change, and which of them say something about the papers?
 * `papermill notebooks/compare.ipynb out.ipynb -p dataset my/folder` compares the shipped models on your own documents.
+* The page of each paper trains a model on them, with `preset`.
 * `snakemake -n` lists every table and figure of the four papers.
 """

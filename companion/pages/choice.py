@@ -16,7 +16,6 @@ from lib.data.corpus import Corpus, load_corpus
 from lib.data.documents import Document
 from lib.data.prepared import PreparedCorpus
 from lib.decoding.run import Run
-from lib.evaluation.bootstrap import no_interval, paired_bootstrap
 from lib.papers import open_run, paper, resolve
 from lib.papers.paper import Setup
 from lib.system.errors import InputError
@@ -130,12 +129,6 @@ def choose(
     )
 
 
-def sample_text(on_sample: bool, text: str) -> Markdown | None:
-    """Show a text about the shipped models on a page's own sample, if these are what the page
-    shows."""
-    return Markdown(text) if on_sample else None
-
-
 def training_notice(setup: Setup, model: Any, prepared: PreparedCorpus) -> str:
     """Estimate how long training takes here, from the time of one step; warn if it is too short for
     good sentences."""
@@ -163,25 +156,3 @@ def training_notice(setup: Setup, model: Any, prepared: PreparedCorpus) -> str:
             "make sense."
         )
     return text
-
-
-def compare_means(parts: dict[str, dict], name: str, others: list[str], seed: int) -> Markdown:
-    """Write a sentence for each other system: whether a system differs from it in R-1. parts: of
-    `score_systems`."""
-    rouge_1 = {
-        system: [scores[0] for scores in parts[system]["rouge"]] for system in (name, *others)
-    }
-    differences = {other: paired_bootstrap(rouge_1[other], rouge_1[name], seed) for other in others}
-    sentences, count = [], len(rouge_1[name])
-    for other, difference in differences.items():
-        points = f"{difference.text(1).partition(', p')[0]} points of R-1"
-        if no_interval(count):
-            sentences.append(f"{name} minus {other}: {difference.mean:+.1f} points of R-1.")
-        elif difference.is_real:
-            sentences.append(
-                f"{name} is {'higher' if difference.mean > 0 else 'lower'} than {other}: {points}."
-            )
-        else:
-            sentences.append(f"We found no difference between {name} and {other}: {points}.")
-    sentences += [f"{count} documents are too few for an interval."] * bool(no_interval(count))
-    return Markdown("**Computed from these scores.** " + " ".join(sentences))

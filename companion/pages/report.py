@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from html import escape
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import pandas as pd
 
 from lib.data.documents import Document
 from lib.decoding.run import Run
-from lib.decoding.search import extract, summarize
 from lib.evaluation.report import Report, Summaries, report_of
 from lib.evaluation.scores import about, score_systems
 from lib.evaluation.summaries import write_summaries
@@ -54,6 +52,7 @@ def corpus_report(
     corpus: str,
     name: str,
     others: Mapping[str, Summaries] | None = None,
+    written: Summaries | None = None,
 ) -> CorpusReport:
     """Summarize documents of a corpus with a run, and report on it.
 
@@ -61,9 +60,10 @@ def corpus_report(
         model: its name for people.
         name: of the folder of the report, under runs/reports.
         others: summaries of other systems, by name.
+        written: the run's summaries, if they have been made.
     """
-    write = extract if run.is_extractor else partial(summarize, config=run.decode)
-    written = write(run.model, run.encode(documents), run.vocabulary)
+    if written is None:
+        written = [summary.sentences for summary in run.summarize(documents)]
     report = report_of(run, model, documents, written, corpus, "test", others)
     folder = work_folder() / "reports" / name
     write_report(folder / "report.html", report)

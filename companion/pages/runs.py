@@ -1,8 +1,5 @@
 """Train, open, describe and measure the runs of a page."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -17,7 +14,7 @@ from lib.data.named_corpora import IN_BOTH
 from lib.data.prepared import PreparedCorpus, code_of
 from lib.decoding.run import Run
 from lib.papers.paper import Setup
-from lib.system.files import project_root, work_folder
+from lib.system.files import work_folder
 from lib.system.fingerprints import digest
 from lib.training.folder import determining, run_config
 from lib.training.loop import evaluate_loss, train
@@ -114,15 +111,3 @@ def nll_by_text(run: Run, documents: Sequence[Document]) -> pd.Series:
         for name, split in encoded.items()
     }
     return pd.Series(nll, name="nll")
-
-
-def run_module(module: str, *arguments: str, threads: int | None = None) -> None:
-    """Run `python -m MODULE ARGUMENTS` in a process of its own, which may use as many `threads`.
-    Raises RuntimeError with what it wrote when it fails."""
-    environment = {**os.environ, **({"OMP_NUM_THREADS": str(threads)} if threads else {})}
-    command = [sys.executable, "-m", module, *arguments]
-    run = subprocess.run(
-        command, cwd=project_root(), env=environment, capture_output=True, encoding="utf-8"
-    )
-    if run.returncode:
-        raise RuntimeError(f"python -m {module} failed:\n{run.stdout[-1000:]}{run.stderr[-2000:]}")

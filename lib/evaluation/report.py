@@ -32,7 +32,7 @@ from lib.evaluation.support import (
 
 LEXRANK, LEAD, ORACLE = "LexRank", "Lead", "Oracle"
 REFERENCES = "the references"
-AT_REFERENCE, AT_EQUAL = "R-1, cut to the reference", "R-1, cut to the shorter of both"
+AT_REFERENCE, AT_EQUAL = "R-1, cut to the reference", "R-1, both also cut to the shorter one"
 
 Summaries = Sequence[list[str]]  # of each document, in sentences
 Marked = list[tuple[str, str]]  # a sentence in parts: the text, and "number", "name", "word" or ""
@@ -93,8 +93,7 @@ def report_of(
     others: Mapping[str, Summaries] | None = None,
 ) -> Report:
     """Compare a run's summaries with LexRank, the first words and the oracle: each cut to the words
-    of the document's reference; and cut to those of the run's summary where that is shorter, since
-    a shorter summary has a lower ROUGE.
+    of the document's reference; and in pairs, both also cut to the shorter one.
 
     Args:
         model: its name for people.
@@ -116,34 +115,34 @@ def report_of(
         oracle(document.sentences, document.summary, all_letters=letters) for document in documents
     ]
 
-    def scored(words_of_each: Sequence[int]) -> dict[str, Scores]:
-        """Cut each system's summaries, and score them."""
-        scores = {}
-        for name, summaries in systems.items():
-            whole = zip(summaries, words_of_each, documents)
-            texts = [cut(summary, n, run.options, d.tokenised) for summary, n, d in whole]
-            lengths_of_each = [count_words(text) for text in texts]
-            scores[name] = Scores(rouge(texts, references), mean(lengths_of_each))
-        return scores
+    def scored(name: str, words_of_each: Sequence[int]) -> Scores:
+        """Cut a system's summaries, and score them."""
+        every = zip(systems[name], words_of_each, documents)
+        texts = [cut(summary, n, run.options, d.tokenised) for summary, n, d in every]
+        return Scores(rouge(texts, references), mean(map(count_words, texts)))
 
-    scores = scored(lengths)
-    # a system that writes less than the reference has a lower ROUGE for that alone
-    equal = scored([min(words, count_words(own)) for words, own in zip(lengths, written)])
+    def at_equal_length(other: str) -> Difference:
+        """A system that writes less has a lower ROUGE for that alone."""
+        summaries = zip(lengths, systems[model], systems[other])
+        words = [min(n, count_words(own), count_words(its)) for n, own, its in summaries]
+        return _difference(scored(model, words), scored(other, words))
+
+    scores = {name: scored(name, lengths) for name in systems}
+    equal = {name: at_equal_length(name) for name in systems if name != model}
     readings = [run.reading(d, encoded) for d, encoded in zip(documents, run.encode(documents))]
     sources, names = [source_of(document) for document in documents], names_of(documents)
     whole = {model: written, LEXRANK: systems[LEXRANK], REFERENCES: references}
     return Report(
         title=f"{model} on {len(documents)} {split} documents of {corpus}",
         facts=_facts(run, documents, readings, lengths, corpus, split),
-        expectation=_expectation(run, readings, _difference(equal, model, LEXRANK)),
+        expectation=_expectation(run, readings, equal[LEXRANK]),
         scores={name: _score_row(found) for name, found in scores.items()},
         differences={
             name: {
-                AT_REFERENCE: str(_difference(scores, model, name)),
-                AT_EQUAL: str(_difference(equal, model, name)),
+                AT_REFERENCE: str(_difference(scores[model], scores[name])),
+                AT_EQUAL: str(difference),
             }
-            for name in systems
-            if name != model
+            for name, difference in equal.items()
         },
         missing={name: _missing_row(texts, sources, names) for name, texts in whole.items()},
         documents=_reported(run, documents, systems, scores, model, sources, names),
@@ -157,8 +156,8 @@ def report_of(
     )
 
 
-def _difference(scores: Mapping[str, Scores], model: str, other: str) -> Difference:
-    return paired_bootstrap(scores[other].rouge[:, 0], scores[model].rouge[:, 0])
+def _difference(model: Scores, other: Scores) -> Difference:
+    return paired_bootstrap(other.rouge[:, 0], model.rouge[:, 0])
 
 
 def _facts(

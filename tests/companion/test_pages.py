@@ -17,7 +17,7 @@ from companion.pages.choice import choose
 from companion.pages.figures import PLOTS, attention_maps, draw, redraw, rounded, word_maps
 from companion.pages.frames import Frames
 from companion.pages.parameters import ParameterError, check_parameters, prepare_machine
-from companion.pages.runs import nll_by_text, run_module, unseen_papers
+from companion.pages.runs import nll_by_text, unseen_papers
 from companion.pages.shown import PageFigures, Prediction, figures_folder
 from companion.pages.steps import Step, best_words, decoding_frames
 from lib.data.corpus import load_corpus
@@ -287,14 +287,6 @@ def test_a_decoders_steps():
 
 # ---------------------------------------------------------------------------------
 # runs
-
-
-def test_a_module_that_fails_stops_the_page(tmp_path):
-    (tmp_path / "in.json").write_text("{}", encoding="utf-8")
-    run_module("json.tool", str(tmp_path / "in.json"), str(tmp_path / "out.json"), threads=1)
-    assert (tmp_path / "out.json").read_text(encoding="utf-8").strip() == "{}"
-    with pytest.raises(RuntimeError, match=r"(?s)python -m json\.tool failed:.*nothing\.json"):
-        run_module("json.tool", str(tmp_path / "nothing.json"))
 
 
 def test_a_page_shows_the_run_that_comes_with_its_paper():
