@@ -60,7 +60,11 @@ _KIND_OF = {word: kind for kind, words in _KINDS.items() for word in words}
 _NAMED = "div, p, ul, ol, dl, section, article, header, footer, h2, h3, h4, figure, li, blockquote"
 _NO_NAME = re.compile(r"(?:tag|category|has|no|is|with|hide)[-_]|.*[:/\[]")
 _WORD = re.compile(r"pull-quote|ref-list|[A-Z]?[a-z]+")
-_READ_MORE = re.compile(r"(?:(?:read|see) (?:more|also|next)|also read|related|more)\b:?", re.I)
+_READ_MORE = re.compile(
+    r"(?:(?:(?:read|see) (?:more|also|next)|also read|related|more)\b"
+    r"|(?:(?:previous|next)(?: \w+)?|messages sorted by)(?=:)):?",  # of a list of mails
+    re.IGNORECASE,
+)
 _CODE = re.compile("^(?:highlight|code|src)")
 _SENTENCE = re.compile(r"(?:\w+[^\w.!?]+){3,}\w+[.!?]|[。！？]")
 _BLOCKS = ["div", "p", "ul", "ol", "li", "table", "tr", "td", "section", "center"]
@@ -191,10 +195,11 @@ def _set_aside_by_names(soup, beside: Text) -> None:
     for element in soup(["address", "time"]):
         if not element.find_parent(_DATED):
             parts["bylines and dates"].append(element)
-    for element in soup("p"):
+    for element in soup(["p", "li"]):
+        if not element.a or not _READ_MORE.match(element.get_text(" ").strip()):
+            continue
         others = "".join(text for text in element.strings if not text.find_parent("a")).strip()
-        is_more = _READ_MORE.match(element.get_text(" ").strip())
-        if is_more and element.a and (not others or _READ_MORE.fullmatch(others)):
+        if _READ_MORE.fullmatch(others) or (not others and element.name == "p"):
             parts["related articles, adverts and the like"].append(element)
     for kind, elements in parts.items():
         outer = {id(element) for element in elements}

@@ -95,7 +95,7 @@ _MODULES = _words("collections dataclasses matplotlib multiprocessing subprocess
 _MARK = re.compile(
     r"""(?P<mark>[.?!؟۔।॥։።។။…。！？｡]+)
         # “ opens a quotation in Chinese, and closes one in German
-        (?P<close>(?:["'”’)\]»«」』）_]|(?<![。！？｡])(?<![。！？｡]”)“|\s»
+        (?P<close>(?:["'”’)\]»«」』）_]|“(?<![。！？｡]“)(?<![。！？｡]”“)|\s»
             |[ ]?[\U0001F300-\U0001FAFF]|[ ][:;]-?[)D](?=\s))*)
         (?:  # references, and not the numbers of paragraphs ([0007]):
              # [7], [1][2], [note 1], (Ann, 2003), end.³ and end.4,5
