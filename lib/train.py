@@ -28,7 +28,7 @@ from tyro.conf import Positional, arg
 
 from lib.system.command_line import Count, Flag, Grouped, parse_arguments, plain_errors
 from lib.system.errors import InputError, one_of
-from lib.system.files import errors_named, trained_folder
+from lib.system.files import errors_named
 from lib.system.metrics import hours_of, read_metrics
 
 if TYPE_CHECKING:  # a command imports PyTorch when it begins, so that --help is fast
@@ -153,7 +153,7 @@ def describe_presets(paper: Paper, variant: str | None) -> str:
             else f"{preset.train.epochs} epoch(s)"
         )
         lines.append(f"  {name:<14} {documents} documents, {steps}")
-    seconds = 3600 * hours_of(read_metrics(trained_folder(paper.name)))
+    seconds = 3600 * hours_of(read_metrics(paper.shipped))
     shipped = (
         f"The shipped run, a medium one, took {duration(seconds)}. docs/gpu.md has those of the "
         "paper's sizes."

@@ -30,8 +30,8 @@ run: str = ""  # folder of a trained run that reads it; empty: the shipped one
 preset: str = ""  # train a model instead: demo: 100 clusters; paper, code: for a GPU
 variant: str = "HT"  # what is trained, a row of Tables 2 and 3: FT 600, ...
 steps: int = 0  # training steps; 0: as many as the preset says
-seed: int = 0  # of weights, batches and bootstrap
-towns_steps: int = 0  # of each model of part 1 (1000: 5 minutes); 0: the shipped
+documents: int = 20  # test documents of the corpus that the report is about
+seed: int = 0  # of the training: weights and batches
 output: str = ""  # folder of the run that is trained; empty: one under runs/
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
@@ -40,7 +40,6 @@ from companion.pages.parameters import check_parameters  # missing? Clone the pr
 check_parameters(globals())
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import torch
@@ -49,49 +48,44 @@ from IPython.display import Markdown
 from companion.claims.verdicts import Setting, claims_of, effect_of
 from companion.claims.text import bets_table, evidence_table
 from companion.pages.checks import Checks
-from companion.pages.choice import choose, compare_means, sample_text
+from companion.pages.choice import choose
 from companion.pages.diagrams import show_model
 from companion.pages.figures import interval_bars, lines
 from companion.pages.hierarchical_transformer import (
     check_equations, local_layer, ranking_panel,
 )  # fmt: skip
 from companion.pages.measured import (
-    shares, summary_table, task_results, task_table,
+    shares, task_results, task_table,
 )  # fmt: skip
-from companion.pages.runs import loss_figure, nll_by_text, run_facts
+from companion.pages.runs import loss_figure, nll_by_text
 from companion.pages.shown import (
-    PageFigures, Passages, Prediction, clip, figures_folder, show_tables,
+    PageFigures, Prediction, figures_folder, show_tables,
 )  # fmt: skip
 from companion.pages.towns import (
     curves_panel, followed, hops_table, layer_picture, levers_table, marks_table,
     town_frames,
 )  # fmt: skip
 from companion.results.kept import stored_numbers
-from companion.results.tables import TRAINED
 from companion.tasks.towns import open_towns, town_document, unseen_towns
 from lib.data.batch import rows_of
 from lib.data.corpus import load_corpus
-from lib.decoding.config import DECODINGS
-from lib.decoding.search import summarize
-from lib.evaluation.baselines import lexrank
-from lib.evaluation.summaries import write_summaries
 from lib.papers import resolve
-from lib.system.files import work_folder
 
 # what cannot be read ends the page here
 choice = choose(
     "hierarchical_transformer", dataset, preset, variant, steps, seed, run,
-    demo="aclsum:paragraphs",
+    documents, corpora=("pmc-sample", "aclsum:paragraphs"),
 )  # fmt: skip
 figures, checks = PageFigures(figures_folder()), Checks()
 show_tables()
-towns, cluster = open_towns(towns_steps, seed), unseen_towns(1)[0]
+towns, cluster = open_towns(), unseen_towns(1)[0]
 solved = task_results("towns")
 effects = {
     (claim.id, setting.label): (effect_of(setting), claim.published)
     for claim in claims_of("hierarchical_transformer")
     for setting in claim.settings
 }
+choice.banner
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
@@ -105,15 +99,12 @@ Two small transformers have read the cluster below. Their encoders have four lay
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 town_frames(towns, cluster)
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
-sample_text(
-    not towns_steps,
-    r"""
+# %% [markdown] slideshow={"slide_type": "notes"}
+r"""
 Step 2 is the river. The darker a snippet is, the more HT attends to it. HT attends to the three snippets that name a river of *osvia*. Two of them name the *arno* and one the *oder*, and HT writes *arno*. The other model attends to the rivers of both towns, and writes *colva*, the river of *velholm*.
 
 So both models find the rivers. One of them confuses the towns. Yet its decoder attends to every word, and the title is among them. **Why can a model that sees everything not do it?** ([Watch both write](../docs/live.md#two-towns) in your browser, and change the snippets.)
-""",
-)
+"""
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
@@ -131,13 +122,10 @@ The table shows one head of HT's second global layer, for the title and three sn
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 layer_picture(towns["HT"], cluster, layer=1, head=1, rows=[0, 2, 3, 12])
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
-sample_text(
-    not towns_steps,
-    r"""
+# %% [markdown] slideshow={"slide_type": "notes"}
+r"""
 This head takes hardly anything but the name of a snippet's town. The snippets about *osvia* attend mostly to the title. The snippets about *velholm* attend to each other. So something different comes back to the words of the two towns. It looks as if this were what the other model lacks.
-""",
-)
+"""
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
@@ -715,13 +703,28 @@ We have not measured which of these differences matters. [All deviations](../doc
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-## On your own corpus
+# Your corpus
 
-With `dataset`, `preset` or `run`, this section shows another corpus or another model. As the page comes, it is the shipped model, which reads articles of `pmc-sample`. It was trained on single articles: it reads their title and their first 22 paragraphs in order, without ranking. The figure ranks the paragraphs of ACLSum's articles, if the parameters name no other corpus. *Similarity* ranks paragraphs by their tf-idf cosine with the title, *learned* is the ranker of (1) to (6), and *by the labels* uses what the ranker should predict.
+With `dataset` the shipped model reads your test documents here. With `preset` the page trains a model on them first, and with `run` it opens one that you have trained. Start JupyterLab and set these in the page's first cell, or use `papermill`. As the page comes, the report is about the shipped model, which also copies (our addition), and articles of `pmc-sample`. It was trained on single articles: it reads their title and their first 22 paragraphs in order, without ranking.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-choice.box
+trained = choice.open(output, progress=preset != "demo" or steps > 0)
+choice.report(trained)
+
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+None if choice.is_shipped else loss_figure(figures, "", trained, False)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+Does the model depend on its text? The table has the loss of references with their own text and with the next document's.
+
+The figure ranks paragraphs of the corpus, or of ACLSum's articles if no corpus is named. *Similarity* ranks them by their tf-idf cosine with the title, *learned* is the ranker of (1) to (6), and *by the labels* uses what the ranker should predict.
+"""
+
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+losses = nll_by_text(trained, choice.documents)
+losses.round(2).to_frame("loss of references, nats a piece").T
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 studied = resolve("hierarchical_transformer", preset or "demo", variant, seed=seed)
@@ -730,60 +733,6 @@ wide = studied.options.base.prepare(corpus, studied.documents, progress=False)
 panel = ranking_panel(wide, studied.options, corpus.ranked, preset == "paper")
 caption = "How much of the summary is in the best paragraphs, by how they are ranked."
 figures.show(lines, caption, "hierarchical_ranking", panels=[panel], width=5.6)
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-trained = choice.open(output, progress=preset != "demo" or steps > 0)
-None if choice.on_sample else run_facts(trained, choice.origin(trained))
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-None if choice.is_shipped else loss_figure(figures, "", trained, False)
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-options, decode, system = trained.options, trained.decode, trained.config["variant"]
-documents, encoded = choice.documents[:20], trained.encode(choice.documents[:20])
-words = (
-    TRAINED["hierarchical_transformer"].words
-    if choice.is_shipped
-    else decode.max_length
-)
-paragraphs = [options.example(paper).paragraphs for paper in documents]
-systems = {
-    f"Lead ({words} words)": paragraphs,
-    f"LexRank (paragraphs, {words} words)": [
-        lexrank(texts, words, threshold=None) for texts in paragraphs
-    ],
-}
-for how, n in DECODINGS.items():
-    rule = replace(decode, block_ngrams=n)
-    systems[f"{system}, {how}"] = summarize(
-        trained.model, encoded, trained.vocabulary, rule
-    )
-for name, summaries in systems.items():  # for people to judge
-    path = work_folder() / "summaries" / f"{name}.jsonl"
-    writer = trained if name.startswith(system) else None
-    write_summaries(path, documents, summaries, choice.corpus.name, writer)
-summary = trained.readable(documents[0], systems[f"{system}, trigram blocking"][0])
-Passages([
-    ("title", documents[0].title),
-    ("reference", clip(" ".join(documents[0].summary), 40)),
-    (system, clip(" ".join(summary), 40)),
-])  # fmt: skip
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-table, scores = summary_table(systems, documents, options, words, seed)
-table[["R-1", "R-2", "R-Lsum", "words", "repeated", "copied"]]
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-first_two, blocking = list(systems)[:2], f"{system}, trigram blocking"
-None if choice.on_sample else compare_means(scores, blocking, first_two, seed)
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-nll_by_text(trained, documents).round(2).to_frame("loss of references, nats a piece").T
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-choice.about_sample(r"""
-The summary fits the field of the article and misses what the article found. With plain beam search, the model repeats most of what it has written. Trigram blocking removes the repetitions, and the model stays below Lead. The last table compares the loss of references with their own text and with the next article's: the model takes little from its text. The model with copying, which is ours, is 8 points above Lead on its own corpus with trigram blocking, and 11 below with plain beam search. Its scores are on [its card](../trained/hierarchical_transformer_copying/README.md).
-""")
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
@@ -1079,6 +1028,6 @@ r"""
 # Where to go from here
 
 * `python -m lib.train hierarchical_transformer --dataset wikisum:wikisum_folder --preset code --bf16 --output runs/wikisum` trains at the authors' size on a GPU. The folder holds the ranked shards (`WIKI.train.0.pt` and so on) and their SentencePiece model.
-* `papermill notebooks/hierarchical_transformer.ipynb out.ipynb -p dataset multi_news` runs this page on Multi-News. `towns_steps=1000` trains the two models of the first picture here.
+* `papermill notebooks/hierarchical_transformer.ipynb out.ipynb -p dataset multi_news` makes the report on Multi-News. `python -m companion.train_task towns` trains the models of the first picture.
 * [`docs/papers/hierarchical_transformer.md`](../docs/papers/hierarchical_transformer.md) maps every equation to its cell and its function in `lib`. Next: [all models on the same documents](compare.ipynb).
 """

@@ -30,7 +30,8 @@ run: str = ""  # folder of a trained run that reads it; empty: the shipped one
 preset: str = ""  # train a model instead: demo (half a minute), ..., paper (for a GPU)
 variant: str = "+read"  # what is trained: a row of Tables 1 and 2 (hred, TLM, ...)
 steps: int = 0  # training steps; 0: as many as the preset says
-seed: int = 0  # of weights, batches and bootstrap
+documents: int = 30  # test documents of the corpus that the report is about
+seed: int = 0  # of the training: weights and batches
 output: str = ""  # folder of the run that is trained; empty: one under runs/
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
@@ -40,7 +41,6 @@ from companion.pages.parameters import check_parameters  # missing? Clone the pr
 check_parameters(globals())
 
 from copy import deepcopy
-from dataclasses import replace
 from functools import partial
 from math import exp
 
@@ -49,36 +49,35 @@ import pandas as pd
 import torch
 from IPython.display import Markdown
 
+import lib
 from companion.claims.text import bets_table, evidence_table
 from companion.pages.checks import Checks
-from companion.pages.choice import choose, compare_means
+from companion.pages.choice import choose
 from companion.pages.diagrams import show_model
 from companion.pages.figures import attention_maps, interval_bars, interval_panels, memory_path
-from companion.pages.measured import over_seeds, summary_table, task_table
+from companion.pages.measured import over_seeds, task_table
 from companion.pages.mem2mem import (
     article_path, blocking_gain, check_objective, extract_series, ladder_series, lever_panels, memory_weights, paths_costs, planted_steps, stored,
 )
-from companion.pages.runs import loss_figure, run_facts
-from companion.pages.shown import PageFigures, Passages, Prediction, clip, figures_folder, show_tables
+from companion.pages.runs import loss_figure, unseen_papers
+from companion.pages.shown import PageFigures, Prediction, figures_folder, show_tables
 from companion.tasks.memory import learn_planted, memory_scores, unseen_documents
 from companion.tasks.synthetic import planted_at
 from lib.data.batch import make_batch
-from lib.data.releases import anthology_year
-from lib.decoding.config import DECODINGS
-from lib.decoding.search import extract, summarize
-from lib.evaluation.baselines import lexrank
+from lib.data.corpus import load_corpus
 from lib.evaluation.bootstrap import paired_bootstrap
 from lib.evaluation.interventions import changes_of, log_probs
 from lib.models.mem2mem import Mem2Mem, compression_loss
-from lib.models.summarizer import Extractor
+from lib.system.files import trained_folder
 
-choice = choose("mem2mem", dataset, preset, variant, steps, seed, run)  # what cannot be read ends the page here
-trained, documents = choice.open(output, progress=preset != "demo" or steps > 0), choice.documents
-encoded = trained.encode(documents)
+choice = choose("mem2mem", dataset, preset, variant, steps, seed, run, documents)  # what cannot be read ends the page here
+shipped = lib.load(trained_folder("mem2mem"))
+article = unseen_papers(load_corpus("pmc-sample"), 1)[0]
 figures, checks = PageFigures(figures_folder()), Checks()  # only the page as it is draws the committed figures
 show_tables()
 cost = partial(stored, "mem2mem_lever")
 text = lambda effect, digits: "{:.{d}f} [{:.{d}f}, {:.{d}f}]".format(effect.mean, effect.low, effect.high, d=digits)  # noqa: E731
+choice.banner
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
@@ -99,22 +98,17 @@ Two other paths lead to the summary: attention to all words and sentences of the
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-has_memory = isinstance(trained.model, Mem2Mem) and trained.model.extracts
-# papers of the ACL Anthology may be quoted from 2016 on
-first = int(np.argmax([choice.corpus.name != "aclsum" or anthology_year(document.id) >= 2016 for document in documents]))
-source = "Wanigatunga and others, 2018, CC BY 4.0" if choice.on_sample else documents[first].title
 caption = (
-    f"An article ({source}) on its way through the memory. Arrows lead from the sentence on which a head is strongest to its slot."
-    " Bars: how much the slot is read at the first (blue) and the last word (orange) of the summary."
+    "An article (Wanigatunga and others, 2018, CC BY 4.0) on its way through the memory. Arrows lead from the sentence on which a head is strongest"
+    " to its slot. Bars: how much the slot is read at the first (blue) and the last word (orange) of the summary."
 )
-path = article_path(trained, encoded[first]) if has_memory else {}
-figures.show(memory_path, caption, "mem2mem_real_memory", **path) if path else Markdown("*This model hands no memory over.*")
+figures.show(memory_path, caption, "mem2mem_real_memory", **article_path(shipped, shipped.encode([article])[0]))
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
-choice.about_sample(r"""
+# %% [markdown] slideshow={"slide_type": "notes"}
+r"""
 This is our *shipped model*. Each head has at least 98% of its weight on one sentence. Slot 1 holds the sentence that begins *due to the growing aging population*, and the summary begins *the growing aging population*. At the first word the slots of the first three sentences get 36% of the reads, and at the last word 6%.
 It looks as if the decoder wrote from its memory, front to back. Does it?
-""")
+"""
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
@@ -152,7 +146,7 @@ A toy text has twelve sentences of random numbers, which play the part of words.
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 # λ1 = 0.01, λ2 = 0.1
-toy = learn_planted(Mem2Mem, "both", "plain gate", seed + 3)
+toy = learn_planted(Mem2Mem, "both", "plain gate", 3)
 document = unseen_documents()[0]
 planted_steps(toy, document)
 
@@ -633,45 +627,26 @@ Closing the other paths needs as little code: `MemoryAlone` in `companion.tasks.
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-## On your own corpus
+# Your corpus
 
-With `dataset` the shipped model reads your test documents here. With `preset` the page trains a model on them first, and with `run` it opens one that you have trained. Start JupyterLab and set these in the page's first cell, or use `papermill`.
+With `dataset` the shipped model reads your test documents here. With `preset` the page trains a model on them first, and with `run` it opens one that you have trained. Start JupyterLab and set these in the page's first cell, or use `papermill`. As the page comes, the report is about the shipped model and papers of `pmc-sample`, which are of its field.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-choice.box
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-system, written = trained.config["variant"], {}
-if isinstance(trained.model, Extractor):  # chooses sentences of the article
-    written[system] = extract(trained.model, encoded, trained.vocabulary)
-for how, size in DECODINGS.items() if not written else ():
-    written[f"{system}, {how}"] = summarize(trained.model, encoded, trained.vocabulary, replace(trained.decode, block_ngrams=size))  # fmt: skip
-last, shown = [*written][-1], trained.readable(documents[first], [*written.values()][-1][first])  # fmt: skip
-run_facts(trained, choice.origin(trained))
+trained = choice.open(output, progress=preset != "demo" or steps > 0)
+choice.report(trained)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 None if choice.is_shipped else loss_figure(figures, "", trained, False)
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-Passages([("title", documents[first].title), (f"written ({last})", clip(" ".join(shown), 60))])  # fmt: skip
-
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-R-1 and R-Lsum with 95% intervals over documents, every summary cut to the same length; *repeated* is the share of a summary's trigrams that have occurred in it before. Then the lever: nats a word that the abstracts lose.
+The lever on these documents: nats a word that the references lose.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-longest = 200 if choice.is_shipped else trained.decode.max_length
-systems = {"LexRank": [lexrank(document.sentences, longest) for document in documents], **written}  # fmt: skip
-table, parts = summary_table(systems, documents, trained.options, longest, seed)
-table[["R-1", "R-Lsum", "words", "repeated"]]
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-compare_means(parts, last, ["LexRank"], seed)
-
 # %% slideshow={"slide_type": "skip"}
-changes = changes_of(trained.model) if has_memory else {}
+encoded = trained.encode(choice.documents)
+changes = changes_of(trained.model) if isinstance(trained.model, Mem2Mem) else {}
 own = log_probs(trained.model, encoded) if changes else None
 lost = {
     name: paired_bootstrap(log_probs(trained.model, encoded, changes[name]), own).text(
@@ -681,11 +656,6 @@ lost = {
     if name in changes
 }
 pd.DataFrame({"lost": lost}) if lost else "This model has no memory."
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-choice.about_sample(r"""
-The sentences form an abstract: what is known, what was done, what was found. But the ages of the participants, 70 to 89, have become a percentage of them. *Menai*, an author, is "negatively associated with higher cognitive performance". With plain beam search more than four in ten trigrams are repetitions. The lever gives what Figures 2 to 4 have.
-""")
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""

@@ -30,7 +30,8 @@ run: str = ""  # folder of a trained run that reads it; empty: the shipped one
 preset: str = ""  # train a model instead: demo (half a minute), ..., paper (for a GPU)
 variant: str = "read-again lstm + copy"  # what is trained: a row of the tables
 steps: int = 0  # training steps; 0: as many as the preset says
-seed: int = 0  # of weights, batches and bootstrap
+documents: int = 50  # test documents of the corpus that the report is about
+seed: int = 0  # of the training: weights and batches
 output: str = ""  # folder of the run that is trained; empty: one under runs/
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
@@ -45,17 +46,17 @@ import pandas as pd
 import torch
 from IPython.display import Markdown
 
+import lib
 from companion.claims.verdicts import Effect
 from companion.claims.text import bets_table, evidence_table
 from companion.pages import read_again as shown
 from companion.pages.checks import Checks
-from companion.pages.choice import choose, compare_means
+from companion.pages.choice import choose
 from companion.pages.diagrams import show_model
 from companion.pages.dispatches import made_up_dispatches
 from companion.pages.figures import lines, word_maps
-from companion.pages.measured import summary_table
 from companion.pages.read_again import copying_frames, embeddings, gates, station
-from companion.pages.runs import loss_figure, run_facts
+from companion.pages.runs import loss_figure
 from companion.pages.shown import PageFigures, figures_folder, show_tables
 from companion.results.kept import stored_numbers
 from companion.results.text import table_frame
@@ -67,33 +68,37 @@ from companion.tasks.short_news import (
 from companion.tasks.task import greedy_words, learn
 from lib.data.batch import make_batch
 from lib.data.vocabulary import BOS, EOS, UNK
-from lib.decoding.search import beam_search, summarize
+from lib.decoding.search import beam_search
 from lib.evaluation.interventions import log_probs
-from lib.models.read_again import ReadAgain
-from lib.system.files import project_root, work_folder, write_whole
+from lib.system.files import project_root, trained_folder, work_folder, write_whole
 
 # a name or folder that cannot be read ends the page here
 choice = choose(
-    "read_again", dataset, preset, variant, steps, seed, run, *("docstrings",) * 2
+    "read_again",
+    dataset,
+    preset,
+    variant,
+    steps,
+    seed,
+    run,
+    documents,
+    corpora=("docstrings", "docstrings"),
 )
 figures, checks = PageFigures(figures_folder()), Checks()
 show_tables()
+choice.banner
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-choice.box
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-trained = choice.open(output, progress=preset != "demo" or steps > 0)
-summarizer, vocabulary = trained.model, trained.vocabulary
-documents = made_up_dispatches() if choice.on_sample else choice.documents
-test = trained.encode(documents)
-long_enough = [i for i in range(len(test)) if len(test[i].source) > 25] or [0]
+shipped = lib.load(trained_folder("read_again"))
+summarizer, vocabulary = shipped.model, shipped.vocabulary
+invented = made_up_dispatches()
+test = shipped.encode(invented)
 
 
 def headline(document):
     """The ids that the model writes."""
     batch = make_batch([document], len(vocabulary))
-    return beam_search(summarizer, batch, trained.decode)[0][0].ids
+    return beam_search(summarizer, batch, shipped.decode)[0][0].ids
 
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -113,15 +118,14 @@ So two sets of weights lie over the text. With one the decoder *attends*: it mix
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "slide"} tags=["remove-input"]
-copies = isinstance(summarizer, ReadAgain) and summarizer.config.copy
-example = test[2 if choice.on_sample else long_enough[0]]
+example = test[2]
 its_words, ids = [*vocabulary.words, *example.unknown], [*headline(example), EOS]
-copying_frames(summarizer, example, ids, its_words) if copies else None
+copying_frames(summarizer, example, ids, its_words)
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
-choice.about_sample(r"""
+# %% [markdown] slideshow={"slide_type": "notes"}
+r"""
 **A headline, word by word.** The darker a word, the larger its weight. At step 1 the decoder attends most to *raised*, and copies *kestrel*, a company that was invented for this page. In brackets: the probability of copying, and of generating. The model is an LSTM that reads again and copies. It has learned from 13,898 dispatches of Reuters, in seven minutes on one core. Its encoder knows the words that occur there five times or more.
-""")
+"""
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
@@ -164,11 +168,11 @@ A toy dispatch has an offer and a board's answer. If the board agrees, the headl
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-seeds, SIZE = (seed, seed + 1, seed + 2), len(WRITTEN)
+seeds, SIZE = (0, 1, 2), len(WRITTEN)
 toys = [reader(s, "read-again gru") for s in seeds]
 for s, one in zip(seeds, toys):
     learn(one, dispatch_batches(s), RATE)
-toy, unseen = dispatch(*SIX[0]), dispatches(500, 10**7 + seed)
+toy, unseen = dispatch(*SIX[0]), dispatches(500, 10**7)
 (ids,) = greedy_words(toys[0], [toy], max_length=6, min_length=1)
 copying_frames(toys[0], toy, [*ids, EOS], [*WRITTEN.words, *toy.unknown])
 
@@ -535,7 +539,7 @@ def read_document(document, model):
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 shown.check_states(checks, read_document)
 refused = dispatch(*SIX[0][:4], False)  # another last but one word
-lstm = learn(reader(seed, "read-again lstm"), dispatch_batches(seed), RATE).double()
+lstm = learn(reader(0, "read-again lstm"), dispatch_batches(0), RATE).double()
 moves = [
     (read_document(toy, one)[0][2] - read_document(refused, one)[0][2]).abs().max()
     for one in (model, lstm)
@@ -695,55 +699,47 @@ figures.show(lines, caption, "read_again_seconds", panels=panels)
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-## On your own corpus
+## What does the shipped model write?
 
-With a `dataset` the page shows the shipped model on that corpus's test documents, with a `run` a run of yours, and with a `preset` it trains a model first. A `[word]` below is outside the decoder's vocabulary, so it can only have been copied.
+A `[word]` is outside the decoder's vocabulary, so it can only have been copied. The dispatches are invented.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 rows = {}
-for i in range(len(test)) if choice.on_sample else long_enough[:8]:
-    ids = headline(test[i])
-    texts = zip(ids, vocabulary.decode(ids, test[i].unknown))
+for number, (document, dispatched) in enumerate(zip(test, invented), 1):
+    ids = headline(document)
+    texts = zip(ids, vocabulary.decode(ids, document.unknown))
     words_of = [f"[{w}]" if n >= len(vocabulary) else w for n, w in texts]
-    reference = " ".join(documents[i].summary).lower()
-    rows[i + 1] = {"reference": reference, "headline": " ".join(words_of)}
+    reference = " ".join(dispatched.summary).lower()
+    rows[number] = {"reference": reference, "headline": " ".join(words_of)}
 pd.DataFrame.from_dict(rows, orient="index")
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-choice.about_sample(r"""
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
 Norbalt, Kestrel and Ostervik were invented, and are copied. Other things fail: Velmora becomes the United States, words are said twice, and ministers who failed to agree are "to agree".
-On 1,106 test dispatches the shipped model is 13.5 points of R-1 above the first eight words of the text.
-""")
+On 1,106 test dispatches the shipped model is 13.5 points of R-1 above the first eight words of the text:
+"""
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-differences = None
-if choice.on_sample:  # its dispatches are written for the docs' Figure 4
-    records = [
-        {"summary": d.title, "document": " ".join(d.sentences)} for d in documents
-    ]
-    text = "".join(json.dumps(record) + "\n" for record in records)
-    write_whole(work_folder() / "dispatches" / "test.jsonl", text)
-    scores = table_frame(stored_numbers("trained_read_again"))
-    scores = scores.drop(columns="distinct").drop(index="References")
-else:
-    written = summarize(summarizer, test, vocabulary, trained.decode, batch_size=64)
-    lead = [vocabulary.decode(d.source[:8].tolist(), d.unknown) for d in test]
-    name = trained.config["variant"]
-    systems = {"Lead (8 words)": [[" ".join(words)] for words in lead], name: written}
-    scores, parts = summary_table(systems, documents, trained.options, None, seed)
-    differences = compare_means(parts, name, ["Lead (8 words)"], seed)
-scores
+records = [{"summary": d.title, "document": " ".join(d.sentences)} for d in invented]
+text = "".join(json.dumps(record) + "\n" for record in records)
+write_whole(work_folder() / "dispatches" / "test.jsonl", text)  # for Figure 4 of docs
+scores = table_frame(stored_numbers("trained_read_again"))
+scores.drop(columns="distinct").drop(index="References")
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+# Your corpus
+
+With `dataset` the shipped model reads your test documents here. With `preset` the page trains a model on them first, and with `run` it opens one that you have trained. Start JupyterLab and set these in the page's first cell, or use `papermill`. As the page comes, the report is about the shipped model and docstrings of Python packages: texts of another kind than the news that it has learned from.
+"""
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-differences
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-None if choice.on_sample else run_facts(trained, choice.origin(trained))
+trained = choice.open(output, progress=preset != "demo" or steps > 0)
+choice.report(trained)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 None if choice.is_shipped else loss_figure(figures, "", trained, False)
-
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""

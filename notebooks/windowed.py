@@ -30,7 +30,8 @@ run: str = ""  # folder of a trained run that reads it; empty: the shipped one
 preset: str = ""  # train a model instead: demo (half a minute), CD_I, ..., WIKI_V
 variant: str = "dynamic"  # what is trained: static, streamed, standard, ...
 steps: int = 0  # training steps; 0: as many as the preset says
-seed: int = 0  # of weights, batches and bootstrap
+documents: int = 20  # test documents of the corpus that the report is about
+seed: int = 0  # of the training: weights and batches
 output: str = ""  # folder of the run that is trained; empty: one under runs/
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
@@ -39,39 +40,40 @@ from companion.pages.parameters import check_parameters  # missing? Clone the pr
 check_parameters(globals())
 
 from copy import deepcopy
-from dataclasses import replace
 
 import numpy as np
 import torch
 from IPython.display import Markdown
 
+import lib
 from companion.claims.text import bets_table, evidence_table
 from companion.pages import windowed as wind
 from companion.pages.checks import Checks
-from companion.pages.choice import choose, compare_means
+from companion.pages.choice import choose
 from companion.pages.diagrams import show_model
 from companion.pages.figures import maximum_attention
-from companion.pages.measured import summary_table
-from companion.pages.runs import run_facts
-from companion.pages.shown import PageFigures, Passages, Prediction
-from companion.pages.shown import clip, figures_folder, show_tables
+from companion.pages.runs import loss_figure, unseen_papers
+from companion.pages.shown import PageFigures, Prediction
+from companion.pages.shown import figures_folder, show_tables
 from companion.studies.marking import ALONE, FORWARD, PATH
 from companion.tasks.synthetic import planted_facts
 from companion.tasks.windows import LEFT_OUT, STRIDE, VOCABULARY, WINDOW
 from companion.tasks.windows import learn_facts, written_for
 from lib.data.batch import make_batch
 from lib.data.vocabulary import BOS, SLIDE, UNK
-from lib.decoding.config import DECODINGS, DecodeConfig
-from lib.decoding.search import summarize
-from lib.evaluation.baselines import lexrank
-from lib.papers import open_run
+from lib.data.corpus import load_corpus
+from lib.decoding.config import DecodeConfig
 from lib.system.files import trained_folder
 
 # a name or folder that cannot be read ends the page here
-choice = choose("windowed", dataset, preset, variant, steps, seed, run)
+choice = choose("windowed", dataset, preset, variant, steps, seed, run, documents)
+reader = lib.load(trained_folder("windowed"))  # the shipped model, of the lesson
+articles = unseen_papers(load_corpus("pmc-sample"), 50)
+encoded = reader.encode(articles)
 figures = PageFigures(figures_folder())
 checks = Checks()
 show_tables()
+choice.banner
 
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -85,22 +87,13 @@ Leon Schüller limits what the decoder sees. An encoder reads the whole article,
 How does the model learn when to slide? No reference summary contains arrows, so the author computes them. Each sentence of the reference is **linked** to the most similar sentence of the article. Wherever the links move on to a later window, an arrow is put into the reference. We call this **marking**.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-trained = choice.open(output, progress=preset != "demo" or steps > 0)
-dynamic = trained.model.config.window and trained.model.config.windowing == "dynamic"
-reader = trained if dynamic else open_run(trained_folder("windowed"))  # of this path
-documents = choice.documents[: None if choice.on_sample else 20]
-encoded = reader.encode(documents)
-choice.box
-
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 wind.marked(reader, encoded[0])
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
-where = " The article: Wanigatunga and others, 2018, CC BY 4.0." * choice.on_sample
 visited = len(set(wind.linked_windows(reader, encoded[0])[0][FORWARD].tolist()))
 Markdown(
-    f"*Left: how each window of a real article begins. Right: the sentences of its abstract that are linked to the window.*{where}\n\nThis abstract takes something from {visited} windows, in their order. A model that has learned from thousands of marked abstracts should write like this. Does it?"
+    f"*Left: how each window of a real article begins. Right: the sentences of its abstract that are linked to the window.* The article: Wanigatunga and others, 2018, CC BY 4.0.\n\nThis abstract takes something from {visited} windows, in their order. A model that has learned from thousands of marked abstracts should write like this. Does it?"
 )
 
 # %% [markdown] slideshow={"slide_type": "slide"}
@@ -140,7 +133,7 @@ The underlined words are the window. The darker a word, the more attention it ge
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-fact_model = learn_facts("windows", seed).eval()
+fact_model = learn_facts("windows", 0).eval()
 example = planted_facts(1, seed=7, windows=3, vocab_size=VOCABULARY)[0]
 wind.fact_frames(fact_model, example)
 
@@ -176,13 +169,13 @@ r"""
 **Greedy search** takes the most probable symbol at each step, whether it is a word or →. We let a trained model summarize articles that it has never seen.
 """
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
-choice.about_sample(r"""
+# %% [markdown] slideshow={"slide_type": "notes"}
+r"""
 It is the model that comes with this project. It was trained once, on 31,077 biomedical articles with marked references, and has 2.8 million parameters. It reads up to 1,540 words of each of 50 articles, in up to four windows of 400. It does not stop by itself, so each summary has about 240 words and symbols.
-""")
+"""
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-windows = wind.Windows(reader, documents, figures, choice.on_sample)
+windows = wind.Windows(reader, articles, figures, stored=True)
 shown = [wind.REFERENCES, "greedy search"]
 slide, word, count = windows.slide, windows.word, len(encoded)
 wins = int((slide > word).sum())
@@ -206,10 +199,10 @@ Prediction(
     [windows.bars(*shown)],
 )
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
-choice.about_sample(r"""
+# %% [markdown] slideshow={"slide_type": "notes"}
+r"""
 So the model did not learn to jump. It gives its probability to all windows, and writes even fewer words from the last one than the references do. The **search** jumps. How can a search for probable summaries go where the model seldom goes?
-""")
+"""
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
@@ -282,7 +275,7 @@ Prediction(
 )
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
-choice.about_sample(f"""
+Markdown(f"""
 One wrong link to a late window drags all later sentences along, and nothing pulls them back. This also happens to random links: the rule puts {right("random", FORWARD, "last")} of their words into the last window.
 
 The **best path** avoids this. Of all sequences of windows that never go back, it takes the one with the largest sum of similarities. It puts {right("embeddings", PATH)} of the sentences into the right window, and {right("embeddings", PATH, "last")} of the words into the last.
@@ -660,30 +653,30 @@ slide, stayed = slide_first(P[SLIDE], stayed)      # ours, in decoding only
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
-## On your own corpus
+# Your corpus
 
-With a `dataset`, the shipped model reads its test documents. With a `preset` the page trains a model first, and with `run` it shows a run of yours. The stations of the reading path are then measured on these documents. Here are its facts, a summary with trigram blocking, and scores of up to 20 documents. `python -m lib.score run FOLDER --decode slide=median` decides first.
+With `dataset` the shipped model reads your test documents here. With `preset` the page trains a model on them first, and with `run` it opens one that you have trained. Start JupyterLab and set these in the page's first cell, or use `papermill`. As the page comes, the report is about the shipped model and papers of `pmc-sample`, which are of its field. `python -m lib.score run FOLDER --decode slide=median` decides first whether to slide.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-run_facts(trained, choice.origin(trained))
+trained = choice.open(output, progress=preset != "demo" or steps > 0)
+choice.report(trained)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-some = documents[:20]
-own, longest = trained.encode(some), trained.decode.max_length
-systems = {"LexRank": [lexrank(document.sentences, longest) for document in some]}
-for how, size in DECODINGS.items():
-    rule = replace(trained.decode, block_ngrams=size)
-    systems[how] = summarize(trained.model, own, trained.vocabulary, rule)
-text = " ".join(trained.readable(some[0], systems[how][0]))
-Passages([("title", some[0].title), ("written", clip(text, 60))])
+None if choice.is_shipped else loss_figure(figures, "", trained, False)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+From which windows do the words of a model that slides come?
+"""
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-table, parts = summary_table(systems, some, trained.options, longest, seed)
-table[["R-1", "R-Lsum", "words", "repeated"]]
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
-compare_means(parts, how, ["LexRank"], seed)
+own = trained.model.config
+slides = own.window and own.windowing == "dynamic"
+own_windows = (
+    wind.Windows(trained, choice.documents, figures, stored=False) if slides else None
+)
+own_windows.bars(*shown) if own_windows else "This model does not slide by itself."
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""

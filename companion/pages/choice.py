@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from IPython.display import Markdown
 
+from companion.pages.report import CorpusReport, corpus_report
 from companion.pages.runs import train_or_load, unseen_papers
 from lib.data.batch import make_batch
 from lib.data.corpus import Corpus, load_corpus
@@ -19,7 +20,6 @@ from lib.evaluation.bootstrap import no_interval, paired_bootstrap
 from lib.papers import open_run, paper, resolve
 from lib.papers.paper import Setup
 from lib.system.errors import InputError
-from lib.system.files import trained_folder
 from lib.training.folder import read_config
 
 DOCUMENTS = 50  # of the test split that a trained run reads
@@ -46,43 +46,36 @@ class Choice:
         print(training_notice(self.setup, model, prepared))
         return open_run(train_or_load(self.setup, model, prepared, output, progress).folder)
 
-    def origin(self, run: Run) -> str:
-        """Describe where a run comes from."""
-        documents, name = run.config["documents"]["train"], Path(run.config["corpus"]).name
-        if not self.folder:
-            return f"trained here, on {documents:,} documents of {name}, {run.step:,} steps"
-        trained = (
-            f"trained on {documents:,} documents of {name}, {run.step:,} steps, "
-            f"{60 * run.hours:.0f} "
-            "minutes"
-        )
-        return (
-            f"shipped with the project, {trained} on one core"
-            if self.is_shipped
-            else f"{self.folder}, {trained}"
-        )
-
     @property
-    def box(self) -> Markdown | None:
-        """A box that names the model and the documents, if they are not those that the page's text
-        describes."""
-        if self.on_sample:
-            return None
+    def _described(self) -> str:
         model = "the shipped model" if self.is_shipped else f"the run in `{self.folder}`"
         if not self.folder:
             model = (
                 f"a model that is trained here (preset {self.setup.preset}, {self.setup.variant})"
             )
-        documents = f"{len(self.documents)} test documents of `{Path(self.corpus.name).name}`"
+        return f"{model} on {len(self.documents)} test documents of `{self.corpus_name}`"
+
+    @property
+    def corpus_name(self) -> str:
+        return Path(self.corpus.name).name
+
+    @property
+    def banner(self) -> Markdown | None:
+        """The first output of a page whose parameters are set: what its report is about."""
+        if self.on_sample:
+            return None
         return Markdown(
-            f"> **You see {model} on {documents}.** The page's remarks on the shipped model and "
-            "its sample are"
-            " left out. Tables whose text names a command are stored results of the project."
+            f"> **[Your corpus](#Your-corpus) is about {self._described}.** The rest of the page "
+            "is the lesson: it is about the shipped model and its sample, whatever the parameters "
+            "are."
         )
 
-    def about_sample(self, text: str) -> Markdown | None:
-        """Show a text that describes the shipped model on the page's own sample (`sample_text`)."""
-        return sample_text(self.on_sample, text)
+    def report(self, run: Run) -> CorpusReport:
+        """Let the run summarize the documents, and report on it. The report's page, scores and
+        summaries go to a folder that is named after run and corpus."""
+        name = f"{run.folder.resolve().name}-{self.corpus_name}"
+        model = f"{self.setup.paper.title}, {run.config['variant']}"
+        return corpus_report(run, model, self.documents, self.corpus_name, name)
 
 
 def choose(
@@ -93,18 +86,20 @@ def choose(
     steps: int,
     seed: int,
     run: str,
-    sample: str = "pmc-sample",
-    demo: str = "aclsum",
+    documents: int = DOCUMENTS,
+    corpora: tuple[str, str] = ("pmc-sample", "aclsum"),
 ) -> Choice:
     """Find what a page's parameters choose.
 
     With a preset, a variant that is not the paper's own, or steps, a model is trained on the
-    dataset (`demo` if there is none). Otherwise a trained run reads the dataset's test documents:
-    `run`, or the shipped one, which reads `sample` if there is no dataset.
+    dataset. Otherwise a trained run reads the dataset's test documents: `run`, or the shipped one.
+
+    corpora: what the shipped run reads and what a model is trained on, if there is no dataset.
 
     Raises InputError where `run` and what is to be trained are both given, and for a run of another
     paper.
     """
+    sample, demo = corpora
     usual = paper(name).usual
     trains = bool(preset or steps or variant != usual)
     if run and trains:
@@ -115,10 +110,9 @@ def choose(
     if trains:
         setup = resolve(name, preset or "demo", variant, steps=steps or None, seed=seed)
         corpus = load_corpus(dataset or demo, errors="skip")
-        return Choice(
-            setup, corpus, unseen_papers(corpus, setup.documents or DOCUMENTS), None, False, False
-        )
-    folder = Path(run) if run else trained_folder(name)
+        few = min(documents, setup.documents or documents)
+        return Choice(setup, corpus, unseen_papers(corpus, few), None, False, False)
+    folder = Path(run) if run else paper(name).shipped
     config = read_config(folder)
     if config["paper"] != name:
         raise InputError(
@@ -129,7 +123,7 @@ def choose(
     return Choice(
         setup,
         corpus,
-        unseen_papers(corpus, DOCUMENTS),
+        unseen_papers(corpus, documents),
         folder,
         not run,
         not (dataset or run or seed),
@@ -159,7 +153,7 @@ def training_notice(setup: Setup, model: Any, prepared: PreparedCorpus) -> str:
         f"{1 + steps * seconds // 60:.0f} minutes "
         "here."
     )
-    shipped = read_config(trained_folder(setup.paper.name))
+    shipped = read_config(setup.paper.shipped)
     epochs, documents = shipped["train"]["epochs"], shipped["documents"]["train"]
     if 10 * steps * size < epochs * documents:
         text += (

@@ -8,11 +8,9 @@ import pandas as pd
 
 from companion.results.kept import stored_numbers
 from companion.tasks.task import by_row
-from lib.data.documents import Document
-from lib.data.options import Options
 from lib.evaluation.bootstrap import interval
 from lib.evaluation.measures import METRICS
-from lib.evaluation.scores import intervals, score_systems
+from lib.evaluation.scores import intervals
 
 
 def task_results(name: str) -> dict[str, dict[str, list]]:
@@ -69,17 +67,3 @@ def support_row(part: dict) -> dict[str, str]:
     """Make a system's row of a table of what the text lacks (`lib.evaluation.support`), in percent
     with intervals."""
     return {column: str(share) for column, share in intervals("support", part).items()}
-
-
-def summary_table(
-    systems: Mapping[str, Sequence[list[str]]],
-    documents: Sequence[Document],
-    options: Options,
-    words: int | None,
-    seed: int,
-) -> tuple[pd.DataFrame, dict[str, dict]]:
-    """Make a table of systems' summaries (sentences of each): a `summary_row` each, cut to `words`
-    or whole; and return each one's part of `score_systems`."""
-    parts = score_systems(systems, documents, options, words)
-    rows = {name: summary_row(part, seed) for name, part in parts.items()}
-    return pd.DataFrame.from_dict(rows, orient="index"), parts

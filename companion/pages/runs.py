@@ -4,13 +4,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import pandas as pd
 from torch import nn
 
 from companion.pages.figures import lines
-from companion.pages.shown import PageFigures, Passages, ShownFigure
+from companion.pages.shown import PageFigures, ShownFigure
 from lib.data.corpus import Corpus, unseen
 from lib.data.documents import Document
 from lib.data.named_corpora import IN_BOTH
@@ -42,20 +42,6 @@ def train_or_load(
     made_of = digest([determining(run_config(setup.recipe, model, corpus, setup.train)), code])
     folder = output or work_folder() / f"{setup.paper.name}-{made_of}"
     return train(setup.recipe, model, corpus, setup.train, folder, resume=True, progress=progress)
-
-
-def run_facts(run: Run, origin: str) -> Passages:
-    """Show facts of a run: its model's size, its origin (`Choice.origin`), and how it prepares a
-    text."""
-    values = {field.name: getattr(run.options, field.name) for field in fields(run.options)}
-    options = ", ".join(f"{name} {value}" for name, value in values.items() if value != "")
-    size = (
-        f"{sum(p.numel() for p in run.model.parameters()):,} parameters, {len(run.vocabulary):,} "
-        "symbols"
-    )
-    return Passages(
-        [("model", f"{run.config['variant']}: {size}"), ("run", origin), ("options", options)]
-    )
 
 
 def loss_figure(figures: PageFigures, name: str, run: Run, is_shipped: bool) -> ShownFigure:

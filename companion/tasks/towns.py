@@ -403,10 +403,8 @@ def save_towns(models: Mapping[str, HierarchicalTransformer], path: Path) -> Non
     write_whole(path, save({name: weight.contiguous() for name, weight in weights.items()}))
 
 
-def open_towns(steps: int = 0, seed: int = 0) -> dict[str, HierarchicalTransformer]:
-    """Open the shipped models of the rows `SHIPPED`, or train them for a number of steps."""
-    if steps:
-        return {row: train_towns(row, seed, steps)[0] for row in SHIPPED}
+def open_towns() -> dict[str, HierarchicalTransformer]:
+    """Open the shipped models of the rows `SHIPPED`."""
     weights, models = load_tensors(shipped_towns()), {}
     for row in SHIPPED:
         models[row] = town_model(row).eval()

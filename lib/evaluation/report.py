@@ -15,12 +15,20 @@ from lib.decoding.field import STRANGE
 from lib.decoding.readable import Reading
 from lib.decoding.run import Run
 from lib.evaluation.baselines import counted_in, lexrank, oracle
-from lib.evaluation.bootstrap import Difference, no_interval, paired_bootstrap
-from lib.evaluation.comparison import reference_lengths
-from lib.evaluation.measures import SUPPORT
-from lib.evaluation.rouge import count_words
-from lib.evaluation.scores import column_values, intervals, score_systems
-from lib.evaluation.support import Names, SourceText, names_of, not_in_text, source_of, terms
+from lib.evaluation.bootstrap import Difference, interval, no_interval, paired_bootstrap
+from lib.evaluation.comparison import first_words, reference_lengths
+from lib.evaluation.measures import METRICS, SUPPORT
+from lib.evaluation.rouge import count_words, rouge
+from lib.evaluation.scores import cut
+from lib.evaluation.support import (
+    Names,
+    SourceText,
+    names_of,
+    not_in_text,
+    source_of,
+    support_counts,
+    terms,
+)
 
 LEXRANK, LEAD, ORACLE = "LexRank", "Lead", "Oracle"
 REFERENCES = "the references"
@@ -28,6 +36,14 @@ AT_REFERENCE, AT_EQUAL = "R-1, cut to the reference", "R-1, cut to the shorter o
 
 Summaries = Sequence[list[str]]  # of each document, in sentences
 Marked = list[tuple[str, str]]  # a sentence in parts: the text, and "number", "name", "word" or ""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """ROUGE of a system's summaries [documents, 3], in percent, and their mean number of words."""
+
+    rouge: np.ndarray
+    words: float
 
 
 @dataclass(frozen=True)
@@ -85,6 +101,7 @@ def report_of(
         written: the run's summaries, in its own words.
         others: summaries of other systems, by name.
     """
+    references = [document.summary for document in documents]
     lengths = reference_lengths(documents)
     letters = counted_in(documents)
     systems = {model: written, **(others or {})}
@@ -92,33 +109,44 @@ def report_of(
         lexrank(document.sentences, words, all_letters=letters)
         for document, words in zip(documents, lengths)
     ]
-    systems[LEAD] = [document.sentences for document in documents]
+    systems[LEAD] = [
+        first_words(document.sentences, words) for document, words in zip(documents, lengths)
+    ]
     systems[ORACLE] = [
         oracle(document.sentences, document.summary, all_letters=letters) for document in documents
     ]
-    parts = score_systems(systems, documents, run.options, lengths)
-    both = [min(words, count_words(own)) for words, own in zip(lengths, written)]
-    equal = score_systems(systems, documents, run.options, both)
+
+    def scored(words_of_each: Sequence[int]) -> dict[str, Scores]:
+        """Cut each system's summaries, and score them."""
+        scores = {}
+        for name, summaries in systems.items():
+            whole = zip(summaries, words_of_each, documents)
+            texts = [cut(summary, n, run.options, d.tokenised) for summary, n, d in whole]
+            lengths_of_each = [count_words(text) for text in texts]
+            scores[name] = Scores(rouge(texts, references), mean(lengths_of_each))
+        return scores
+
+    scores = scored(lengths)
+    # a system that writes less than the reference has a lower ROUGE for that alone
+    equal = scored([min(words, count_words(own)) for words, own in zip(lengths, written)])
     readings = [run.reading(d, encoded) for d, encoded in zip(documents, run.encode(documents))]
-    # what is not in the text is counted in whole summaries
-    whole = {model: written, LEXRANK: systems[LEXRANK]}
-    whole[REFERENCES] = [document.summary for document in documents]
-    support = score_systems(whole, documents, run.options)
+    sources, names = [source_of(document) for document in documents], names_of(documents)
+    whole = {model: written, LEXRANK: systems[LEXRANK], REFERENCES: references}
     return Report(
         title=f"{model} on {len(documents)} {split} documents of {corpus}",
         facts=_facts(run, documents, readings, lengths, corpus, split),
         expectation=_expectation(run, readings, _difference(equal, model, LEXRANK)),
-        scores={name: _score_row(part) for name, part in parts.items()},
+        scores={name: _score_row(found) for name, found in scores.items()},
         differences={
             name: {
-                AT_REFERENCE: str(_difference(parts, model, name)),
+                AT_REFERENCE: str(_difference(scores, model, name)),
                 AT_EQUAL: str(_difference(equal, model, name)),
             }
             for name in systems
             if name != model
         },
-        missing={name: _missing_row(part) for name, part in support.items()},
-        documents=_reported(run, documents, written, systems, parts, model),
+        missing={name: _missing_row(texts, sources, names) for name, texts in whole.items()},
+        documents=_reported(run, documents, systems, scores, model, sources, names),
         remark=(
             "ROUGE (F1) of summaries that are cut to the number of words of the document's "
             f"reference; {no_interval(len(documents)) or '95% intervals over documents'}. words: "
@@ -129,9 +157,8 @@ def report_of(
     )
 
 
-def _difference(parts: Mapping[str, dict], model: str, other: str) -> Difference:
-    first, second = (column_values("rouge", [parts[name]], "R-1")[0] for name in (other, model))
-    return paired_bootstrap(first, second)
+def _difference(scores: Mapping[str, Scores], model: str, other: str) -> Difference:
+    return paired_bootstrap(scores[other].rouge[:, 0], scores[model].rouge[:, 0])
 
 
 def _facts(
@@ -196,18 +223,22 @@ def _expectation(run: Run, readings: Sequence[Reading], to_lexrank: Difference) 
     return said
 
 
-def _score_row(part: dict) -> dict[str, str]:
-    row = {
-        column: str(cell).partition(" (")[0] for column, cell in intervals("rouge", part).items()
-    }
-    return {**row, "words": f"{part['words']:.0f}"}
+def _score_row(scores: Scores) -> dict[str, str]:
+    row = {}
+    for metric, values in zip(METRICS, scores.rouge.T):
+        row[metric] = str(interval(values)).partition(" (")[0]
+    return {**row, "words": f"{scores.words:.0f}"}
 
 
-def _missing_row(part: dict) -> dict[str, str]:
-    """Write how many numbers, names and words are not in the text, of how many."""
+def _missing_row(
+    summaries: Summaries, sources: Sequence[SourceText], names: Names
+) -> dict[str, str]:
+    """Write how many numbers, names and words of whole summaries are not in the text, of how
+    many."""
+    counts = [support_counts(summary, text, names) for summary, text in zip(summaries, sources)]
     row = {}
     for kind in ("numbers", "names", "words"):
-        found, every = np.sum(part["support"][kind], axis=0)
+        found, every = np.sum([count[kind] for count in counts], axis=0)
         row[SUPPORT[kind]] = f"{found:,} of {every:,}" if every else "none written"
     return row
 
@@ -215,22 +246,22 @@ def _missing_row(part: dict) -> dict[str, str]:
 def _reported(
     run: Run,
     documents: Sequence[Document],
-    written: Summaries,
     systems: Mapping[str, Summaries],
-    parts: Mapping[str, dict],
+    scores: Mapping[str, Scores],
     model: str,
+    sources: Sequence[SourceText],
+    names: Names,
 ) -> list[ReportedDocument]:
-    names = names_of(documents)
     reported = []
-    for number, (document, own) in enumerate(zip(documents, written)):
-        text = source_of(document)
-        marked = [marks_of(s, text, names) for s in run.readable(document, own)]
+    for number, (document, text) in enumerate(zip(documents, sources)):
+        own = systems[model][number]
+        marked = [marks_of(sentence, text, names) for sentence in run.readable(document, own)]
         kinds = [kind for sentence in marked for _, kind in sentence]
         lengths = {"text": document.sentences, "reference": document.summary, "summary": own}
         reported.append(
             ReportedDocument(
                 name=document.title or document.id,
-                scores={name: part["rouge"][number][0] for name, part in parts.items()},
+                scores={name: float(found.rouge[number, 0]) for name, found in scores.items()},
                 lengths={what: count_words(sentences) for what, sentences in lengths.items()},
                 missing=sum(kind in ("number", "name") for kind in kinds),
                 reference=list(document.summary),

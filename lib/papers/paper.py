@@ -16,7 +16,7 @@ from lib.data.options import Options
 from lib.data.prepared import DESCRIPTION, PreparedCorpus
 from lib.decoding.config import DecodeConfig
 from lib.system.errors import InputError, one_of
-from lib.system.files import say_once
+from lib.system.files import say_once, trained_folder
 from lib.system.settings import field_names
 from lib.training.config import TrainConfig
 from lib.training.folder import Recipe, load_weights, weights_digest
@@ -119,6 +119,12 @@ class Paper:
     baselines: Callable[..., dict[str, list[list[str]]]] | str = (
         "lib.evaluation.baselines:text_baselines"
     )
+    trained: str = ""  # the name of its run in `trained`, where it is not the paper's
+
+    @property
+    def shipped(self) -> Path:
+        """The folder of the paper's run that comes with the project."""
+        return trained_folder(self.trained or self.name)
 
     def setup(
         self,

@@ -482,8 +482,8 @@ def test_bad_arguments_are_one_line(tmp_path):
     text, page = tmp_path / "paper.md", tmp_path / "page.html"
     text.write_text("It ends.", encoding="utf-8")
     refused = {
-        "no live page of HierarchicalTransformer, only of": [
-            TRAINED / "hierarchical_transformer",
+        "no live page of CopyingTransformer, only of": [
+            TRAINED / "hierarchical_transformer_copying",
             page,
         ],
         "PAGE .*paper.md: one of the texts": [TRAINED / "mem2mem", text, text],

@@ -13,17 +13,15 @@ from numba import njit
 from PIL import Image
 
 from companion.pages.checks import CheckError, Checks, gradients
+from companion.pages.choice import choose
 from companion.pages.figures import PLOTS, attention_maps, draw, redraw, rounded, word_maps
 from companion.pages.frames import Frames
-from companion.pages.measured import summary_table
 from companion.pages.parameters import ParameterError, check_parameters, prepare_machine
-from companion.pages.runs import nll_by_text, run_facts, run_module, unseen_papers
+from companion.pages.runs import nll_by_text, run_module, unseen_papers
 from companion.pages.shown import PageFigures, Prediction, figures_folder
 from companion.pages.steps import Step, best_words, decoding_frames
 from lib.data.corpus import load_corpus
-from lib.data.documents import Document
 from lib.papers import open_run
-from lib.papers.mem2mem.sections import CohanOptions
 from lib.system.files import project_root
 from lib.system.threads import torch_threads
 from tests.tools.minutes import minutes_of
@@ -299,24 +297,18 @@ def test_a_module_that_fails_stops_the_page(tmp_path):
         run_module("json.tool", str(tmp_path / "nothing.json"))
 
 
-def test_summaries_are_compared_at_one_length():
-    text = Document("x", "", [""], [["One two three four five six seven."]], ["one two three."])
-    systems = {"long": [["one two three four five six"]], "twice": [["one two", "one two"]]}
-    table, parts = summary_table(systems, [text], CohanOptions(), words=3, seed=0)
-    assert parts["long"]["rouge"][0][0] == 100.0
-    assert parts["twice"]["rouge"][0][0] == pytest.approx(200 / 3, abs=1e-3)
-    assert list(table["words"]) == ["3", "3"]
-    table, _ = summary_table(
-        {"copy": [["one two three four five"]]}, [text], CohanOptions(), 6, seed=0
-    )
-    assert table.loc["copy", "copied"] == "100%"
+def test_a_page_shows_the_run_that_comes_with_its_paper():
+    """Its name need not be the paper's, and its model need not be the paper's own."""
+    choice = choose("hierarchical_transformer", "", "", "HT", steps=0, seed=0, run="")
+    assert choice.is_shipped and choice.banner is None, "the page as it is"
+    assert choice.folder == project_root() / "trained" / "hierarchical_transformer_copying"
+    assert choice.setup.variant == "HT + copying"
 
 
 def test_a_shipped_run_on_papers_that_it_has_not_seen():
     corpus, run = load_corpus("pmc-sample"), open_run(project_root() / "trained" / "mem2mem")
     every, papers = list(corpus.split("test")), unseen_papers(corpus)
     assert {d.id for d in every} - {d.id for d in papers} == {"PMC4784345"}, "it is in both corpora"
-    assert "parameters" in dict(run_facts(run, "shipped").rows)["model"]
     nll = nll_by_text(run, papers[:3])
     assert nll["its own"] < nll["the next one's"] - 0.5, "the model reads the text"
     assert rounded({"a": torch.tensor([1 / 3])}) == {"a": [0.3333]}

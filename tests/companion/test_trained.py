@@ -25,8 +25,10 @@ def runs(tmp_path_factory):
     """Runs of two papers, trained for three steps."""
     demo, wanted = ["--limit", "4", "--preset", "demo", "--steps", "3"], {}
     averaged = ["--validate-every", "1", "--options.ranker-steps", "2"]
-    for name, more in (("windowed", []), ("hierarchical_transformer", averaged)):
-        wanted[name] = [name, "--dataset", PAPERS[name].dataset, *demo, *more]
+    for name, more in (("windowed", []), ("hierarchical_transformer_copying", averaged)):
+        kept = TRAINED[name]
+        dataset = ["--dataset", PAPERS[kept.paper].dataset]
+        wanted[name] = [kept.paper, "--variant", kept.variant, *dataset, *demo, *more]
     return train_runs(tmp_path_factory.mktemp("runs"), wanted)
 
 
@@ -37,7 +39,7 @@ def kept_in(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("name", ["windowed", "hierarchical_transformer"])
+@pytest.mark.parametrize("name", ["windowed", "hierarchical_transformer_copying"])
 def test_a_kept_run_is_the_run_in_half_the_bits(runs, kept_in, name):
     """Of a model whose embedding is used twice; of one whose weights are an average of several."""
     trained.main(["keep", str(runs / name)])
@@ -47,7 +49,7 @@ def test_a_kept_run_is_the_run_in_half_the_bits(runs, kept_in, name):
         assert torch.equal(half.model.state_dict()[key], value.half().float()), key
     stored = load_file(kept_in / name / "best.safetensors")
     assert {v.dtype for v in stored.values()} == {torch.float16}
-    assert (whole.config["weights"] == "average") == (name == "hierarchical_transformer")
+    assert (whole.config["weights"] == "average") == (name == "hierarchical_transformer_copying")
     text = ["The first sentence is here. Another one follows. A third ends it."]
     assert half.summarize(text)[0].tokens
     with pytest.raises(SystemExit, match="holds a run already: give --replace"):

@@ -308,10 +308,13 @@ def test_scores_on_another_corpus(made, tmp_path):
     under its name."""
     seven = ["--documents", "7"]
     for corpus, asked, count in (("aclsum", [], 5), ("aclsum", seven, 7), ("pmc-sample", seven, 7)):
-        output = tmp_path / f"{corpus}.json"
-        score.main(["run", str(made.folder), "--dataset", corpus, *asked, "--output", str(output)])
+        output, page = tmp_path / f"{corpus}.json", tmp_path / f"{corpus}.html"
+        given = ["run", str(made.folder), "--dataset", corpus, *asked, "--output", str(output)]
+        score.main([*given, "--html", str(page)])
         found = json.loads(output.read_text(encoding="utf-8"))
         assert (found["corpus"], len(found["ids"])) == (corpus, count)
+        report = page.read_text(encoding="utf-8")
+        assert f"<h1>Mem2Mem, +read on {count} test documents of {corpus}</h1>" in report
 
 
 def test_weights_by_name(made):

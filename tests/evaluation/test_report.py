@@ -14,7 +14,6 @@ from lib.evaluation.rouge import count_words, rouge
 from lib.evaluation.scores import cut
 from lib.evaluation.support import Names, SourceText
 from lib.page.report_page import report_html, write_report
-from lib.score import main
 from lib.system.files import trained_folder
 from tests.tools.browser import needs_browser, open_page
 
@@ -103,17 +102,6 @@ def test_texts_are_no_markup(run, documents, written):
     document = replace(documents[0], title="<b>Bold</b>")
     page = report_html(report_of(run, "<i>", [document], [["a <dig> b"]], "aclsum", "test"))
     assert "&lt;b&gt;Bold" in page and "<b>Bold" not in page and "<i>" not in page
-
-
-def test_the_command_writes_it(tmp_path, capsys):
-    given = ["run", str(trained_folder("mem2mem")), "--dataset", "aclsum", "--documents", "1"]
-    given += ["--output", str(tmp_path / "scores.json"), "--beam", "1", "--max-length", "240"]
-    main([*given, "--html", str(tmp_path / "report.html")])
-    assert f"The report: {tmp_path / 'report.html'}" in capsys.readouterr().out
-    assert "Mem2Mem, +read on 1 test documents of aclsum" in (tmp_path / "report.html").read_text()
-    (tmp_path / "file").touch()
-    with pytest.raises(SystemExit, match=r"error: .*file"):
-        main([*given, "--html", str(tmp_path / "file" / "report.html")])
 
 
 @needs_browser

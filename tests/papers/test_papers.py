@@ -71,6 +71,7 @@ def test_a_paper_names_what_there_is(name):
         )
     assert paper.usual in paper.variants
     assert {run.variant for run in TRAINED.values() if run.paper == name} <= {*paper.variants}
+    assert TRAINED[paper.shipped.name].paper == name
     for made in (made for made in (*TABLES.values(), *SHOWN.values()) if made.paper == name):
         for row in made.rows:
             assert row.variant in {"", *paper.variants} and row.preset in {"", *paper.presets}

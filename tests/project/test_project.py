@@ -391,7 +391,10 @@ def test_the_citation_and_the_changelog_have_this_version():
         ("lib/data/docstrings_sample/test.jsonl.gz", "BSD-3-Clause AND MIT"),
         ("trained/mem2mem/best.safetensors", "LicenseRef-Research-And-Teaching"),
         ("trained/mem2mem/vocabulary.txt", "LicenseRef-Research-And-Teaching"),
-        ("trained/hierarchical_transformer/pieces.model", "LicenseRef-Research-And-Teaching"),
+        (
+            "trained/hierarchical_transformer_copying/pieces.model",
+            "LicenseRef-Research-And-Teaching",
+        ),
     ],
 )
 def test_licences_are_those_of_the_readme(name, licence):

@@ -53,7 +53,7 @@ UPDATES: dict[str, dict[str, Any]] = {
 }
 SEARCHES: dict[str, dict[str, Any]] = {
     **{f"trained/{name}": {"source": n, "target": 60, "documents": 4} for name, n in (
-        ("mem2mem", 750), ("windowed", 1540), ("read_again", 80), ("hierarchical_transformer", 1500),
+        ("mem2mem", 750), ("windowed", 1540), ("read_again", 80),
         ("hierarchical_transformer_copying", 1500),
     )},
     "mem2mem/paper": {"source": 1000, "target": 60, "documents": 4},

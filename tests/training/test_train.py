@@ -959,6 +959,13 @@ def test_every_field_is_an_option_with_the_presets_value(name, preset):
     assert read.model_config() == setup.model_config() and read.recipe == setup.recipe
 
 
+@pytest.mark.parametrize(("name", "time"), [("mem2mem", 2.6), ("hierarchical_transformer", 1.7)])
+def test_presets_are_listed_with_the_time_of_the_shipped_run(capsys, name, time):
+    with pytest.raises(SystemExit):
+        main([name])
+    assert f"The shipped run, a medium one, took {time} hours" in capsys.readouterr().err
+
+
 def test_one_value_for_what_options_and_model_share():
     given = "--options.window 50 --options.stride 40 --max-norm None --epochs 2 --steps 7"
     setup = parsed("windowed", "--preset", "demo", *given.split())

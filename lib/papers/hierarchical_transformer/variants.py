@@ -72,4 +72,5 @@ PAPER = Paper(
     presets=read_presets(Path(__file__).with_name("presets.toml"), ClusterOptions),
     dataset="aclsum:paragraphs",
     baselines="lib.papers.hierarchical_transformer.baselines:cluster_baselines",
+    trained="hierarchical_transformer_copying",
 )
