@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from html import escape
 from pathlib import Path
 
 import pandas as pd
@@ -33,8 +34,9 @@ class CorpusReport:
         )
 
     def _repr_html_(self) -> str:
-        body = report_html(self.report, all_texts=False)
-        return f'<div class="report"><style>{REPORT_STYLE}</style>{body}<p>{self.files}</p></div>'
+        title = f"<p><b>{escape(self.report.title)}</b></p>"
+        body = title + report_html(self.report, all_texts=False) + f"<p>{escape(self.files)}</p>"
+        return f'<div class="report"><style>{REPORT_STYLE}</style>{body}</div>'
 
     def __repr__(self) -> str:
         report = self.report

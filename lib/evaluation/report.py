@@ -211,7 +211,10 @@ def _expectation(run: Run, readings: Sequence[Reading], to_lexrank: Difference) 
         )
     points = f"{to_lexrank.text(1).partition(', p')[0]} points of R-1"
     if no_interval(count):
-        said.append(f"The model minus LexRank, at equal length: {points}.")
+        said.append(
+            f"The model minus LexRank, at equal length: {to_lexrank.mean:+.1f} points of R-1; "
+            f"{count} documents are too few for an interval."
+        )
     elif to_lexrank.is_real:
         better = "higher" if to_lexrank.mean > 0 else "lower"
         said.append(

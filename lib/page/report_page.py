@@ -17,9 +17,9 @@ REPORT_STYLE = """
   .report .texts td { text-align: left; padding-bottom: .8rem; white-space: normal; }
   .report .columns { display: grid; gap: 1rem 2rem; padding-top: .5rem;
     grid-template-columns: repeat(auto-fit, minmax(17rem, 1fr)); }
-  .report dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; }
-  .report :is(dd, h3) { margin: 0; }
-  .report :is(.remark, dt, h3, small, .documents thead) { font-size: .88rem; }
+  .report .facts td { text-align: left; white-space: normal; }
+  .report h3 { margin: 0; }
+  .report :is(.remark, h3, small, .documents thead) { font-size: .88rem; }
   .report small { border: 1px solid; border-radius: 3px; padding: 0 .3rem; }
   .report mark { color: inherit; background: rgb(190 20 75 / .2);
     box-shadow: inset 0 -2px rgb(190 20 75); }
@@ -42,14 +42,16 @@ def report_html(report: Report, all_texts: bool = True) -> str:
     all_texts: also of the documents that are not opened at first.
     """
     facts = "".join(
-        f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in report.facts.items()
+        f"<tr><th scope='row'>{escape(name)}</th><td>{escape(text)}</td></tr>"
+        for name, text in report.facts.items()
     )
     sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in report.expectation)
     (model, *_) = report.scores
     differences = {f"{model} - {name}": row for name, row in report.differences.items()}
     return "\n".join(
         [
-            f"<section><h2>What to expect</h2>{sentences}<dl>{facts}</dl></section>",
+            f"<section><h2>What to expect</h2>{sentences}",
+            f"<table class='facts'>{facts}</table></section>",
             "<section><h2>Scores at equal length</h2>",
             _table(report.scores),
             f"<p class='remark'>{escape(report.remark)}</p>",
