@@ -13,6 +13,7 @@ import warnings
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
 from itertools import islice
@@ -43,6 +44,7 @@ if TYPE_CHECKING:  # it imports PyTorch, and reading a corpus needs none
     from lib.data.prepared import TextEncoder
 
 LONGER = "longer than their texts"
+SAME_OPENINGS = 3  # texts of a split, at least, that are worth a remark if they begin alike
 CORPUS_FILE = "corpus.json"  # in which a folder says whether its texts are tokenised
 
 
@@ -75,6 +77,7 @@ class Pass:
     advice: str = ""  # on all of these
     has_ids: bool = False  # whether a record has a place for an id, which may be empty
     unnamed: int = 0  # records without an id
+    opening: str | None = None  # with which all texts begin; "" if they differ
     kinds: Counter[str] = field(default_factory=Counter)  # how often a `Shape` changed a record
     doubts: Counter[str] = field(default_factory=Counter)  # what summaries are and should not be
     # by a rule of the corpus: reasons and how often
@@ -85,6 +88,8 @@ class Pass:
         self.used += 1
         text, summary = map(_in_lower_case, (document.sentences, document.summary))
         self.texts.append(hash(text))
+        first = document.sentences[0]
+        self.opening = first if self.opening in (None, first) else ""
         if len(summary) > len(text):
             self.doubts[LONGER] += 1
         elif summary == text:
@@ -267,6 +272,9 @@ class Corpus:
             parts.append(f"not read: {_first(self.unread)}")
         train = self.passes.get("train", Pass())
         for name, found in self.passes.items():
+            if found.opening and found.used >= SAME_OPENINGS:
+                opening = found.opening[:80]
+                parts.append(f"{name}: all texts begin with {opening!r}, perhaps a prompt")
             if found.repeated:
                 parts.append(
                     f"{name}: ids that occur twice ({_first(found.repeated)}): later documents get "
@@ -406,7 +414,7 @@ def load_corpus(dataset: str | Path, errors: str = "raise") -> Corpus:
     readers = {name: partial(_records, read, folder, name, tokenised) for name in present}
     # What texts, releases and shipped corpora look like is known.
     is_unknown = read is read_folder and not spec.shipped and holds_records(folder, present[0])
-    shape = cache(partial(_shape_of_split, readers[present[0]]))
+    shape = cache(partial(_first_shape, list(readers.values())))
     return Corpus(
         name=spec.name,
         readers=readers,
@@ -428,9 +436,13 @@ def _records(read: Callable, folder: Path, split_name: str, tokenised: bool) -> 
         yield path, line, {"tokenised": tokenised, **record} if isinstance(record, dict) else record
 
 
-def _shape_of_split(read: Callable[[], Records]) -> Shape:
-    """Find out how a corpus writes its texts, from the first records of its first split."""
-    return shape_of([record for _, _, record in islice(read(), SAMPLE)])
+def _first_shape(readers: list[Callable[[], Records]]) -> Shape:
+    """Find out how a corpus writes its texts, from the first records of the first split that can be
+    read: a reader's error belongs to its own split."""
+    for read in readers:
+        with suppress(CorpusError):
+            return shape_of([record for _, _, record in islice(read(), SAMPLE)])
+    return Shape()
 
 
 # ---------------------------------------------------------------------------------

@@ -83,6 +83,8 @@ class Example:
         return [word for sentence in self.sentences for word in sentence]
 
 
+# How tables in letters write a missing text.
+_NO_TEXT = {"NaN", "nan", "None", "null", "NULL", "N/A", "n/a", "NA", "<NA>", "#N/A"}
 # What Multi-News has for the ends of lines.
 _LINE_END = re.compile("newline_char", re.IGNORECASE)
 
@@ -108,6 +110,9 @@ def to_document(
     own_source, own_summary = source_key(record), summary_key(record)
     if not own_source or (reference and not own_summary):
         raise KeysError(record)
+    for key in filter(None, (own_source, own_summary)):
+        if isinstance(record[key], str) and record[key].strip() in _NO_TEXT:
+            record[key] = ""
     names, sections = _sections(record, own_source, shape)
     sentences = _sentences(record[own_summary], own_summary, shape) if own_summary else []
     document = Document(

@@ -13,7 +13,8 @@ from lib.data.texts import BETWEEN_LINKS, MENUS, Text
 
 _INVISIBLE = (
     "title, script, style, template, noscript, svg, head, iframe, object, canvas, rp, "
-    ".katex-html"  # a formula that is there twice
+    ".katex-html, "  # a formula that is there twice
+    "[style*='mso-list:ignore' i]"  # the sign or number of an item in Word
 )
 _HIDDEN = "[hidden], [aria-hidden=true], [style*='display:none'], [style*='display: none']"
 _BESIDE = (
@@ -22,7 +23,7 @@ _BESIDE = (
     "[role=complementary], footer:not(blockquote footer), "
     "#header, #footer, .site-header, .site-footer, "
     # of Wikipedia and Sphinx
-    ".mw-editsection, .navbox, .infobox, .hatnote, #toc, .headerlink, "
+    ".mw-editsection, .navbox, .infobox, .hatnote, #toc, #coordinates, .headerlink, "
     # of Medium
     "[data-testid^=authorName], [data-testid=storyReadTime], [data-testid=storyPublishDate]"
 )
@@ -42,7 +43,7 @@ _KINDS = {
         *("published", "pubdate", "readtime", "vcard"),
     },
     "captions": {"caption", "figcaption"},
-    MENUS: {"footer"},
+    MENUS: {"footer", "printfooter", "noprint", "catlinks"},
     "rubrics": {"rubric", "kicker", "eyebrow"},
     "footnotes": {"footnote", "footnotes", "endnotes"},
     "references": {"reflist", "references", "bibliography", "ref-list"},
@@ -59,7 +60,11 @@ _KIND_OF = {word: kind for kind, words in _KINDS.items() for word in words}
 _NAMED = "div, p, ul, ol, dl, section, article, header, footer, h2, h3, h4, figure, li, blockquote"
 _NO_NAME = re.compile(r"(?:tag|category|has|no|is|with|hide)[-_]|.*[:/\[]")
 _WORD = re.compile(r"pull-quote|ref-list|[A-Z]?[a-z]+")
-_READ_MORE = re.compile(r"(?:(?:read|see) (?:more|also|next)|also read|related|more)\b", re.I)
+_READ_MORE = re.compile(
+    r"(?:(?:(?:read|see) (?:more|also|next)|also read|related|more)\b"
+    r"|(?:(?:previous|next)(?: \w+)?|messages sorted by)(?=:)):?",  # of a list of mails
+    re.IGNORECASE,
+)
 _CODE = re.compile("^(?:highlight|code|src)")
 _SENTENCE = re.compile(r"(?:\w+[^\w.!?]+){3,}\w+[.!?]|[。！？]")
 _BLOCKS = ["div", "p", "ul", "ol", "li", "table", "tr", "td", "section", "center"]
@@ -96,7 +101,7 @@ def html_text(page: str) -> Text:
             link.insert_before(" ")
     _set_aside(soup("rt"), "readings of characters", beside)
     _set_aside(_notes(soup), "footnotes", beside)
-    for mark in soup.select(_NOTE_MARKS):
+    for mark in soup.select(f"{_NOTE_MARKS}, sup.reference"):  # and the pages behind Wikipedia's
         mark.decompose()
     _set_aside_by_names(soup, beside)
     root = _root(soup)
@@ -131,8 +136,8 @@ def _is_hidden(element) -> bool:
 
 
 def _is_menu(element) -> bool:
-    """Return whether a block holds nothing but links, several, of which none is a sentence. Links
-    behind a colon are a list."""
+    """Return whether a block holds nothing but links, several or below "See also", of which none is
+    a sentence. Links behind a colon are a list."""
     if element.decomposed:
         return False
     # Most blocks have words of their own, near their begin: the rest of them is not looked at.
@@ -140,10 +145,10 @@ def _is_menu(element) -> bool:
     if any(BETWEEN_LINKS.sub("", text) for text in others):
         return False
     texts = list(filter(None, (link.get_text(" ").strip() for link in element("a"))))
-    if len(texts) < 2 or element.find(_HEADINGS) or any(text[-1] in ".!?" for text in texts):
+    if not texts or element.find(_HEADINGS) or any(text[-1] in ".!?" for text in texts):
         return False
-    before = element.find_previous(string=re.compile(r"\S")) or ""
-    return before.rstrip()[-1:] != ":"
+    before = (element.find_previous(string=re.compile(r"\S")) or "").strip()
+    return bool(_READ_MORE.fullmatch(before)) or (len(texts) > 1 and before[-1:] != ":")
 
 
 def _is_rubric(link) -> bool:
@@ -190,9 +195,11 @@ def _set_aside_by_names(soup, beside: Text) -> None:
     for element in soup(["address", "time"]):
         if not element.find_parent(_DATED):
             parts["bylines and dates"].append(element)
-    for element in soup("p"):
-        links = " ".join(link.get_text(" ") for link in element("a"))
-        if _READ_MORE.match(links.strip()) and links.split() == element.get_text(" ").split():
+    for element in soup(["p", "li"]):
+        if not element.a or not _READ_MORE.match(element.get_text(" ").strip()):
+            continue
+        others = "".join(text for text in element.strings if not text.find_parent("a")).strip()
+        if _READ_MORE.fullmatch(others) or (not others and element.name == "p"):
             parts["related articles, adverts and the like"].append(element)
     for kind, elements in parts.items():
         outer = {id(element) for element in elements}

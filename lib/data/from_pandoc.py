@@ -17,6 +17,7 @@ TITLE_WORDS = 15  # at most
 
 _BULLET = re.compile(r"^\s*[•‣▪●◦]\s+")  # of RTF
 _MARKS = {"todo", "done", "tag"}  # of Org
+_KEYWORDS = {"IEEEkeywords", "keywords", "keyword"}  # environments of LaTeX
 # to categories and other languages
 _NO_TEXT_LINK = re.compile(
     r"(?:Category|Kategorie|Catégorie|Categor[ií]a|[a-z]{2,3}(?:-[a-z]+)*):\S"
@@ -57,7 +58,8 @@ def pandoc_text(
     reader.front.update(map(str.casefold, [reader.found.title, *front]))
     for name in ("subtitle", "author", "date", "abstract"):
         if meta.get(name):
-            reader.found.leave_out("front matter", meta[name])
+            part = "the abstract" if name == "abstract" else "front matter"
+            reader.found.leave_out(part, meta[name])
             reader.front.add(meta[name].casefold())
     reader.blocks(tree["blocks"])
     for skipped in _SKIPPED.findall(messages):
@@ -102,7 +104,9 @@ class _Reader:
             elif kind == "LineBlock":
                 self.found.add_paragraph("\n".join(map(self.line, content)))
             elif kind == "Div":
-                if "toctree" not in content[0][1]:
+                if _KEYWORDS & set(content[0][1]):
+                    self.found.leave_out("front matter", _words(content[1]))
+                elif "toctree" not in content[0][1]:
                     self.blocks(content[1])
             elif kind == "BlockQuote":
                 self.blocks(content)

@@ -14,6 +14,8 @@ from mdit_py_plugins.texmath import texmath_plugin
 
 from lib.data.documents import checked_text
 from lib.data.from_pandoc import formula
+from lib.data.pages import goes_on
+from lib.data.raised import CITED, script, without_citations
 from lib.data.texts import BETWEEN_LINKS, MENUS, Text, is_section_name
 from lib.system.errors import InputError
 
@@ -34,6 +36,11 @@ _TAG = re.compile(  # "a<b and c>d" is none
 _LINK = re.compile(r"<a\b.*?</a>", re.DOTALL)
 _LINE_BREAK = re.compile(r"<br\b[^>]*>")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+# Raised and lowered text while a paragraph is read; other signs of this kind are not in texts.
+_SCRIPTS = {"<sup>": "\ufdd2", "<sub>": "\ufdd3", "</sup>": "\ufdd4", "</sub>": "\ufdd4"}
+_SCRIPT = re.compile("(\ufdd2|\ufdd3)([^\ufdd2-\ufdd4]*)\ufdd4")
+_SCRIPT_TAG = re.compile("|".join(_SCRIPTS))
+_CAPTION = re.compile(r"(?:Figure|Fig\.|Table|TABLE) \d")
 # "> 0.05 was the value", "- 2.4 degrees": the sign belongs to the text
 _AMOUNT = re.compile(r"[.,~≈±$€£]?\d")
 
@@ -135,6 +142,7 @@ def markdown_text(text: str) -> Text:
             found.add_paragraph(formula(plain))
         elif token.type in ("inline", "html_block", "code_block", "fence"):
             found.add_paragraph(_with_sign(plain, item))
+            _move_caption(found)
     return found
 
 
@@ -153,6 +161,16 @@ def notebook_text(text: str) -> Text:
         if kind != "markdown":
             found.leave_out("code", source)
     return found
+
+
+def _move_caption(found: Text) -> None:
+    """Move a caption between two halves of a sentence behind them."""
+    if len(found.parts) < 3:
+        return
+    (level, first), (_, caption), (_, second) = found.parts[-3:]
+    is_between = level == 0 and bool(_CAPTION.match(caption)) and second[0].islower()
+    if is_between and goes_on(first, second):
+        found.parts[-3:] = [(0, f"{first}\n{second}"), (0, caption)]
 
 
 def _with_sign(plain: str, item: Token) -> str:
@@ -199,11 +217,21 @@ def _plain(token: Token, found: Text) -> str:
         if child.type in ("html_inline", "html_block"):
             for comment in _COMMENT.findall(content):
                 found.leave_out("comments", comment)
-            content = _COMMENT.sub("", content).replace("<sup>", "^").replace("<sub>", "_")
+            content = _SCRIPT_TAG.sub(lambda tag: _SCRIPTS[tag[0]], _COMMENT.sub("", content))
             content = html.unescape(_TAG.sub("", _LINE_BREAK.sub("\n", content)))
         elif child.type.startswith("math_inline"):
             content = formula(content)
         elif child.type == "image":
             found.leave_out("pictures", child.content)
         text += content
-    return "\n".join(" ".join(line.split()) for line in text.splitlines())
+    text = re.sub("[\ufdd2-\ufdd4]", "", _SCRIPT.sub(_in_line, text))
+    lines = text.splitlines()
+    if CITED in text:
+        lines = list(map(without_citations, lines))
+    return "\n".join(" ".join(line.split()) for line in lines)
+
+
+def _in_line(found: re.Match[str]) -> str:
+    """Write a raised or lowered text in its line."""
+    before, after = found.string[: found.start()][-20:], found.string[found.end() :][:1]
+    return script("sup" if found[1] == _SCRIPTS["<sup>"] else "sub", found[2], before, after)

@@ -16,7 +16,7 @@ _CHAPTER = re.compile(r"(?i)(?:chapter|part|section|article|kapitel|teil|abschni
 HEAD_WORDS = 15  # of a running head; longer texts that recur are letters or forms
 SENTENCE_WORDS = 5  # of one that ends in a stop ("J. Bee Res.")
 REPEATED = 3  # the pages on which a running head stands at least;
-FEW_PAGES = 5  # in as many, two behind the first page, which often has none
+FEW_PAGES = 5  # in as many, two behind the first page, which often has none; or both of two pages
 
 
 def split_heads(
@@ -25,7 +25,8 @@ def split_heads(
     """Return the pages, each in parts, without numbers and running heads; and the texts of
     these."""
     counts: Counter[str] = Counter()
-    least, counted = (REPEATED, pages) if len(pages) > FEW_PAGES else (REPEATED - 1, pages[1:])
+    least = REPEATED if len(pages) > FEW_PAGES else REPEATED - 1
+    counted = pages[1:] if least < len(pages) <= FEW_PAGES else pages
     for page in counted:
         filled = [text for text in map(text_of, page) if text.strip()]
         counts.update({_pattern(text) for text in [*filled[:2], *filled[-2:]]})
@@ -50,6 +51,7 @@ def _is_head(block: str, is_repeated: bool) -> bool:
     # a whole sentence is text, however often it recurs
     most = SENTENCE_WORDS if ENDED.search(block) else HEAD_WORDS
     is_short = len(block.split()) <= most and not _CHAPTER.match(block)
+    is_short &= block[-1] not in ",:"  # "Dear members,"
     return bool(is_number) or (is_short and is_repeated)
 
 

@@ -5,8 +5,8 @@
 * A heading is a line `# Heading` without a full stop at its end, or a line that is underlined. In a
   text without any, known names of sections and "1. CAPITALS" are headings, and a short first line
   is the title.
-  Directly above a paragraph, they and a line in capitals count if the next word had room behind
-  them.
+  Directly above a paragraph, they, a line in capitals and one with a number are apart if the next
+  word had room behind them.
 * `> ` and bullets before a letter are layout: they begin a new line and are no words.
 * Turns of a chat, items with numbers and the like begin anew: see `lib.data.line_heads`. Columns,
   tables and what is no part of a text: see `lib.data.layout`.
@@ -34,6 +34,8 @@ _NUMBERED = re.compile(
     r"(?:\d{1,2}|[IVX]{1,5})[.)] [^a-z]*[A-Z]{3}[^a-z]*"
     r"|(?:ACT|ARTICLE|SCENE|SECTION) (?:\d{1,2}|[IVX]{1,5})\b[^a-z]*"
 )
+# "2.1 Sites", "3. Any other business"; and "2.1 L. Green asked why" is none
+_NUMBERED_LINE = re.compile(r"(?P<number>\d{1,2}(?:\.\d{1,2})*)\.? [A-Z“\"][^.!?:;]*[^\W_]")
 _BULLET = re.compile(r"^([-*+•‣▪●◦])\s+(?:\[[ xX]\]\s+)?(?=\S)")
 _AMOUNT = re.compile(r"[-*+]\s+\d")
 _QUOTATION = re.compile(r"^(?:>\s?)+(?=[^\W\d]|[\"'“‘(\[]|[\W_]*$)")
@@ -42,6 +44,7 @@ _PAGE_END = re.compile(
     r"^[ \t]*(?:([-–—])\s?\d{1,4}\s?\1|[Pp]age \d{1,4}(?: of \d{1,4})?)[ \t]*$", re.MULTILINE
 )
 COLUMN_WIDTH = 40  # in characters, at least, of a paragraph in lines
+UNWRAPPED_WIDTH = 100  # of a line, at least, behind which a person ended a paragraph
 _THAI_OR_LAO = re.compile("[\u0e00-\u0eff]")
 
 
@@ -102,13 +105,13 @@ def _blocks(lines: list[str]) -> list[tuple[int, list[str]]]:
             block.append(" ".join(line.split()))
     parts: list[tuple[int, list[str]]] = []
     for level, lines in blocks:
-        if len(lines) > 1 and _begins_with_heading(lines, is_first=not parts):
+        while len(lines) > 1 and _begins_with_heading(lines, is_first=not parts):
             parts.append((0, lines[:1]))
             is_speech = lines[0].isupper()
             lines = lines[1:]
             if is_speech and _is_verse(lines):
                 parts += [(0, [line]) for line in lines]
-                continue
+                lines = []
         if lines:
             parts.append((level, lines))
     return parts
@@ -116,18 +119,22 @@ def _blocks(lines: list[str]) -> list[tuple[int, list[str]]]:
 
 def _begins_with_heading(lines: list[str], is_first: bool) -> bool:
     """Return whether the first line of a block does not go on in the second one, though it has room
-    for its first word: it is in capitals, the name of a section or, above a wrapped paragraph that
-    begins a text, a title."""
+    for its first word: it is in capitals, the name of a section, has a number or, above a wrapped
+    paragraph that begins a text, is a title; so are short lines above long ones."""
     first, *rest = lines
     width = max(map(len, rest))
     if len(first) + 1 + len(rest[0].split()[0]) > max(width, COLUMN_WIDTH) or first[-1] in ",;:-":
         return False
+    is_prose = rest[-1][-1] in '.!?”"'
     if (first.isupper() and len(first) > 2) or is_section_name(first):
-        begins_small, is_prose = rest[0][0].islower(), rest[-1][-1] in '.!?”"'
-        return not rest[0].isupper() and not (begins_small and is_prose)
+        return not rest[0].isupper() and not (rest[0][0].islower() and is_prose)
+    if numbered := _NUMBERED_LINE.fullmatch(first):
+        is_above = rest[0][0].isupper() or rest[0].startswith(f"{numbered['number']}.")
+        return is_prose and is_above and heads(lines)[0] != "item"
     is_wrapped = len(rest) > 1 and all(10 * len(line) > 7 * width for line in rest[:-1])
     is_short = 2 * len(first) <= width and bool(_TITLE.fullmatch(first))
-    return is_first and is_wrapped and is_short and rest[0][0].isupper()
+    is_above = (is_first and is_wrapped) or (len(rest[0]) >= UNWRAPPED_WIDTH and is_prose)
+    return is_above and is_short and rest[0][0].isupper()
 
 
 def _is_verse(lines: list[str]) -> bool:

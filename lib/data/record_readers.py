@@ -12,6 +12,7 @@ import re
 import shlex
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from hashlib import sha1
@@ -288,6 +289,13 @@ def read_xsum(path: Path) -> Lines:
     yield 1, {"id": path.stem} | {key: parts.get(part, "") for key, part in named.items()}
 
 
+def read_story(path: Path) -> Lines:
+    """A story as the owners of CNN/DailyMail release it: a text, and highlights below
+    @highlight."""
+    text, *highlights = path.read_text(encoding="utf-8-sig").split("@highlight")
+    yield 1, {"id": path.stem, "document": text, "summary": "\n\n".join(highlights)}
+
+
 READERS = {
     **dict.fromkeys((".jsonl", ".jsonl.gz", ".json", ".json.gz"), read_json_lines),
     **dict.fromkeys((".csv", ".tsv"), read_csv),
@@ -300,6 +308,7 @@ FOLDER_READERS = {
     ".arrow": read_arrow,
     **{ending: READERS[ending] for ending in (".jsonl", ".jsonl.gz", ".csv")},
     ".summary": read_xsum,
+    ".story": read_story,
 }
 PAIRS = [(".src", ".tgt"), (".source", ".target"), (".txt.src", ".txt.tgt")]
 PAIRS += [
@@ -489,15 +498,33 @@ def advice_on(folder: Path) -> str:
                     f"{path.name} holds the splits by their names: write each to a file of its "
                     f"own, as jq .train {shlex.quote(path.name)} > train.json. "
                 )
-    if next(folder.glob("*.summary"), None):
-        return (
-            "XSum's articles without splits, it seems: move the .summary files into folders train, "
-            "validation and test, as its list of splits names them. "
-        )
+    for ending, kind in ((".summary", "XSum's articles"), (".story", "CNN/DailyMail's stories")):
+        if next(folder.glob(f"*{ending}"), None):
+            return (
+                f"{kind} without splits, it seems: move the {ending} files into folders train, "
+                "validation and test, as its list of splits names them. "
+            )
+    for path in sorted(folder.glob("[!.]*")):
+        if path.name.endswith((".csv", ".tsv", ".jsonl")) and _has_split_column(path):
+            return (
+                f"{path.name} has a column 'split': write the rows of each split to a file of its "
+                "own, such as train.csv, val.csv and test.csv. "
+            )
     inside = [path for path in sorted(folder.glob("[!.]*")) if path.is_dir()]
     if found := [path for path in inside if any(layout(path, name) for name in SPLITS)]:
         return f"There are some one folder down: give {found[0]}. "
+    words = (_SPLIT_WORD.search(path.name) for path in folder.glob("[!.]*") if path.is_file())
+    named = {_split_of(word) for word in words if word}
+    if named and (absent := [name for name in SPLITS if name not in named]):
+        return f"No file is for {' or '.join(absent)}: move records of another split into one. "
     return ""
+
+
+def _has_split_column(path: Path) -> bool:
+    with open(path, "rb") as file:
+        head = file.readline(1000).decode(errors="replace").strip("{\ufeff\r\n")
+    names = re.split(r"[,;\t:]", head)
+    return "split" in [name.strip(" \"'").lower() for name in names]
 
 
 _SPLIT_WORD = re.compile(
@@ -512,12 +539,16 @@ def unread_files(folder: Path) -> list[str]:
     known, unread = {file for files in read.values() for file in files}, {}
     for file in sorted(folder.glob("[!.]*")):
         if (word := _SPLIT_WORD.search(file.name)) and file.is_file():
-            name = word[1].lower().replace("dev", "val")
+            name = _split_of(word)
             unread[file] = (
                 f"{read[name][0].name} is"
                 if read[name]
                 else _better_name(name, file.name[word.end() :])
             )
+    for advice, count in Counter(unread.values()).items():
+        if count > 1 and advice.startswith("name it"):  # two files with one name
+            for file in [file for file, why in unread.items() if why == advice]:
+                unread[file] = f"{advice}, if you want this one of {count}"
     for place in {file.parent for file in known if ".summary." in file.name}:
         for file in sorted(place.glob("[!.]*")):
             if file.suffix in ENDINGS and not file.stem.upper().startswith(("README", "LICENSE")):
@@ -525,6 +556,10 @@ def unread_files(folder: Path) -> list[str]:
     return [
         f"{file.relative_to(folder)} ({why})" for file, why in unread.items() if file not in known
     ]
+
+
+def _split_of(word: re.Match[str]) -> str:
+    return word[1].lower().replace("dev", "val")
 
 
 def _better_name(split_name: str, ending: str) -> str:

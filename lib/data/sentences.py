@@ -83,13 +83,20 @@ _BEFORE_ORDINALS = _words("am beim das dem den der des im vom zum zur")
 _UNIT = re.compile(r"[a-z]|ft|in|pct|lbs?|oz|hrs?|yrs?|[kmn]g|[mck]m|ml|min")
 # of "5 ft. 2 in."; and "5 F. Supp. 2d 12", where F. is no unit
 _SMALLER = re.compile(r"\d+ (?:in|oz|lbs?|min)\b|Supp\b")
+# "(9th Cir. 2011)", "(D. Or. 1998)", "Bell Atl. Corp."
+_OF_CITED_CASE = re.compile(
+    r"(?:[A-Z][a-z]{1,5}\. )?(?:1[5-9]|20)\d\d\)|(?:Corp|Co|Inc|Ltd|Bros)\."
+)
+_NUMBERED_INITIAL = re.compile(r"\d{1,2}(?:\.\d{1,2})* [A-Z]")  # "2.1 L. Green asked why"
 _TITLE = re.compile(r"(?:Mr|Mrs|Ms|Dr|Prof)\. ")
 _AT_A_TIME = re.compile(r"(?:At|By|Around|About|After|Before|Until|Since|From) \d\S*$")
 _MODULES = _words("collections dataclasses matplotlib multiprocessing subprocess tensorflow")
 
 _MARK = re.compile(
     r"""(?P<mark>[.?!؟۔।॥։።។။…。！？｡]+)
-        (?P<close>(?:["'”“’)\]»«」』）_]|\s»|[ ]?[\U0001F300-\U0001FAFF]|[ ][:;]-?[)D](?=\s))*)
+        # “ opens a quotation in Chinese, and closes one in German
+        (?P<close>(?:["'”’)\]»«」』）_]|“(?<![。！？｡]“)(?<![。！？｡]”“)|\s»
+            |[ ]?[\U0001F300-\U0001FAFF]|[ ][:;]-?[)D](?=\s))*)
         (?:  # references, and not the numbers of paragraphs ([0007]):
              # [7], [1][2], [note 1], (Ann, 2003), end.³ and end.4,5
             (?:,?\s?(?:
@@ -257,7 +264,7 @@ def _ends_sentence(match: re.Match, text: str, start: int, has_case: bool) -> bo
     *earlier, token = before.split() or [""]
     word = _QUOTES.split(token)[-1]
     if match["mark"][0] in "।॥։።។။。！？｡":
-        return behind[0] not in "と、，"
+        return behind[0] not in "と、，”’」』）"
     if not match["space"]:  # "burned.Two years", but not "numpy.load" or "collections.Counter"
         if not word or word[-1] == "%" or match["close"] or match["mark"] in "?!":
             return bool(re.match(r"[A-Z][a-z]*[\s,]", behind))
@@ -299,6 +306,8 @@ def _ends_sentence(match: re.Match, text: str, start: int, has_case: bool) -> bo
         return not _AT_A_TIME.search(" ".join(earlier))
     if len(before) < 20 and _ITEM.fullmatch(before):
         return False  # the number of a section or of an item in a list
+    if len(before) < 10 and _NUMBERED_INITIAL.fullmatch(before):
+        return begins_sentence(behind, has_case)
     return _ends_after(
         word, earlier[-1].lower() if earlier else "", behind, has_case, before[-1:].isspace()
     )
@@ -311,6 +320,8 @@ def _ends_after(word: str, previous: str, behind: str, has_case: bool, is_apart:
     is_etc = low in _ETC or f"{previous}{low}" in _ETC
     is_letter = len(word) == 1 and word.isalpha()
     if {low, word} & _ABBREVIATIONS and not (is_letter and word.isupper()):
+        return False
+    if word[0].isupper() and _OF_CITED_CASE.match(behind):
         return False
     if word == "Fed" and _BEFORE_ABBREVIATION.match(behind):
         return False

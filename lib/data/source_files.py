@@ -8,8 +8,9 @@ from lib.data.texts import Text
 
 # ---- LaTeX
 
-_VISIBLE = (  # of track changes, and of eurosym
+_VISIBLE = (  # of track changes, of eurosym, and of initials over several lines
     r"\providecommand{\added}[1]{#1}\providecommand{\replaced}[2]{#1}\providecommand{\EUR}[1]{#1 €}"
+    r"\providecommand{\IEEEPARstart}[2]{#1#2}\providecommand{\PARstart}[2]{#1#2}"
 )
 _INPUT = re.compile(
     r"(?P<code>\\begin\{(?P<name>verbatim|lstlisting|minted|comment)\*?\}.*?\\end\{(?P=name)\*?\})"

@@ -181,6 +181,17 @@ def test_a_part_of_the_shards_is_told(tmp_path):
     )
 
 
+def test_each_split_in_another_encoding_is_named(tmp_path):
+    for name in ("train", "val"):
+        (tmp_path / f"{name}.csv").write_text("text,summary\nCafé is open. Go.,Café.\n", "latin-1")
+    (tmp_path / "test.csv").write_text("text,summary\nCafé is open. Go.,Café.\n", "utf-8")
+    corpus = load_corpus(tmp_path)
+    for name in ("train", "val"):
+        with pytest.raises(CorpusError, match=rf"^\S+{name}\.csv: not UTF-8.*{name}\.csv > NEW"):
+            list(corpus.split(name))
+    assert len(list(corpus.split("test"))) == 1
+
+
 def test_the_first_records_decide_for_all_of_a_corpus(tmp_path):
     """Two short lists of words are words, because those of the other records are."""
     words = ["The", "committee", "met", "on", "Monday", "and", "agreed", "."]
