@@ -94,7 +94,7 @@ def score(
     numbers = table_numbers(*about_table, run.config["preset"], shlex.join(command))
     for metric in ("R-1", "R-2", "R-Lsum"):
         del numbers["rows"][-1]["scores"][metric]  # of the references against themselves
-    numbers = {"table": "trained", **numbers, "hours": round(run.hours, 2)}
+    numbers = {"table": "trained", **numbers, "hours": round(run.all_hours, 2)}
     write_json(output or trained_folder(name) / "table.json", numbers)
     render()
     print(markdown(numbers))

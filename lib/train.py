@@ -142,6 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def describe_presets(paper: Paper, variant: str | None) -> str:
     """List the presets of a paper's variant, with the documents and the length of training."""
     from lib.training.console import duration
+    from lib.training.folder import read_config
 
     chosen = paper.variants[one_of(variant or paper.usual, paper.variants, "variant")]
     lines = [f"--preset chooses the sizes and the training of {paper.title}:"]
@@ -153,7 +154,8 @@ def describe_presets(paper: Paper, variant: str | None) -> str:
             else f"{preset.train.epochs} epoch(s)"
         )
         lines.append(f"  {name:<14} {documents} documents, {steps}")
-    seconds = 3600 * hours_of(read_metrics(paper.shipped))
+    began_with = read_config(paper.shipped).get("start", {})
+    seconds = 3600 * (hours_of(read_metrics(paper.shipped)) + began_with.get("hours", 0.0))
     shipped = (
         f"The shipped run, a medium one, took {duration(seconds)}. docs/gpu.md has those of the "
         "paper's sizes."

@@ -81,7 +81,7 @@ for name, trained in runs.items():
         "parameters": f"{sum(p.numel() for p in trained.model.parameters()):,}",
         "trained on": f"{trained.config['documents']['train']:,}",
         "of": Path(trained.config["corpus"]).name,
-        "training": duration(3600 * trained.hours),
+        "training": duration(3600 * trained.all_hours),
         "symbols known": f"{len(trained.vocabulary):,}",
         "read of the first paper": f"{len(first.source):,} {'pieces' if trained.in_pieces else 'words'}",
         "in": f"{len(first.sentence_lengths)} {units}",

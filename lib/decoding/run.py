@@ -156,8 +156,18 @@ class Run:
         return max((m["step"] for m in self.metrics), default=0)
 
     @property
+    def updates(self) -> int:
+        """The updates that its weights have had, those of the run that it began with among them."""
+        return self.step + self.config.get("start", {}).get("updates", 0)
+
+    @property
     def hours(self) -> float:
         return hours_of(self.metrics)
+
+    @property
+    def all_hours(self) -> float:
+        """The hours of training, those of the run that it began with among them."""
+        return self.hours + self.config.get("start", {}).get("hours", 0.0)
 
     def encode(self, documents: Iterable[Document]) -> list[EncodedDocument]:
         """Encode documents like those that the run was trained on. A model that chooses what is

@@ -176,7 +176,7 @@ def _facts(
     return {
         "model": (
             f"{run.config['variant']}, {parameters:,} parameters, trained on {count:,} documents "
-            f"of {learned_from} in {run.step:,} updates"
+            f"of {learned_from} in {run.updates:,} updates"
         ),
         "documents": (
             f"{len(documents)} of the {split} split of {corpus}; texts of {_range(texts)} words, "

@@ -199,7 +199,7 @@ def about(run: Run, corpus: str, documents: Sequence[Document], split_name: str)
     return {
         **setting(corpus, documents, split_name, run.config["documents"].get("train", 0)),
         "seed": run.config["train"].get("seed"),
-        "steps": run.step,
+        "steps": run.updates,
         "parameters": sum(p.numel() for p in run.model.parameters()),
         "made_with": run.config.get("made_with"),
     }

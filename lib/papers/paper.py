@@ -184,7 +184,10 @@ class Setup(Preset):
     def recipe(self) -> Recipe:
         """The part of it that a run saves beside the options."""
         weights = "average" if self.train.keep_best > 1 else "best"
-        start = f"{self.start.folder.name} {weights_digest(self.start.model)}" if self.start else ""
+        start: dict[str, Any] = {}
+        if run := self.start:
+            start = {"run": run.folder.name, "weights": weights_digest(run.model)}
+            start |= {"updates": run.updates, "hours": round(run.all_hours, 2)}
         return Recipe(self.paper.name, self.variant, self.preset, self.decode, weights, start)
 
     @property

@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,7 +37,9 @@ class Recipe:
     preset: str = ""
     decode: DecodeConfig = DecodeConfig()
     weights: str = "best"  # that count; or "average" of the best that were saved
-    start: str = ""  # the run whose weights it began with, and their digest
+    # of the run whose weights it began with: `run`, its name; `weights`, a digest; `updates` and
+    # `hours` of training
+    start: Mapping[str, Any] = field(default_factory=dict)
 
 
 # ---------------------------------------------------------------------------------
@@ -62,7 +64,7 @@ def run_config(recipe: Recipe, model: nn.Module, corpus, train) -> dict:
         "documents": {name: len(split) for name, split in corpus.splits.items()},
         "data": corpus.fingerprint,
         "encoder": corpus.encoder.digest(),
-        **({"start": recipe.start} if recipe.start else {}),
+        **({"start": dict(recipe.start)} if recipe.start else {}),
     }
 
 

@@ -121,9 +121,9 @@ def test_a_run_of_the_project(folder):
     )
     table = json.loads((folder / "table.json").read_text(encoding="utf-8"))
     own = next(row for row in table["rows"] if row["label"].endswith("trigram blocking"))
-    assert own["steps"] == run.step and own["scores"]["distinct"]["mean"] > 93
+    assert own["steps"] == run.updates and own["scores"]["distinct"]["mean"] > 93
     plain, ruled = (row["scores"]["R-1"]["mean"] for row in table["rows"][:2])
-    size = f"| {own['parameters']:,} | {run.step:,} | {table['hours']} |"
+    size = f"| {own['parameters']:,} | {run.updates:,} | {table['hours']} |"
     line = f"| `trained/{folder.name}` {size} {min(losses):.3f} | {plain:.2f} | {ruled:.2f} |"
     assert line in (project_root() / "docs" / "reproduce.md").read_text(encoding="utf-8")
 

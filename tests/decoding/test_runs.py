@@ -142,9 +142,12 @@ def test_a_training_starts_with_the_vocabulary_and_the_weights_of_a_run(made, tm
     for found, expected in zip(model.parameters(), made.model.parameters(), strict=True):
         assert torch.equal(found, expected)
     run = train(setup.recipe, model, prepared, setup.train, tmp_path / "run", progress=False)
-    assert run.config["start"].startswith("moved ") and lib.load(run.folder).step == 1
-    with pytest.raises(RunError, match=r"start is .moved .+. there and None now"):
-        recipe = replace(setup.recipe, start="")
+    start = run.config["start"]
+    assert (start["run"], start["updates"]) == ("moved", 3) and start["weights"]
+    opened = lib.load(run.folder)
+    assert (opened.step, opened.updates) == (1, 4) and opened.all_hours >= opened.hours
+    with pytest.raises(RunError, match=r"start\.\w+ is .+ there and None now"):
+        recipe = replace(setup.recipe, start={})
         train(recipe, model, prepared, setup.train, run.folder, resume=True)
     wider = {**setup.config, "hidden": 10}
     with pytest.raises(RunError, match="weights of another model"):
