@@ -91,9 +91,9 @@ choice.banner
 r"""
 ## Two towns, one title
 
-A title names a town. Twelve snippets follow. Six are about this town, and six are about another one. Each snippet states two facts, and its second sentence only says *it*. Every fact is stated three times. For about half of the facts, one of the three statements is wrong: *a minority's* fact. The task is to write the four facts of the town in the title.
+A title names a town. Twelve snippets follow: six about this town, and six about another one. Each states two facts, and its second sentence only says *it*. Every fact is stated three times, and sometimes one of the three is wrong: *a minority's* fact. The task is to write the four facts of the town in the title.
 
-Two small transformers have read the cluster below. Their encoders have four layers each, and their training was the same. In the paper's model, **HT**, two of the four are *global layers*. In the other all are *local*: they read each snippet by itself.
+Two small transformers have read the cluster below. Each encoder has four layers. In the paper's model, **HT**, two of them let snippets exchange information. In the other, the **local model**, each snippet is read by itself.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -108,59 +108,43 @@ So both models find the rivers. One of them confuses the towns. Yet its decoder 
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
-## What is a global layer?
+## What does the paper promise?
 
-If every word attends to every other word, many long documents cost too much. So the paper divides the work. **Local layers** read each paragraph by itself. **Global layers** pass information between paragraphs, in three moves:
+Where is the Pentagoet Archeological District? In the paper's example, a *flat* transformer, which reads all paragraphs as one long row, wrote "in Treaty Of Breda". The paper's **hierarchical transformer (HT)** wrote "in Castine, Maine", which is right.
 
-1. **Pool.** Each of several heads weighs the words of a paragraph, and adds up their values. In HT above, a paragraph becomes four vectors of 16 numbers.
-2. **Attend.** With these vectors, each head lets every paragraph attend to all paragraphs.
-3. **Broadcast.** What a paragraph has gathered becomes one vector, which is added to each of its words.
+If every word attends to every other word, many long documents cost too much. So the work is divided. **Local layers** read each paragraph by itself. **Global layers** let paragraphs exchange information, in three moves:
 
-The table shows one head of HT's second global layer, for the title and three snippets. A word is as dark as its weight in the pooling.
-"""
+1. **Pool.** Each of several heads makes one vector of a paragraph: a weighted sum of its words.
+2. **Attend.** With these vectors, paragraphs attend to each other.
+3. **Broadcast.** What a paragraph has gathered is added to each of its words.
 
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-layer_picture(towns["HT"], cluster, layer=1, head=1, rows=[0, 2, 3, 12])
+The authors train on 1.6 million clusters of web pages. The summary of a cluster is the opening of a Wikipedia article. First a small network ranks the paragraphs, and the best ones are read. Their Tables 2 to 4:
 
-# %% [markdown] slideshow={"slide_type": "notes"}
-r"""
-This head takes hardly anything but the name of a snippet's town. The snippets about *osvia* attend mostly to the title. The snippets about *velholm* attend to each other. So something different comes back to the words of the two towns. It looks as if this were what the other model lacks.
-"""
-
-# %% [markdown] slideshow={"slide_type": "slide"}
-r"""
-## What did the authors find?
-
-Their texts are 1.6 million clusters of web pages. The summary of a cluster is the opening of a Wikipedia article. First a small network ranks the paragraphs of a cluster, and the best ones are read. A *flat* transformer reads the paragraphs as one long row (their Tables 2 and 3).
-
-| model | R-1 | R-L |
+| model | R-1 | questions answered |
 |---|---|---|
-| Lead: the beginning of the ranked paragraphs | 38.22 | 26.89 |
-| flat transformer, paragraphs not ranked | 35.46 | 30.65 |
-| flat transformer, the best one | 40.56 | 34.73 |
-| **HT** | **40.82** | **35.08** |
-| HT without global layers | 39.01 | 33.76 |
-| HT with one pooling head | 39.90 | 34.61 |
-| HT with a discourse graph instead of a head | 40.81 | 35.24 |
+| Lead: the beginning of the ranked paragraphs | 38.22 | 32% |
+| flat transformer, paragraphs not ranked | 35.46 | |
+| flat transformer, the best one | 40.56 | 36% |
+| T-DMCA, an earlier model that compresses | 40.77 | 43% |
+| **HT** | **40.82** | **54%** |
+| HT without global layers | 39.01 | |
 
-The global layers are worth 1.81 points of R-1. Ranking is worth more: 5.00 points for a flat transformer of the same length (40.46, not shown).
+R-1 hardly separates HT from the flat model. People do. From HT's summaries alone they answered 54% of the questions about 20 articles, and from the flat model's 36%. That is the paper's best evidence, and we have not repeated it.
 
-**Place your bets.** Do these claims hold in models that a laptop can train, on real texts? Choose *holds*, *fails* or *cannot tell*. The last means that the data allow both the paper's effect and none.
+**Place your bets.** Do these claims hold on real clusters, in models that a laptop can train? Choose *holds*, *fails* or *cannot tell*. The last means that the data allow both the paper's effect and none.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-BETS = (
-    "global-layers", "paragraphs", "pooling-heads", "discourse-graph", "ranking",
-)  # fmt: skip
+BETS = "global-layers", "paragraphs", "ranking"
 Markdown(bets_table("hierarchical_transformer", *BETS))
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
-## Can other models do it?
+## How many facts are right?
 
-Without global layers, no snippet meets the title in the encoder. So we also train a flat transformer. It reads the title and all snippets as one row, and in each layer every word can attend to every other word.
+In the local model, no snippet meets the title in the encoder. But its decoder attends to every word, the title included. We also train a flat transformer, in which all words can attend to each other in each layer.
 
-All models learn from 1,000 batches of 32 clusters. They are tested on 200 others, whose facts are combined anew.
+All three learn from 1,000 batches of 32 clusters. They are tested on 200 others, whose facts are combined anew.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -174,7 +158,7 @@ Prediction(
     f"HT writes {shares(solved['HT']['right'])} of the facts correctly (three seeds)."
     " How many do the other two models write correctly?",
     ("hardly any", "about half", "as many as HT"),
-    f"Without global layers {shares(solved['without global layers']['right'])} are right,"
+    f"In the local model {shares(solved['without global layers']['right'])} are right,"
     f" and {shares(solved['flat']['right'])} with the flat model. Nearly all other facts"
     " are those of the other town.",
     [task_table("towns", kinds, compared, by_seed=True)],
@@ -182,14 +166,16 @@ Prediction(
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-Half is what a model would get that reads well and ignores the title: it would find the rivers, go with the majority, and choose one of the two towns at random. So is the task impossible without global layers, or only hard to learn?
+Half is what a model would get that reads well and ignores the title. It would find the rivers, go with the majority, and toss a coin between the towns. So is the task impossible without global layers, or only hard to learn?
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
-## Impossible, or hard to learn?
+## Who chooses the town?
 
-One failed training cannot tell. So we train the models longer.
+### Lever 1: more time
+
+One failed training cannot tell what is impossible. So we train longer.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -205,7 +191,7 @@ learned = sum(share > 0.9 for share in longer["without global layers"]["right"])
 Prediction(
     "The two models train on, until step 3,000. What happens to their half of the facts?",
     ("it stays", "it grows slowly", "some runs jump to nearly all"),
-    f"Without global layers, no run has more than {before:.0%} at step 2,500. At step 3,000,"
+    f"No local model has more than {before:.0%} at step 2,500. At step 3,000,"
     f" {learned} of 3 runs have {max(longer['without global layers']['right']):.0%}, and the"
     f" third has {min(longer['without global layers']['right']):.0%}. The flat model is"
     f" still at {shares(longer['flat']['right'])}. HT was done after 1,000 steps.",
@@ -214,14 +200,14 @@ Prediction(
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-So a model without global layers *can* do it: global layers make this task learnable soon, and are not what makes it possible. What did those runs find?
+So global layers make this task learnable soon, and are not what makes it possible. What did those runs find?
 
-A suspicion: each summary begins with the name of the town. Local layers can mix the name of a town into every word of its snippet. Then the decoder need only attend to words with the name that it has just written. If so, this model obeys the name that it *writes*. Perhaps HT obeys the title that it *reads*. Let the two disagree.
+A suspicion: each summary begins with the name of the town. Local layers can mix a town's name into every word of its snippet. Then the decoder need only attend to words with the name that it has just written. If so, the local model obeys the name that it *writes*. Perhaps HT obeys the title that it *reads*. Let the two disagree.
 """
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
-## Who chooses the town?
+### Lever 2: a forced first word
 
 We write the first word of the summary: the name of the *other* town. The title stays as it is. Then the model goes on.
 """
@@ -236,31 +222,51 @@ steps_of = {
 }
 obeys = followed("HT", "other name forced"), followed(LOCAL, "other name forced")
 Prediction(
-    "Whose facts follow, in HT and in a model without global layers that has learned the"
-    " task?",
+    "Whose facts follow, in HT and in a local model that has learned the task?",
     (
         "in both the title's",
         "in both the forced town's",
-        "in HT the title's, in the other model the forced town's",
-        "in HT the forced town's, in the other model the title's",
+        "in HT the title's, in the local model the forced town's",
+        "in HT the forced town's, in the local model the title's",
     ),
-    f"HT reports the title's town in {obeys[0][0]:.0f}% of the facts: it writes one name, and"
-    f" the river of the other. The model without global layers obeys: {obeys[1][1]:.0f}% are"
-    " the facts of the town whose name we forced.",
-    [levers_table("HT", LOCAL)],
+    f"HT ignores the name: {obeys[0][0]:.0f}% of its facts are those of the title's town. It"
+    " writes one name, and the river of the other. The local model obeys:"
+    f" {obeys[1][1]:.0f}% are the facts of the town whose name we forced.",
+    [levers_table("no lever", "forced first word")],
 )
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
-coin, sure = (followed(row, "absent title, own name") for row in ("HT", LOCAL))
 Markdown(f"""
-The cells have percentages of facts: the title's town / the other town. They are means over {len(steps_of[LOCAL])} runs of each model, trained until 98% of the facts were right: HT for {", ".join(steps_of["HT"])} steps, the model without global layers for {", ".join(steps_of[LOCAL])}. The last row is the reverse. Now the title names a town that no snippet mentions, and the first word is right. HT tosses a coin ({coin[0]:.0f} / {coin[1]:.0f}); the other model is not affected ({sure[0]:.0f} / {sure[1]:.0f}).
-
-So equal scores hide two solutions: **HT chooses the town while it reads, the other model while it writes.** The name in the words helps only a decoder that looks for it, and looking helps only if the name is there. Perhaps this is why learning takes long.
+Cells: percentages of facts of the title's town / of the other town. They are means over {len(steps_of[LOCAL])} runs of each model, trained until 98% of the facts were right: HT for {", ".join(steps_of["HT"])} steps, the local model for {", ".join(steps_of[LOCAL])}.
 """)
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
-## The title everywhere
+### Lever 3: a strange title
+
+Now the reverse. The first word is right, but the title names a town that no snippet mentions.
+"""
+
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
+coin, sure = (followed(row, "absent title, own name") for row in ("HT", LOCAL))
+Prediction(
+    "Which model still writes the facts of the town that its summary names?",
+    ("HT", "the local model", "both", "neither"),
+    f"The local model, which is not affected ({sure[0]:.0f} / {sure[1]:.0f}). HT tosses a"
+    f" coin ({coin[0]:.0f} / {coin[1]:.0f}).",
+    [levers_table("no lever", "forced first word", "strange title")],
+)
+
+# %% [markdown] slideshow={"slide_type": "notes"}
+r"""
+Each lever steers one model and leaves the other as it was. So equal scores hide two solutions: **HT chooses the town while it reads, the local model while it writes.**
+
+Why can a model that sees everything fail for so long? Finding the rivers is soon learned. Finding out *whose* they are is not: a name in the words helps only a decoder that looks for it, and looking helps only if the name is there. This explains what we see; we have not tested it by itself.
+"""
+
+# %% [markdown] slideshow={"slide_type": "slide"}
+r"""
+### Lever 4: the title everywhere
 
 A good explanation predicts something new. If global layers carry the title to the snippets, so can we: each snippet now begins with the title. All layers are local.
 """
@@ -272,7 +278,11 @@ Prediction(
     ("as late as without the title", "as soon as HT", "never"),
     f"As soon as HT, after {', '.join(steps_of[EVERYWHERE])} steps. And it ignores a forced"
     f" name, as HT does: {told[0]:.0f}% of the facts are the title's.",
-    [levers_table("HT", EVERYWHERE)],
+    [
+        levers_table(
+            "no lever", "forced first word", "strange title", rows=("HT", EVERYWHERE)
+        )
+    ],
 )
 
 # %% [markdown] slideshow={"slide_type": "notes"}
@@ -282,86 +292,9 @@ Global layers are one way in which a snippet can meet the title. This is another
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
-## What does HT do with its global layers?
-"""
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
-first_cut, second_cut, both_cut = (
-    shares(solved["HT"][f"right, {name}"])
-    for name in ("layer 1 cut", "layer 2 cut", "layers cut")
-)
-Markdown(f"""
-A model may have a part and not depend on it. So we cut: in the trained HT, each paragraph may attend only to itself. Then {both_cut} of the facts are right (three seeds). So all runs depend on what passes between paragraphs. But *where* it passes differs from run to run. With a cut in layer 1 only, {first_cut} are right; with a cut in layer 2 only, {second_cut}. The first run needs layer 2, the others need layer 1. So the table in *What is a global layer?*, which shows layer 2, explains only the first run.
-
-In that run we can go one step further. The second global layer adds one vector to all words of a paragraph. We measure its length, and then leave it out.
-""")
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-marks = marks_table()
-Prediction(
-    "The decoder should attend to the snippets about the title's town. Where is the added"
-    " vector longer?",
-    ("in the snippets about the title's town", "in the others", "it is equally long"),
-    "In the others. The vector marks what is to be ignored. If we leave it out there,"
-    f" {marks.iloc[1, 1].split()[0]}% of the facts are lost. If we leave it out of the"
-    " snippets about the title's town, none are.",
-    [marks],
-)
-
-# %% [markdown] slideshow={"slide_type": "slide"}
-r"""
-## What does a single head take away?
-
-With one head, a paragraph becomes one vector of 64 numbers instead of four of 16. So nothing is lost in width. What is lost are three of four attention distributions, over words and over paragraphs.
-"""
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-after = {f"{n:,} steps": f"right after {n}" for n in (500, 1000, 2000)}
-single = solved["one pooling head"]
-good = sum(share > 0.9 for share in single["right after 2000"])
-Prediction(
-    "The authors lose 0.92 points of R-1 with one pooling head. What happens to the towns?",
-    ("they are learned as well", "most runs learn them", "no run learns them"),
-    f"After 1,000 steps {shares(single['right after 1000'])} are right, and after 2,000"
-    f" {shares(single['right after 2000'])}. So {good} of 3 runs learn the task with one"
-    " head. Three runs are too few to say that four heads are safer.",
-    [
-        task_table(
-            "towns", after, {r: r for r in ("HT", "one pooling head")}, by_seed=True
-        )
-    ],
-)
-
-# %% [markdown] slideshow={"slide_type": "slide"}
-r"""
-## What if we give the connections away?
-
-Attention between paragraphs is a graph that the model learns. The authors also try a graph that is made outside the model, and that replaces the attention of one head. It joins paragraphs that share names or words.
-
-We test it where one connection is not enough. The title is *quokka*. One paragraph says *quokka is called zed*, another says *zed: red boat*. The answer, *red boat*, shares no word with the title: it is two hops away. The other six paragraphs say the same of other names, so a guess is right in 25%. The given graph joins paragraphs that share a name.
-"""
-
-# %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
-hops = task_results("hops")
-Prediction(
-    "How many global layers does it take to answer, after 500 steps?",
-    ("one with the graph", "two with the graph", "two without the graph"),
-    f"Two with the graph: {shares(hops['2, given']['right'])} are right. One with the graph"
-    f" has {shares(hops['1, given']['right'])}, and two without"
-    f" {shares(hops['2, learned']['right'])}: they guess. A global layer is one hop.",
-    [hops_table()[["500 steps"]]],
-)
-
-# %% [markdown] slideshow={"slide_type": "notes"}
-r"""
-A given graph can help if it has connections that attention has not learned yet. This one joins exactly the right paragraphs; a graph of real texts need not.
-"""
-
-# %% [markdown] slideshow={"slide_type": "slide"}
-r"""
 ## And on real texts?
 
-We trained models on 632 clusters, each a scientific article and the sentences of other articles that cite it. The models copy, which is our addition. There are three seeds of each, tested on 96 clusters.
+We trained models on 632 clusters, each a scientific article and the sentences of other articles that cite it. They also copy words, which is our addition. There are three seeds of each, tested on 96 clusters.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -426,16 +359,19 @@ Markdown(evidence_table("hierarchical_transformer", *BETS))
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-*Holds* wins where the verdict is *confirmed*; *fails*, where it is *no effect as large as the paper's* or *opposite*. The clusters decide, since the paper is about several documents, and so does trigram blocking: without it no model is better than the first words of its text. [claims.md](../docs/claims.md#hierarchical-transformer) has all claims, and what the verdicts mean.
+*Holds* wins where the verdict is *confirmed*; *fails*, where it is *no effect as large as the paper's* or *opposite*. The clusters decide, since the paper is about several documents, and so does trigram blocking: without it no model is better than the first words of its text. [claims.md](../docs/claims.md#hierarchical-transformer) has all claims, those on pooling heads and graphs among them, and what the verdicts mean.
 
-**What is not known.** Only a training at the authors' size, on their clusters, can show whether global layers gain 1.81 points there. For bet 4, to find 0.16 points reliably takes about thirty times as many documents and seeds. WikiSum, the rival T-DMCA and judgements by people are not tested.
+**What is not known.** We repeated neither the paper's training nor its best evidence, answers by people. Only a training at the authors' size, on their clusters, can show whether global layers gain 1.81 points there. And why does the flat model fail, in which all words can meet?
+
+## What became of the idea?
+
+Later models kept both kinds of attention. Longformer (Beltagy and others, 2020) attends in local windows and through a few global tokens; its encoder-decoder LED reads 16,000 tokens. PRIMERA (Xiao and others, 2022) is trained on clusters before it sees a task. It joins the documents into one row for LED, with a globally attending token behind each. Fusion-in-Decoder (Izacard and Grave, 2021) reads each retrieved passage by itself, *together with the question*: our lever 4.
 
 ## What to take home
 
-* **"It cannot" needs more than one failed training.** The model without global layers failed for 2,500 steps, and then two of three runs learned the task. Train longer, with several seeds, before you call something impossible.
-* **A part of a model can be worth its place because it makes learning fast.** With global layers all three runs learn the towns in 1,000 steps, without them two of three in 3,000. On our clusters the models hardly use these layers.
-* **Equal scores can hide different solutions.** HT and the model without global layers both learn the towns. They differ only when title and name disagree.
-* **A picture of attention shows one run.** Cut the connection in several runs before you say what it is for.
+* **"It cannot" needs more than one failed training.** The local model failed for 2,500 steps, and then two of three runs learned the task. Train longer, with several seeds, before you call something impossible.
+* **Equal scores can hide different solutions.** HT and the local model both learn the towns. They differ only when title and name disagree.
+* **Removing a part tests it only where it is used.** HT depends on its global layers on the towns, and our models of real clusters hardly use theirs.
 
 **You can stop here.** The building path derives the equations, and ends with a global layer of your own.
 """
@@ -699,6 +635,93 @@ The decoder is an ordinary transformer decoder with one layer. It attends to all
 | encoder | 5 local and 2 global layers | 6 and 2 |
 
 We have not measured which of these differences matters. [All deviations](../docs/papers/hierarchical_transformer.md#deviations) are listed with their reasons.
+"""
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+## Where HT hides its decision
+
+The table shows one head of HT's second global layer, for the title and three snippets. A word is as dark as its weight in the pooling.
+"""
+
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+layer_picture(towns["HT"], cluster, layer=1, head=1, rows=[0, 2, 3, 12])
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+This head takes hardly anything but the name of a snippet's town. The snippets about *osvia* attend mostly to the title. The snippets about *velholm* attend to each other. So something different comes back to the words of the two towns.
+"""
+
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+first_cut, second_cut, both_cut = (
+    shares(solved["HT"][f"right, {name}"])
+    for name in ("layer 1 cut", "layer 2 cut", "layers cut")
+)
+Markdown(f"""
+A picture of attention shows one run. A model may also have a part and not depend on it. So we cut: in the trained HT, each paragraph may attend only to itself. Then {both_cut} of the facts are right (three seeds). So all runs depend on what passes between paragraphs. But *where* it passes differs from run to run. With a cut in layer 1 only, {first_cut} are right; with a cut in layer 2 only, {second_cut}. The first run needs layer 2, the others need layer 1. So the table above, which shows layer 2, explains only the first run.
+
+In that run we can go one step further. The second global layer adds one vector to all words of a paragraph. We measure its length, and then leave it out.
+""")
+
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+marks = marks_table()
+Prediction(
+    "The decoder should attend to the snippets about the title's town. Where is the added"
+    " vector longer?",
+    ("in the snippets about the title's town", "in the others", "it is equally long"),
+    "In the others. The vector marks what is to be ignored. If we leave it out there,"
+    f" {marks.iloc[1, 1].split()[0]}% of the facts are lost. If we leave it out of the"
+    " snippets about the title's town, none are.",
+    [marks],
+)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+## What does a single head take away?
+
+With one head, a paragraph becomes one vector of 64 numbers instead of four of 16. So nothing is lost in width. What is lost are three of four attention distributions, over words and over paragraphs.
+"""
+
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+after = {f"{n:,} steps": f"right after {n}" for n in (500, 1000, 2000)}
+single = solved["one pooling head"]
+good = sum(share > 0.9 for share in single["right after 2000"])
+Prediction(
+    "The authors lose 0.92 points of R-1 with one pooling head. What happens to the towns?",
+    ("they are learned as well", "most runs learn them", "no run learns them"),
+    f"After 1,000 steps {shares(single['right after 1000'])} are right, and after 2,000"
+    f" {shares(single['right after 2000'])}. So {good} of 3 runs learn the task with one"
+    " head. Three runs are too few to say that four heads are safer.",
+    [
+        task_table(
+            "towns", after, {r: r for r in ("HT", "one pooling head")}, by_seed=True
+        )
+    ],
+)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+## What if we give the connections away?
+
+Attention between paragraphs is a graph that the model learns. The authors also try a graph that is made outside the model, and that replaces the attention of one head. It joins paragraphs that share names or words.
+
+We test it where one connection is not enough. The title is *quokka*. One paragraph says *quokka is called zed*, another says *zed: red boat*. The answer, *red boat*, shares no word with the title: it is two hops away. The other six paragraphs say the same of other names, so a guess is right in 25%. The given graph joins paragraphs that share a name.
+"""
+
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+hops = task_results("hops")
+Prediction(
+    "How many global layers does it take to answer, after 500 steps?",
+    ("one with the graph", "two with the graph", "two without the graph"),
+    f"Two with the graph: {shares(hops['2, given']['right'])} are right. One with the graph"
+    f" has {shares(hops['1, given']['right'])}, and two without"
+    f" {shares(hops['2, learned']['right'])}: they guess. A global layer is one hop.",
+    [hops_table()[["500 steps"]]],
+)
+
+# %% [markdown] slideshow={"slide_type": "skip"}
+r"""
+A given graph can help if it has connections that attention has not learned yet. This one joins exactly the right paragraphs; a graph of real texts need not.
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}

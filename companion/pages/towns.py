@@ -173,8 +173,8 @@ def marks_table() -> pd.DataFrame:
 
 LEVERS = {
     "no lever": "own name",
-    "the other town's name as first word": "other name forced",
-    "a title that no snippet mentions": "absent title, own name",
+    "forced first word": "other name forced",
+    "strange title": "absent title, own name",
 }
 
 
@@ -187,10 +187,12 @@ def followed(row: str, condition: str) -> tuple[float, float]:
     return title, other
 
 
-def levers_table(*rows: str) -> pd.DataFrame:
-    """Tabulate whose facts models report, where the first word or the title is replaced."""
+def levers_table(
+    *levers: str, rows: Sequence[str] = ("HT", "without global layers")
+) -> pd.DataFrame:
+    """Tabulate whose facts models report under some of the `LEVERS`."""
     cells = {
-        lever: {row: "{:.0f} / {:.0f}".format(*followed(row, condition)) for row in rows}
-        for lever, condition in LEVERS.items()
+        lever: {row: "{:.0f} / {:.0f}".format(*followed(row, LEVERS[lever])) for row in rows}
+        for lever in levers
     }
     return pd.DataFrame.from_dict(cells, orient="index")
