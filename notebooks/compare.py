@@ -277,6 +277,10 @@ or goes straight to its methods. Read-Again, made for news dispatches of 1987, t
 
 # %% [markdown]
 r"""
+## What became of the question?
+
+Later measures compare statements, not words: FactCC (Kryściński and others, 2020) and SummaC (Laban and others, 2022) ask a classifier whether the text entails a sentence of the summary; QAGS (Wang and others, 2020) asks the same questions of both. For news, people found the summaries of instructed language models as good as those of paid writers (Zhang and others, 2024). ROUGE is still reported, and false statements are still counted by hand.
+
 ## What to take home
 """
 

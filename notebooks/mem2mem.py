@@ -334,6 +334,10 @@ Bets 1 and 2 are about the small models (three seeds), bets 3 to 5 about the shi
 
 **What is not known.** The shipped model reads about 22 sentences, which ten slots hardly compress. With hundreds of sentences a memory may be needed, and the same levers on a model of the paper's size would show it. On articles the other paths were never closed, and of six small models with other settings we do not know whether their memories are nearly equal. Not tested: arXiv, Newsroom, judgements by people, and the paper's rival of 234 million parameters.
 
+## What became of the idea?
+
+The slots stayed, the recurrence went. In the Perceiver (Jaegle and others, 2021) a few learned vectors attend to an input of any length, as in (5), and layers follow. The Recurrent Memory Transformer (Bulatov and others, 2022) hands memory tokens from one segment of a text to the next. But papers of arXiv and PubMed were soon read without such a memory: BigBird (Zaheer and others, 2020), LED (Beltagy and others, 2020) and LongT5 (Guo and others, 2022) attend to thousands of tokens with sparse patterns.
+
 ## What to take home
 
 * **A box in the diagram need not hold what its name says.** Beside attention and copying, the memory of both models became a bias. In the toy, as the only path and never overwritten, it carried part of the text.

@@ -353,6 +353,10 @@ r"""
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
+## What became of the idea?
+
+Copying stayed. CopyNet (Gu and others) and pointers to unknown words (Gulcehre and others) came in the same year, 2016, and the pointer-generator (See and others, 2017) became the usual form. Pieces of words (Sennrich and others, 2016) then left hardly any unknown words to copy. Two reads were replaced by encoders that see both sides of a word in every layer, such as BERT (Devlin and others, 2019). The thought is alive where a model reads in one direction only: recurrent language models recall more of a text that they are given twice (Arora and others, *Just read twice*, 2024).
+
 ## What to take home
 
 * **Attention and copying are two things.** Before you read a map of weights, ask what the model does with them.

@@ -302,6 +302,10 @@ Markdown(
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
+## What became of the idea?
+
+Attention that moves on and never back was known from speech: monotonic attention (Raffel and others, 2017), with a window behind the place (Chiu and Raffel, 2018). Windows without a slide became common. SLED (Ivgi and others, 2023) encodes a long text in overlapping windows, and its decoder attends to all of them. Language models such as Mistral 7B (Jiang and others, 2023) let each layer attend to the last 4,096 tokens, so that layer upon layer reaches further back.
+
 ## What to take home
 
 * **Ask what a search does before you blame the model.** One symbol competed with fifteen thousand words, one by one, and won too often. Drawing showed it.
