@@ -4,6 +4,7 @@ They turn a corpus and texts into what a model reads, in words or in SentencePie
 """
 
 import json
+import re
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections import Counter
@@ -37,7 +38,8 @@ class Options(ABC):
     summary_tokens: Count  # [EOS] counted in
     vocab_size: int  # special symbols counted in
     lower: bool = True
-    # whether a longer summary is cut behind its last whole sentence, and ends with [EOS] there
+    # whether a longer summary is cut behind its last whole sentence, and ends with [EOS] there;
+    # what has no end mark behind the last sentence, such as keywords, is left out
     whole_sentences: bool = False
 
     of_paragraphs: ClassVar[bool] = False  # whether a text is a cluster of paragraphs
@@ -108,7 +110,8 @@ class Options(ABC):
         Raises InputError where there is no sentence."""
         if not sentences:
             raise InputError(f"document {document.id!r} has no words: nothing is left to summarize")
-        own = [self.words(sentence, document.tokenised) for sentence in document.summary]
+        reference = finished(document.summary) if self.whole_sentences else document.summary
+        own = [self.words(sentence, document.tokenised) for sentence in reference]
         summary = self.cut_summary(own)
         return Example(document.id, sentences, summary, document.summary, document.tokenised)
 
@@ -119,6 +122,16 @@ class Options(ABC):
             ends = list(accumulate(map(len, sentences)))
             sentences = sentences[: max(1, bisect_left(ends, self.summary_tokens))]
         return list(chain.from_iterable(sentences))[: self.summary_tokens]
+
+
+_END = re.compile(r"""[.?!。！？…۔।][\"'”’»›)\]]*\s*$""")
+
+
+def finished(sentences: Sequence[str]) -> Sequence[str]:
+    """Leave out what stands behind the last sentence with an end mark; nothing where no sentence
+    has one."""
+    ends = [number for number, text in enumerate(sentences, start=1) if _END.search(text)]
+    return sentences[: ends[-1]] if ends else sentences
 
 
 class Part(NamedTuple):
@@ -299,6 +312,7 @@ def cased(texts: Iterable[str], options: Options) -> list[str]:
 def summary_pieces(summary: Sequence[str], pieces: Pieces, options: Options) -> list[int]:
     """Pieces of a summary: `<Q>` between sentences, [EOS] after the last, up to
     `summary_tokens`."""
+    summary = finished(summary) if options.whole_sentences else summary
     first, *others = pieces.encode(cased(summary, options)) or [np.array([], dtype=int)]
     rows = [first.tolist(), *([SENTENCE_END, *row.tolist()] for row in others)]
     return [*options.cut_summary(rows), EOS][: options.summary_tokens]

@@ -24,6 +24,8 @@ class DecodeConfig:
     # p: hypotheses are ranked by log P / ((length + offset) / (1 + offset))^p
     length_penalty: Annotated[float, Field(ge=-9, le=9)] = 1.0
     length_offset: Natural = 0  # 0 with p = 1: mean log P a symbol; 5: the rule of Wu et al. 2016
+    # a summary that max_length cuts is taken only where no hypothesis has ended before
+    ended_first: bool = False
     block_ngrams: Natural = 0  # no n-gram of this size twice; 0: anything goes
     # words that are never written; ids that no word has do nothing
     forbidden: tuple[Natural, ...] = (PAD, UNK, BOS)

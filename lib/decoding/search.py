@@ -45,6 +45,10 @@ def beam_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[l
     model.eval()
     search = _Search(model, batch, config)
     for length in range(1, config.max_length + 2):
+        if config.ended_first and length > config.max_length:
+            search.keep([i for i, d in enumerate(search.documents) if not search.ended[d]])
+            if not len(search.documents):
+                break
         search.step(length)
         if not len(search.documents):
             break
@@ -121,6 +125,10 @@ class _Search:
         for i, document in enumerate(self.documents):
             if not self._done(document, best_open[i]):
                 keep.append(i)
+        self.keep(keep)
+
+    def keep(self, keep: Sequence[int]) -> None:
+        """Go on with the documents in these rows only."""
         if len(keep) == len(self.documents):
             return
         self.documents = [self.documents[i] for i in keep]

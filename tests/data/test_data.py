@@ -84,6 +84,23 @@ def test_a_summary_cut_at_the_end_of_a_sentence_ends_there(tokens, words):
     assert words_of_target(encoder, options.example(long)) == "a b a b a b a b a"[: 2 * tokens - 1]
 
 
+def test_what_stands_behind_the_last_sentence_is_no_part_of_a_summary():
+    """Keywords, a copyright line: left out with whole sentences, and only there."""
+    d = Document("d", "", [""], [["a b"]], ["a b .", "a a .", "keywords", "b a b"])
+    whole = replace(OPTIONS, whole_sentences=True, summary_tokens=40)
+    encoder = TextEncoder(whole, Vocabulary(["a", "b", "."]))
+    assert words_of_target(encoder, whole.example(d)) == "a b . a a . [EOS]"
+    kept = replace(OPTIONS, summary_tokens=40)
+    encoder = TextEncoder(kept, encoder.vocabulary)
+    assert words_of_target(encoder, kept.example(d)) == "a b . a a . [UNK] b a b [EOS]"
+    assert whole.example(d).reference == d.summary, "scores are of the whole reference"
+    pieces = Pieces.train(["a b . keywords"] * 20, 20)
+    shorter = replace(EXTRACTS, whole_sentences=True, summary_tokens=40)
+    assert summary_pieces(d.summary, pieces, shorter) == summary_pieces(
+        d.summary[:2], pieces, replace(EXTRACTS, summary_tokens=40)
+    )
+
+
 def words_of_target(encoder, example):
     words = encoder.vocabulary.words
     return " ".join(words[i] for i in encoder.encode_example(example).target)
