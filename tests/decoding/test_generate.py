@@ -114,6 +114,21 @@ def test_an_end_of_no_probability_is_still_an_end():
         assert all(len(h.ids) == 3 for h in found)
 
 
+def test_a_summary_that_the_limit_cuts_is_taken_only_where_none_has_ended():
+    """A rule that prefers long summaries takes cut ones otherwise."""
+    model = tiny_model()
+    config = DecodeConfig(beam=4, min_length=0, max_length=4, length_penalty=9.0)
+    ended_first = replace(config, ended_first=True)
+    assert all(len(found[0].ids) == 4 for found in beam_search(model, batch_of(), config))
+    for found in beam_search(model, batch_of(), ended_first):
+        assert found and all(len(h.ids) < 4 for h in found)
+    with torch.no_grad():
+        model.pointer.vocabulary.bias[EOS] = -1e4
+        model.pointer.switch.bias.fill_(50.0)
+    for found in beam_search(model, batch_of(), ended_first):
+        assert all(len(h.ids) == 4 for h in found)
+
+
 # ---------------------------------------------------------------------------------
 # sampling
 
