@@ -81,6 +81,8 @@ def test_summaries_beside_scores(checkout, private, monkeypatch, capsys):
             SystemExit, match=r"summaries\.jsonl: texts of newsroom may not be published"
         ):
             score.main([*wrong, *more])
+    with pytest.raises(SystemExit, match=r"r\.html: texts of newsroom may not be published"):
+        score.main([*run, str(checkout / "runs" / "x.json"), "--html", str(checkout / "r.html")])
     assert left_in(checkout) == [".gitignore"]
 
 
