@@ -32,7 +32,7 @@ const rowsOf = () => PAGE.rows ?? ERASING;
 /** Draw a text, with a stop after every hundred rows; what is not read of it is folded, where it stands. */
 function* drawText(text) {
   const { raw: { title, source }, rows, shown, of, unread } = text, article = $("text"), { name, title: said, act } = rowsOf();
-  const limit = DATA.limit?.replace(/\{(\w+)\}/g, (_, option) => DATA.options[option]);
+  const limit = DATA.limit && filled(DATA.limit, DATA.options);
   const fold = j => {
     const parts = unread.filter(({ row }) => row === j), count = parts.flatMap(part => part.text.split(/\s+/)).length;
     const texts = parts.map((part, n) => `${part.name && part.name !== parts[n - 1]?.name ? `${part.name}: ` : ""}${part.text} `);

@@ -43,7 +43,7 @@ const PAGE = {
   model: HierarchicalTransformer,
   read: ({ town, paragraphs }) => ({
     rows: [[town, "<T>"], ...paragraphs.map(typedWords)], of: [],
-    shown: [[town, " <T>"], ...paragraphs.map(typed => shownOf(typed.replace(/ (?=[.,])/g, "")))],
+    shown: [[town, " <T>"], ...paragraphs.map(typed => shownWords(typed.replace(/ (?=[.,])/g, "")))],
   }),
   unit: "paragraph",
   beside: "without global layers",

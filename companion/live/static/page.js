@@ -23,7 +23,6 @@ const view = {
   read: null, document: null, own: null, changed: null, other: null, looked: "own", step: 0, follows: true, equation: 0, job: 0,
 };
 
-const STRANGE = 0.25;  // from this share of unknown words on, a text is not the model's
 const SLICE = 12, DRAWN = 200;  // milliseconds of work before the page may breathe, and from one drawing to the next
 const breath = new MessageChannel(), waiting = [];
 breath.port1.onmessage = () => waiting.shift()();
@@ -60,13 +59,6 @@ async function begin(task) {
   if (job === view.job) $("stop").disabled = true;
 }
 
-/** A line for a text that is unlike those of the training, otherwise an empty one: as `lib.summarize.remarks` has it. */
-function unlikeness({ words, ids }) {
-  const warning = DATA.field ? warningOf(words, DATA.field) : "", known = vocabulary.reads ?? vocabulary.ids;
-  const counted = words.filter(word => /[\p{L}\p{N}]/u.test(word)), share = counted.filter(word => !known.has(word)).length / counted.length;
-  return warning || (share > STRANGE ? `The model does not know ${Math.round(100 * share)}% of these words. Its summary cannot be trusted.` : "");
-}
-
 /** What is read of a text (see `own_text.js`): rows, as they are `shown`, what each is `of`, and what is `unread`; all words,
  *  lengths of rows and ids as they are read; forms of the words for a summary; gap: the row that was erased.
  *  Throws an Error where nothing is left of it. */
@@ -97,7 +89,7 @@ async function read(job, raw) {
   const text = textOf(raw);
   Object.assign(view, { read: text, own: null, changed: null, other: null, looked: "own", step: 0, follows: true, document: null });
   $("pasting").open = false;
-  $("unlike").textContent = unlikeness(text);
+  $("unlike").replaceChildren(...remarksOn(text.words, vocabulary.reads ?? vocabulary.ids, DATA).map(line => element("span", {}, `${line} `)));
   await work(job, drawText(text));
   for (const control of controls()) if (control === ERASED || control.text) fillList(control);
   drawSummaries();
@@ -244,7 +236,7 @@ function start(address = "", anew = true) {
   const own = $("paper").value === "own";
   if (own) $("pasting").open = true;
   return begin(async job => {
-    const raw = own ? parseText($("pasted").value, DATA.options) : DATA.papers[$("paper").value];
+    const raw = own ? ownText($("pasted").value, DATA.options) : DATA.papers[$("paper").value];
     if (anew || raw !== view.read?.raw || !view.document) await read(job, raw);
     setChanges(state);
     await write(job);
@@ -313,7 +305,7 @@ function build() {
   const inBook = location.pathname.includes("/live/"), page = `notebooks/${DATA.page}.${inBook ? "html" : "ipynb"}`;
   $("beside").hidden = !inBook || !DATA.pair;
   $("about").append(`The trained model (${millions.toFixed(1)} million weights${rounded ? ", rounded to 16 bits" : ""}) runs in this page, without a network: `
-    + "what you paste stays in your browser. Simple rules cut it into words, the library cuts some texts otherwise. The equations are explained on ",
+    + "what you paste stays in your browser. It is cut into sentences and words as the library does it with plain text. The equations are explained on ",
   inBook ? element("a", { href: `../${page}`, target: "_top" }, "the model's own page") : page, ".");
 }
 
