@@ -547,6 +547,14 @@ def test_training_begins_as_the_librarys_does(node, tmp_path):
 # what is written
 
 
+def test_a_tour_names_folds_that_the_page_has():
+    folds = re.findall(r"<summary[^>]*>([^<]+)</summary>", live.read_static("page.html"))
+    for texts in live.TEXTS.values():
+        for stop in texts.get("tour", []):
+            for fold in re.findall(r"under (How [^.,]+)", stop["see"]):
+                assert fold in folds, stop["question"]
+
+
 def test_the_page_loads_nothing_and_no_text_leaves_its_data(tmp_path):
     paper = live.LivePaper(Document("d", HOSTILE, [HOSTILE], [[HOSTILE]], []), HOSTILE)
     path = live.write_live_page(tmp_path / "page.html", small("mem2mem"), HOSTILE, [paper])
