@@ -466,6 +466,16 @@ def test_a_text_without_a_sentence_is_refused_as_by_the_library(node):
 
 
 @needs_node
+def test_a_text_of_very_many_lines_is_cut(node):
+    texts = ["- a b\n" * 130_000, "Ann Lee\n" * 130_000]
+    body = """return data.texts.map(text => {
+        const { sections } = parseText(text);
+        return sections.flatMap(({ sentences }) => sentences).length; });"""
+    found = node(live.scripts(*live.LAYERS, *live.TEXT), body, texts=texts)
+    assert found == [130_000] * 2
+
+
+@needs_node
 @pytest.mark.parametrize("name", OF_TEXTS)
 def test_a_typed_text_gets_the_librarys_warnings(node, name):
     run = lib.load(TRAINED / name, device="cpu")

@@ -462,7 +462,7 @@ ADDRESSES = [
 def go_to(tab, address):
     """Change the page's address; wait until it has written."""
     tab.run(f"view.own = null; say(''); location.hash = {json.dumps(address)}")
-    tab.until("(view.own?.done || $('status').className === 'error') && $('stop').disabled", 20)
+    tab.until("(view.own?.done || $('status').className === 'error') && $('stop').disabled", 60)
 
 
 @pytest.mark.parametrize("name", OF_TEXTS)
@@ -470,9 +470,10 @@ def test_odd_texts_raise_nothing(pages, name):
     run, page = pages[name]
     with open_page(page) as tab:
         tab.until(WRITTEN)
-        said = tab.page.evaluate(TAKE_ALL, ODD)
+        texts = ODD if name == "mem2mem" else ODD[::4]
+        said = tab.page.evaluate(TAKE_ALL, texts)
         assert tab.complaints == []
-        for text, (kind, status, words) in zip(ODD, said):
+        for text, (kind, status, words) in zip(texts, said, strict=True):
             (document,) = run.options.encode([parse_text(text)], run.encoder)
             assert kind == "" and re.search(r"^\d+ words? in ", status), (text[:80], status)
             assert words == len(document.source), text[:80]
@@ -497,9 +498,9 @@ def test_a_text_without_a_sentence_leaves_nothing_of_the_text_before(pages):
         assert tab.page.locator("#columns").is_visible() and tab.complaints == []
 
 
-@pytest.mark.parametrize("name", OF_TEXTS)
-def test_a_wrong_address_brings_a_text_all_the_same(pages, name):
-    with open_page(pages[name][1]) as tab:
+def test_a_wrong_address_brings_a_text_all_the_same(pages):
+    page = pages["mem2mem"][1]
+    with open_page(page) as tab:
         tab.until(WRITTEN)
         for address in ADDRESSES:
             go_to(tab, address)
@@ -507,7 +508,7 @@ def test_a_wrong_address_brings_a_text_all_the_same(pages, name):
             assert tab.run("$('paper').value") in ("0", "1", "own"), address[:80]
             assert shown(tab, "#place")[0].startswith("word ")
         tab.open("about:blank")
-        tab.open(f"{pages[name][1].as_uri()}#text=99")
+        tab.open(f"{page.as_uri()}#text=99")
         tab.until(WRITTEN)
         assert tab.run("view.read.raw.title") == "On mice" and tab.complaints == []
 
@@ -563,13 +564,13 @@ def test_numbers_for_people(pages):
 def test_odd_words_in_towns_and_in_the_pointer_raise_nothing(pages):
     with open_page(pages["towns"][1]) as tab:
         tab.until(f"{WRITTEN} && view.other")
-        for text in ODD[:36:5]:
+        for text in ODD[:36:9]:
             words = json.dumps([text[:600], "osvia lies on the tisza ."])
             act(tab, f"take({words})")
             assert shown(tab, "#status")[0].endswith(" s")
         for address in ("text=99", "edited=5", "edited=%5B1%5D", "edited={", "title=999&sees=7"):
             tab.run(f"view.other = null; location.hash = {json.dumps(address)}")
-            tab.until("view.other && $('stop').disabled", 20)
+            tab.until("view.other && $('stop').disabled", 60)
             assert tab.run("$('status').className") == "", address
         assert tab.complaints == []
     with open_page(pages["pointer"][1]) as tab:

@@ -15,7 +15,7 @@ function parseText(text) {
     else {
       const sentences = splitSentences(cleaned[n]);
       if (sentences.length && !sections.length) sections.push({ name: "", sentences: [] });
-      sections.at(-1)?.sentences.push(...sentences);
+      for (const sentence of sentences) sections.at(-1).sentences.push(sentence);
     }
   });
   const filled = sections.filter(({ sentences }) => sentences.length);
@@ -34,7 +34,7 @@ function plainText(text) {
       else if (n === 0 && block.length === 1 && isTitle(words, following)) level = 1;
     }
     if (level) addHeading(found, fields(words).join(" "), level);
-    else found.parts.push(...withoutMarks(block).filter(lines => strip(lines) && !PLAIN.ORNAMENT.fullmatch(lines)).map(lines => [0, lines]));
+    else for (const lines of withoutMarks(block)) if (strip(lines) && !PLAIN.ORNAMENT.fullmatch(lines)) found.parts.push([0, lines]);
   });
   return found;
 }
@@ -68,7 +68,7 @@ function blocksOf(lines) {
       parts.push([0, [first]]);
       lines = lines.slice(1);
       if (isUpper(first) && isVerse(lines)) {
-        parts.push(...lines.map(line => [0, [line]]));
+        for (const line of lines) parts.push([0, [line]]);
         lines = [];
       }
     }
@@ -79,7 +79,7 @@ function blocksOf(lines) {
 
 /** Whether the first line of a block is a heading, which does not go on in the second one though there was room. */
 function beginsWithHeading([first, ...rest], isFirst) {
-  const width = Math.max(...rest.map(({ length }) => length)), [next] = rest, isProse = ENDS_PROSE.test(rest.at(-1));
+  const width = widest(rest), [next] = rest, isProse = ENDS_PROSE.test(rest.at(-1));
   if (first.length + 1 + fields(next)[0].length > Math.max(width, PLAIN.COLUMN_WIDTH) || GOES_ON_AFTER.test(first)) return false;
   if ((isUpper(first) && first.length > 2) || PLAIN.is_section_name.fullmatch(first)) return !isUpper(next) && !(isLower(next[0]) && isProse);
   const numbered = PLAIN.NUMBERED_LINE.fullmatch(first);
@@ -106,7 +106,7 @@ const isTitle = (line, following) =>
 
 /** The items and the other parts of a paragraph, without the marks of items and quotations. */
 function withoutMarks(lines) {
-  const parts = [[]], begins = itemBegins(lines), begun = heads(lines), width = Math.max(...lines.map(({ length }) => length));
+  const parts = [[]], begins = itemBegins(lines), begun = heads(lines), width = widest(lines);
   let wasQuoted = false, isItem = false;
   lines.forEach((line, n) => {
     const quotation = PLAIN.QUOTATION.match(line), isQuoted = Boolean(quotation);
@@ -132,10 +132,11 @@ function withoutMarks(lines) {
 
 /** Of each line of a paragraph whether it begins an item. */
 function itemBegins(lines) {
-  const signs = lines.map(signOf), count = isSame => signs.filter(isSame).length;
+  const signs = lines.map(signOf), counts = new Map();
+  for (const key of signs.flatMap(sign => [sign, `kind ${sign[0]}`])) counts.set(key, (counts.get(key) ?? 0) + 1);
   const sure = new Set(signs.filter((sign, n) => {
-    const isInList = (lines[n - 1] ?? ":").endsWith(":") && (sign === "-" || count(other => other[0] === sign[0]) > 1);
-    return sign && (count(other => other === sign) > 1 || sign === "•" || isInList);
+    const isInList = (lines[n - 1] ?? ":").endsWith(":") && (sign === "-" || counts.get(`kind ${sign[0]}`) > 1);
+    return sign && (counts.get(sign) > 1 || sign === "•" || isInList);
   }).map(([first]) => first));
   return signs.map(([first]) => sure.has(first));
 }
@@ -163,7 +164,7 @@ function withoutTables(text) {
     const cells = cellsOf(line), isRule = rows.length && strip(line) && LAYOUT.RULE.fullmatch(line);
     if (isRule) continue;
     if (rows.length && cells.length !== rows.at(-1).length) {
-      lines.push(...tableOf(rows));
+      lines.push(tableOf(rows).join("\n"));
       rows = [];
     }
     if (cells.length > 1) rows.push(cells);

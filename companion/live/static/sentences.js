@@ -5,22 +5,24 @@ const LINE_BREAK = /\r\n|[\n-\r\x1c-\x1e\x85\u2028\u2029]/v;
 
 const splitSentences = text => units(text).flatMap(unit => sentencesOf(unit).map(strip).filter(Boolean));
 
+const widest = lines => maximum(lines.map(({ length }) => length));
+
 /** Each turn, each item and each other paragraph in one line; or the lines of a paragraph that is no prose. */
 const units = text => SENTENCES.BLANK_LINE.split(text).flatMap(paragraph => {
   const lines = paragraph.split(LINE_BREAK).map(strip).filter(Boolean);
   if (lines.length < 2) return lines;
-  const found = [], begun = heads(lines), width = Math.max(...lines.map(({ length }) => length));
+  const found = [], begun = heads(lines), width = widest(lines);
   let group = [], kind = "";
   lines.forEach((line, n) => {
     const begins = begun[n];
     if (begins || (kind === "item" && isApart(lines[n - 1] ?? "", line, width))) {
-      found.push(...joined(group, kind));
+      found.push(joined(group, kind));
       [group, kind] = [[], begins];
     }
-    if (begins === "turn" && isHead(line)) found.push(line);
+    if (begins === "turn" && isHead(line)) found.push([line]);
     else group.push(line);
   });
-  return [...found, ...joined(group, kind)];
+  return [...found.flat(), ...joined(group, kind)];
 });
 
 /** Lines as one if they are an item or prose, otherwise one by one. */
@@ -148,7 +150,7 @@ function heads(lines) {
   const count = (into, key) => into.set(key, (into.get(key) ?? 0) + 1);
   for (const turn of turns) if (turn?.groups.sure) count(forms, turn[0].replace(/\p{Nd}+/gv, "0"));
   const marked = turns.filter(Boolean).length;
-  const areTurns = marked > 1 && (2 * marked >= lines.length || Math.max(0, ...forms.values()) > 1);
+  const areTurns = marked > 1 && (2 * marked >= lines.length || maximum([...forms.values()]) > 1);
   const places = lines.map(placesOf);
   for (const [kind, number] of places.flat()) count(counts, `${kind} ${number}`);
   return lines.map((line, n) => {
