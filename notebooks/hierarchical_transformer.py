@@ -46,7 +46,8 @@ import torch
 from IPython.display import Markdown
 
 from companion.claims.verdicts import Setting, claims_of, effect_of
-from companion.claims.text import bets_table, evidence_table
+from companion.claims.text import evidence_table
+from companion.pages.bets import Bets, Outcomes
 from companion.pages.checks import Checks
 from companion.pages.choice import choose
 from companion.pages.diagrams import show_model
@@ -136,7 +137,7 @@ R-1 hardly separates HT from the flat model. People do. From HT's summaries alon
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 BETS = "global-layers", "paragraphs", "ranking"
-Markdown(bets_table("hierarchical_transformer", *BETS))
+Bets("hierarchical_transformer", BETS)
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
@@ -357,9 +358,12 @@ r"""
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 Markdown(evidence_table("hierarchical_transformer", *BETS))
 
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+Outcomes("hierarchical_transformer", BETS)
+
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""
-*Holds* wins where the verdict is *confirmed*; *fails*, where it is *no effect as large as the paper's* or *opposite*. The clusters decide, since the paper is about several documents, and so does trigram blocking: without it no model is better than the first words of its text. [claims.md](../docs/claims.md#hierarchical-transformer) has all claims, those on pooling heads and graphs among them, and what the verdicts mean.
+The clusters decide, since the paper is about several documents, and so does trigram blocking: without it no model is better than the first words of its text. [claims.md](../docs/claims.md#hierarchical-transformer) has all claims, those on pooling heads and graphs among them, and what the verdicts mean.
 
 **What is not known.** We repeated neither the paper's training nor its best evidence, answers by people. Only a training at the authors' size, on their clusters, can show whether global layers gain 1.81 points there. And why does the flat model fail, in which all words can meet?
 

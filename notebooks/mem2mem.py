@@ -50,7 +50,8 @@ import torch
 from IPython.display import Markdown
 
 import lib
-from companion.claims.text import bets_table, evidence_table
+from companion.claims.text import evidence_table
+from companion.pages.bets import Bets, Outcomes
 from companion.pages.checks import Checks
 from companion.pages.choice import choose
 from companion.pages.diagrams import show_model
@@ -135,7 +136,7 @@ They added the parts to **HRED**, a hierarchical recurrent model with the same e
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 BETS = "full-model", "transfer", "reads-memory", "heads-lead", "heads-lexrank"
-Markdown(bets_table("mem2mem", *BETS))
+Bets("mem2mem", BETS)
 
 # %% [markdown] slideshow={"slide_type": "subslide"}
 r"""
@@ -325,6 +326,9 @@ r"""
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 Markdown(evidence_table("mem2mem", *BETS))
+
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+Outcomes("mem2mem", BETS)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""

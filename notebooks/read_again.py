@@ -48,8 +48,9 @@ from IPython.display import Markdown
 
 import lib
 from companion.claims.verdicts import Effect
-from companion.claims.text import bets_table, evidence_table
+from companion.claims.text import evidence_table
 from companion.pages import read_again as shown
+from companion.pages.bets import Bets, Outcomes
 from companion.pages.checks import Checks
 from companion.pages.choice import choose
 from companion.pages.diagrams import show_model
@@ -155,7 +156,7 @@ r"""
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 BETS = "copying", "context-embedding", "again", "bidirectional"
-Markdown(bets_table("read_again", *BETS))
+Bets("read_again", BETS)
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
@@ -343,6 +344,9 @@ r"""
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 Markdown(evidence_table("read_again", *BETS))
+
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+Outcomes("read_again", BETS)
 
 # %% [markdown] slideshow={"slide_type": "notes"}
 r"""

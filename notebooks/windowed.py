@@ -46,8 +46,9 @@ import torch
 from IPython.display import Markdown
 
 import lib
-from companion.claims.text import bets_table, evidence_table
+from companion.claims.text import evidence_table
 from companion.pages import windowed as wind
+from companion.pages.bets import Bets, Outcomes
 from companion.pages.checks import Checks
 from companion.pages.choice import choose
 from companion.pages.diagrams import show_model
@@ -121,7 +122,7 @@ In the released code the window never slides during training. The code looks for
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 BETS = "any-length", "more-text", "static", "links"
-Markdown(bets_table("windowed", *BETS))
+Bets("windowed", BETS)
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 r"""
@@ -294,6 +295,9 @@ We trained each row of the author's table on biomedical articles. The models are
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
 Markdown(evidence_table("windowed", *BETS))
+
+# %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
+Outcomes("windowed", BETS)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "notes"} tags=["remove-input"]
 Markdown(

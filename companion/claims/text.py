@@ -2,11 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from companion.claims.effects import Effect, Setting, effect_of, has_learned
 from companion.claims.verdicts import (
     Claim,
+    chosen_claims,
     claims_of,
     records_of,
     shown_setting,
@@ -15,7 +16,6 @@ from companion.claims.verdicts import (
 from companion.results.kept import stored_numbers
 from companion.results.text import markdown_table
 from lib.papers import PAPERS
-from lib.system.errors import one_of
 from lib.system.files import project_root, write_whole
 
 PICTURES = "figures/claims"
@@ -66,31 +66,26 @@ def claims_table(paper: str) -> str:
     return markdown_table(head, map(_row, claims_of(paper)))
 
 
-def bets_table(paper: str, *chosen: str) -> str:
-    """Write some of a paper's claims, by their ids, as bets: numbered, each with the effect in the
+def bets_rows(paper: str, chosen: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Return some of a paper's claims, by their ids, as bets: number, claim, the effect in the
     paper."""
     rows = []
-    for number, claim in enumerate(_chosen(paper, chosen), start=1):
+    for number, claim in enumerate(chosen_claims(paper, chosen), start=1):
         shown = claim.shows if claim.published is None else f"{_published(claim)} {claim.unit}"
         if claim.published is None and claim.counts is not None:
             shown += f"; here {claim.counts:g} {claim.unit} would count"
         rows.append((f"{number}", claim.claim, shown))
-    return markdown_table(("bet", "claim", "in the paper"), rows)
+    return rows
 
 
 def evidence_table(paper: str, *chosen: str) -> str:
     """Write what became of these bets, for a page: the paper's effect, our interval with its
     picture, the verdict."""
     rows = []
-    for number, claim in enumerate(_chosen(paper, chosen), start=1):
+    for number, claim in enumerate(chosen_claims(paper, chosen), start=1):
         here = _row(claim)[3]
         rows.append((f"{number}", claim.claim, _published(claim), here, verdict(claim)))
     return markdown_table(("bet", "claim", "the paper", "here", "verdict"), rows)
-
-
-def _chosen(paper: str, ids: tuple[str, ...]) -> list[Claim]:
-    known = {claim.id: claim for claim in claims_of(paper)}
-    return [known[one_of(name, known, "claim")] for name in ids]
 
 
 def readme_table() -> str:

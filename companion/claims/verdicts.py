@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 
 from companion.claims.effects import Effect, Setting, effect_of, has_learned, size_of
 from companion.results.kept import stored_numbers
+from lib.system.errors import one_of
 
 LARGE = 2 / 3  # a training is as large as the largest if it has this share of its size
 CLUSTERS = ("scisummnet_mds",)  # corpora whose texts are several documents
@@ -84,6 +85,12 @@ def claims_of(paper: str) -> tuple[Claim, ...]:
     of_paper = {"paper": paper, "several_documents": records.get("several_documents", False)}
     rows = [of_paper | row for row in records.get("claims", [])]
     return TypeAdapter(tuple[Claim, ...]).validate_python(rows)
+
+
+def chosen_claims(paper: str, ids: Sequence[str]) -> list[Claim]:
+    """Return the claims of a paper that have these ids, in their order."""
+    known = {claim.id: claim for claim in claims_of(paper)}
+    return [known[one_of(name, known, "claim")] for name in ids]
 
 
 def deciding(claim: Claim) -> Setting | None:

@@ -16,6 +16,7 @@ from IPython.core.getipython import get_ipython
 from companion.pages.diagrams import image_html
 from companion.pages.figures import SHARP, Plot, draw, rounded
 from lib.system.files import work_folder
+from lib.system.fingerprints import digest
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class PageFigures:
 @dataclass(frozen=True)
 class Prediction:
     """A question with choices. Its answer is folded, and so are figures and tables that show it,
-    until the reader has chosen."""
+    until the reader has chosen. Where a viewer takes out buttons, the fold is opened by hand."""
 
     question: str
     choices: Sequence[str]
@@ -74,13 +75,19 @@ class Prediction:
     shown: Sequence[Any] = ()  # with `_repr_html_`: tables as `table_html`
 
     def _repr_html_(self) -> str:
-        choices = "".join(f"<li>{html.escape(choice)}</li>" for choice in self.choices)
+        name = f"predict-{digest([self.question, list(self.choices)], 8)}"
+        opens = "this.closest('.predict').querySelector('details').open = true"
+        choices = "".join(
+            f'<li><label><input type="radio" name="{name}" onchange="{opens}"> '
+            f"{html.escape(choice)}</label></li>"
+            for choice in self.choices
+        )
         parts = (
             table_html(x) if isinstance(x, pd.DataFrame) else x._repr_html_() for x in self.shown
         )
         return (
             f'<div class="predict"><p><b>Predict.</b> {html.escape(self.question)}</p>'
-            f"<ul style=\"list-style-type: '○ '\">{choices}</ul>"
+            f'<ul style="list-style-type: none">{choices}</ul>'
             f"<details><summary>Choose one, then open the answer</summary>{''.join(parts)}"
             f"<p>{html.escape(self.answer)}</p></details></div>"
         )

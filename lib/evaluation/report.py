@@ -208,6 +208,12 @@ def _expectation(run: Run, readings: Sequence[Reading], to_lexrank: Difference) 
             f"In {strange} of {count} texts more than {STRANGE:.0%} of the words that are read are "
             "unknown to the model; their summaries cannot be trusted."
         )
+    least = 0 if run.is_extractor else run.decode.min_length
+    if short := sum(sum(map(len, reading.rows)) < least for reading in readings):
+        said.append(
+            f"{short} of {count} texts are shorter than the shortest summary that the model is "
+            f"allowed to write ({least}); their summaries are at most as long as they are."
+        )
     points = f"{to_lexrank.text(1).partition(', p')[0]} points of R-1"
     if no_interval(count):
         said.append(

@@ -17,7 +17,7 @@ from companion.claims.effects import (
     seed_counts,
 )
 from companion.claims.text import (
-    bets_table,
+    bets_rows,
     card_verdicts,
     claims_table,
     evidence_table,
@@ -319,7 +319,7 @@ def test_every_claim_with_a_result_has_a_picture_as_drawn():
 @pytest.mark.parametrize("paper", PAPERS)
 def test_a_page_shows_the_claims_of_its_paper(paper):
     page = (project_root() / "notebooks" / f"{paper}.py").read_text(encoding="utf-8")
-    assert f'_table("{paper}"' in page
+    assert f'evidence_table("{paper}"' in page and f'Bets("{paper}"' in page
     for file in pictures():
         if file.startswith(f"figures/claims/{paper}-"):
             assert f"../{file}" in claims_table(paper)
@@ -327,19 +327,15 @@ def test_a_page_shows_the_claims_of_its_paper(paper):
 
 def test_a_page_shows_some_claims_as_bets_and_what_became_of_them():
     chosen = ("transfer", "heads-lead")
-    bets, evidence = (
-        bets_table("mem2mem", *chosen).splitlines(),
-        evidence_table("mem2mem", *chosen).splitlines(),
-    )
+    evidence = evidence_table("mem2mem", *chosen).splitlines()
     known = {claim.id: claim for claim in claims_of("mem2mem")}
-    for number, name in enumerate(chosen, start=1):
-        assert bets[1 + number].startswith(
-            f"| {number} | {known[name].claim} | {known[name].published:+g} R-1"
-        )
+    for number, (name, row) in enumerate(zip(chosen, bets_rows("mem2mem", chosen)), start=1):
+        claim = known[name]
+        assert row == (f"{number}", claim.claim, f"{claim.published:+g} R-1")
         assert f"../figures/claims/mem2mem-{name}.svg" in evidence[1 + number]
-        assert evidence[1 + number].endswith(f"| {verdict(known[name])} |")
+        assert evidence[1 + number].endswith(f"| {verdict(claim)} |")
     with pytest.raises(InputError, match="transfers"):
-        bets_table("mem2mem", "transfers")
+        bets_rows("mem2mem", ["transfers"])
 
 
 # ---------------------------------------------------------------------------------

@@ -127,6 +127,7 @@ def test_the_answer_of_a_prediction_is_folded_with_what_shows_it():
     asked = Prediction("Is 1 < 2?", ["no & never", "yes"], "It is: <1>.", [Frames(["<b>1</b>"], 1)])
     before, folded = asked._repr_html_().split("<details>")
     assert "Is 1 &lt; 2?" in before and before.count("<li>") == 2 and "no &amp; never" in before
+    assert before.count('type="radio"') == 2
     assert "It is: &lt;1&gt;." in folded and "<b>1</b>" in folded
     assert repr(asked).splitlines() == ["Predict. Is 1 < 2?", "  ○ no & never", "  ○ yes"]
 

@@ -7,6 +7,7 @@ import pytest
 
 import lib
 from lib.data.corpus import load_corpus
+from lib.data.documents import to_document
 from lib.decoding.field import Field
 from lib.evaluation.baselines import lexrank
 from lib.evaluation.report import AT_EQUAL, LEAD, LEXRANK, ORACLE, marks_of, report_of
@@ -14,6 +15,7 @@ from lib.evaluation.rouge import count_words, rouge
 from lib.evaluation.scores import cut
 from lib.evaluation.support import Names, SourceText
 from lib.page.report_page import report_html, write_report
+from lib.summarize import remarks
 from lib.system.files import trained_folder
 from tests.tools.browser import needs_browser, open_page
 
@@ -90,6 +92,19 @@ def test_another_field_is_said(run, documents, written, report):
     tried.field = any_text
     others = report_of(tried, MODEL, documents, written, "aclsum", "test").expectation
     assert others[0].startswith("0 of 11 texts") and not any("nothing" in said for said in others)
+
+
+def test_the_warnings_are_those_of_a_single_text(run, documents, written):
+    """Of `lib.summarize`, about each text by itself."""
+    short = to_document({"id": "x", "text": "Tides rise.", "summary": "They rise."})
+    texts = [*documents[:2], short, *load_corpus("pmc-sample").split("test", 2)]
+    summaries = replace(run, decode=replace(run.decode, beam=1)).summarize(texts)
+    said = [" ".join(remarks(run, summary, {})) for summary in summaries]
+    told = report_of(run, MODEL, texts, [["x"]] * 5, "papers", "test").expectation
+    unlike, fewer = sum("is unlike" in line for line in said), sum("fewer" in line for line in said)
+    assert (unlike, fewer) == (3, 1)
+    assert told[0].startswith("3 of 5 texts are unlike")
+    assert any(line.startswith("1 of 5 texts are shorter than") for line in told)
 
 
 def test_few_documents_have_no_interval(run, documents, written):
