@@ -455,7 +455,7 @@ def test_a_typed_text_has_the_librarys_sections_sentences_and_words(node, option
 
 @needs_node
 def test_a_text_without_a_sentence_is_refused_as_by_the_library(node):
-    texts = ["", " \n\t", "# A title", "* * *", "\u200b"]
+    texts = ["", " \n\t", "# A title", "# A title\n\n## Results", "* * *", "\u200b"]
     body = """return data.texts.map(text => {
         try { return ownText(text, { lower: true }); } catch ({ message }) { return message; } });"""
     found = node(live.scripts(*live.LAYERS, *live.TEXT), body, texts=texts)
