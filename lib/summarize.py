@@ -300,7 +300,7 @@ def remarks(run: Run | Baseline, summary: Summary, left_out: Mapping[str, int]) 
 
     left_out: numbers of the words of the file that are no sentences, by kind.
     """
-    from lib.decoding.field import STRANGE
+    from lib.decoding.field import STRANGE, TOO_SHORT, UNKNOWN
     from lib.evaluation.baseline_run import Baseline
 
     lines = [str(summary.reading)]
@@ -312,18 +312,12 @@ def remarks(run: Run | Baseline, summary: Summary, left_out: Mapping[str, int]) 
     length = sum(map(len, summary.source))
     if not run.is_extractor and length < (shortest := run.decode.min_length):
         unit = "pieces" if run.in_pieces else "words and marks"
-        lines.append(
-            f"{length} {unit} read are fewer than a summary has ({shortest}): this one has at most "
-            "as many"
-        )
+        lines.append(TOO_SHORT.format(length=length, unit=unit, shortest=shortest))
     if run.field and run.field.is_unlike(summary.source):
         lines.append(run.field.warning)
     elif summary.reading.unknown > STRANGE:
-        lines.append(
-            f"{summary.reading.unknown:.0%} of the words read are unknown to the model: the text "
-            "is unlike those of "
-            f"{run.config['corpus']}, and its summary cannot be trusted"
-        )
+        share = f"{summary.reading.unknown:.0%}"
+        lines.append(UNKNOWN.format(share=share, corpus=run.config["corpus"]))
     return lines
 
 

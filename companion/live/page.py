@@ -8,6 +8,7 @@ own text is cut in the browser.
 """
 
 import base64
+import json
 import re
 import tomllib
 import zlib
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from companion.live.rules import cutting_rules
 from companion.pages.diagrams import FOLDER, read_picture
 from companion.pages.frames import TRUST
 from companion.tasks import stories, towns
@@ -28,6 +30,7 @@ from lib.data.documents import Document
 from lib.data.options import Options
 from lib.data.vocabulary import BOS, CLUSTER_SYMBOLS, PAD, SPECIALS, Vocabulary
 from lib.decoding.config import DecodeConfig
+from lib.decoding.field import STRANGE, TOO_SHORT, UNKNOWN
 from lib.decoding.run import Run
 from lib.models.hierarchical_transformer import HierarchicalTransformer
 from lib.models.mem2mem import Mem2Mem
@@ -42,11 +45,13 @@ STATIC = Path(__file__).with_name("static")
 # What the page of each model says: what to see and to try, its formulas and symbols, and the
 # questions of its tour.
 TEXTS = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))
-LAYERS = ("vocabulary", "own_text", "layers", "search")
+LAYERS = ("vocabulary", "words", "layers", "search")
+TEXT = ("sentences", "plain_text", "own_text")
 PAGE = ("draw", "page")
 # Each model has a script, a page and a picture: NAME.js, NAME_page.js and NAME.svg, NAME that of
 # its module.
 MODELS = (Mem2Mem, Windowed, ReadAgain)
+_RULES = re.compile(r"\[RULES (\w+)\]")  # of a module of the library
 MAX_BYTES = 12_000_000  # of a page
 # of pmc-sample, all CC BY 4.0
 SAMPLE = ("PMC6249499", "PMC6351142", "PMC5985758", "PMC6084865", "PMC6341647")
@@ -61,7 +66,9 @@ class LivePaper:
 
 
 def read_static(name: str) -> str:
-    return (STATIC / name).read_text(encoding="utf-8")
+    """Return a file of `companion/live/static`, with the library's rules in their places."""
+    text = (STATIC / name).read_text(encoding="utf-8")
+    return _RULES.sub(lambda place: json.dumps(cutting_rules()[place[1]], ensure_ascii=False), text)
 
 
 def scripts(*names: str) -> str:
@@ -85,7 +92,7 @@ def model_scripts(run: Run) -> str:
         raise InputError(
             f"{run.folder}: there is no live page of an encoder of several sentences, or of windows"
         )
-    return scripts(*LAYERS, _module(run))
+    return scripts(*LAYERS, *TEXT, _module(run))
 
 
 def _module(run: Run) -> str:
@@ -155,19 +162,32 @@ def _paper(paper: LivePaper, options: Options) -> dict[str, Any]:
 
 
 def live_data(run: Run, bits: int = 32) -> dict[str, Any]:
-    """Collect what the scripts need of a run: configuration, options, rules of its search,
-    vocabulary, weights."""
+    """Collect what the scripts need of a run: configuration, what texts need, weights."""
     return {
         "config": asdict(run.model.config),
-        "options": asdict(run.options),
-        "decode": asdict(run.decode),
-        "words": run.vocabulary.words,
+        **text_data(run),
         "caution": run.caution,
-        "field": run.field and {**asdict(run.field), "warning": run.field.warning},
-        "source_words": source.words if (source := run.encoder.source_vocabulary) else None,
         # what layers share is there once
         "weights": packed(dict(run.model.named_parameters()), bits),
     }
+
+
+def text_data(run: Run) -> dict[str, Any]:
+    """Collect what the scripts need to read a text: options, vocabulary, rules of the search, and
+    what they say of texts that are unlike those of the training."""
+    return {
+        "options": asdict(run.options),
+        "decode": asdict(run.decode),
+        "words": run.vocabulary.words,
+        "source_words": source.words if (source := run.encoder.source_vocabulary) else None,
+        "field": run.field and {**asdict(run.field), "warning": run.field.warning},
+        "remarks": _remarks(run.config["corpus"]),
+    }
+
+
+def _remarks(corpus: str) -> dict[str, Any]:
+    """Return what `lib.summarize` says of texts that are too short or too strange."""
+    return {"short": TOO_SHORT, "unknown": UNKNOWN, "strange": STRANGE, "corpus": corpus}
 
 
 def packed(tensors: Mapping[str, torch.Tensor], bits: int) -> dict[str, Any]:
@@ -191,7 +211,7 @@ def packed(tensors: Mapping[str, torch.Tensor], bits: int) -> dict[str, Any]:
 # the towns
 
 TOWNS_MODEL = "hierarchical_transformer"
-TOWNS_SCRIPTS = (*LAYERS, "transformer", TOWNS_MODEL, "town_facts")
+TOWNS_SCRIPTS = (*LAYERS, *TEXT, "transformer", TOWNS_MODEL, "town_facts")
 
 
 def write_towns_page(path: Path) -> Path:
@@ -227,6 +247,7 @@ def towns_data(
         "papers": papers,
         "words": towns.TOWN_PIECES.words,
         "decode": asdict(DecodeConfig(beam=1, max_length=30)),
+        "remarks": _remarks("the synthetic task"),
         "specials": len(SPECIALS) + len(CLUSTER_SYMBOLS),
         "towns": towns.TOWNS,
         "values": towns.VALUES,

@@ -14,7 +14,7 @@ _JOINER = regex.compile(rf"(?<=[{_JOINED}])([{JOINERS}])[{JOINERS}]*(?=[{_JOINED
 # Format characters, variation selectors and the grapheme joiner; a few format characters are drawn
 # around numbers.
 _INVISIBLE = regex.compile(
-    rf"[\p{{Cf}}\p{{Variation_Selector}}\u034f--[{JOINERS}\p{{Prepended_Concatenation_Mark}}]]+",
+    rf"[[\p{{Cf}}\p{{Variation_Selector}}\u034f]--[{JOINERS}\p{{Prepended_Concatenation_Mark}}]]+",
     regex.VERSION1,
 )
 # Ligatures and full-width characters mean what their plain forms mean. The marks of Chinese and
@@ -25,6 +25,7 @@ _COMPATIBLE = regex.compile(
     rf"|[{_WIDE}](?:[\uff01-\uff5e]*[{_WIDE}])?(?:[\uff01-\uff5e]+(?=\s|\Z))?"
     r"|[\uff03-\uff07\uff0a\uff0b\uff0d\uff0f\uff1c-\uff1e\uff20\uff3c\uff3e-\uff40\uff5c\uff5e]"
 )
+_SOFT_HYPHEN = regex.compile(r"\xad[ \t]*\r?\n[ \t]*(?=\p{L})")  # at the end of a line
 # Colours and places of the cursor, which programs write to a terminal.
 _TERMINAL = regex.compile(r"\x1b\[[\d;?]*[A-Za-z]")
 
@@ -49,7 +50,7 @@ def clean(text: str) -> str:
     """
     text = _TERMINAL.sub("", text)
     if not text.isascii():
-        text = unified(regex.sub(r"\xad[ \t]*\r?\n[ \t]*(?=\p{L})", "", text))
+        text = unified(_SOFT_HYPHEN.sub("", text))
     return _join_cut_words(text) if _LINE_END.search(text) else text
 
 
@@ -89,6 +90,12 @@ _HYPHENATED = frozenset(
     ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety", "well", "self")
 )
 
+# "pre- and postnatal"
+_BETWEEN_PARTS = frozenset(("and", "or", "to", "und", "oder", "bis"))
+_HYPHEN = regex.compile("[-\u2010]")
+_GOES_ON = regex.compile(r"[-\u2010]\w")
+_NAME_OR_CODE = regex.compile(r"[\p{Lu}\d\u2010-]")
+
 
 def _join_cut_words(text: str) -> str:
     """Join words that hyphens cut at line ends.
@@ -98,13 +105,11 @@ def _join_cut_words(text: str) -> str:
     words of the text.
     """
     words = Counter(_COMPOUND.findall(lowered(_CUT_WORD.sub(" ", text))))
-    words.update(
-        part for word in list(words) for part in regex.split("[-\u2010]", word) if part != word
-    )
+    words.update(part for word in list(words) for part in _HYPHEN.split(word) if part != word)
 
     def join(match: regex.Match) -> str:
         before, hyphen, after = match["before"], match["hyphen"], match["after"]
-        if after in ("and", "or", "to", "und", "oder", "bis"):  # "pre- and postnatal"
+        if after in _BETWEEN_PARTS:
             return f"{before}{hyphen} {after}"
         joined, hyphenated = words[lowered(before + after)], words[lowered(before + hyphen + after)]
         if not joined and not hyphenated:
@@ -114,8 +119,8 @@ def _join_cut_words(text: str) -> str:
                 are_words
                 or len(before) == 1
                 or lowered(before) in _HYPHENATED
-                or (len(after) <= 3 and regex.fullmatch(r"[-\u2010]\w", follows))
-                or regex.search(r"[\p{Lu}\d\u2010-]", before[1:] + after[0])
+                or (len(after) <= 3 and _GOES_ON.fullmatch(follows))
+                or _NAME_OR_CODE.search(before[1:] + after[0])
             ):
                 hyphenated = 1
         return before + hyphen + after if hyphenated >= max(1, joined) else before + after

@@ -138,6 +138,19 @@ _BEGIN = re.compile(r"(?:^\W*|[.?!…][\"'”’)]?\s+)([^\W\d_])")
 _GOES_ON = re.compile(r"[.,;:?!…)\]}\"'”’]|(?:com|org|net|edu)\b|(?:19|20)\d\d[a-z]?\s?\. ")
 _ADDRESS = re.compile(r"(?:/ / |www \. )(?:[\w-]+ [.-] )*[\w-]+ $|www $")
 
+_BLANK_LINE = re.compile(r"\n\s*\n")
+_LINE_END = re.compile(r'[.?!…:;。！？।"”)]$')
+_WORD = re.compile(r"\w+")
+_CAPITAL_WORD = re.compile(r"[A-Z][a-z]*[\s,]")
+_STOPS_BEFORE_ANY = frozenset("।॥։።។။。！？｡")  # whether a capital follows or not
+_GOES_ON_AFTER_STOP = frozenset("と、，”’」』）")
+_SOURCE = re.compile(r"\([^()]{1,40}\)[.,;]")  # behind a quotation
+_BEFORE_DIGITS = re.compile(r"[A-Za-z]+\d+|to|of|and|at|by|is|from|with|or")
+_SPACED_LETTER = re.compile(r"\w \. ")  # of "i . i . d ."
+_SPACED_LETTERS = re.compile(r"(?:\b\w \. )+\w $")
+_THREE_DOTS = re.compile(r"\.\s\.\s\.\s$")
+_LIKE_INITIALS = re.compile(r"[^\W\d_]-[^\W\d_]|u\.[ks](?:\.a)?|st|cv")
+
 
 def split_sentences(text: str) -> list[str]:
     """Split plain text into sentences.
@@ -167,7 +180,7 @@ def group_words(words: Sequence[str]) -> list[list[int]]:
 def _units(text: str) -> Iterator[str]:
     """Yield each turn, each item and each other paragraph in one line; or the lines of a paragraph
     that is no prose, such as an address."""
-    for paragraph in re.split(r"\n\s*\n", text):
+    for paragraph in _BLANK_LINE.split(text):
         lines = [line for line in map(str.strip, paragraph.splitlines()) if line]
         if len(lines) < 2:
             yield from lines
@@ -196,7 +209,7 @@ def _joined(lines: list[str], kind: str) -> Iterator[str]:
     has_case = any(line[0].isupper() for line in lines[:1])
     if (
         kind == "item"
-        or any(line[-1] in '.?!…:;。！？।"”)' or _WITHIN.search(line) for line in lines)
+        or any(_LINE_END.search(line) or _WITHIN.search(line) for line in lines)
         or (has_case and 2 * sum(is_small) >= len(is_small) > 0)
     ):
         yield join_lines(lines)
@@ -263,11 +276,11 @@ def _ends_sentence(match: re.Match, text: str, start: int, has_case: bool) -> bo
     behind = text[match.end() : match.end() + _WINDOW]
     *earlier, token = before.split() or [""]
     word = _QUOTES.split(token)[-1]
-    if match["mark"][0] in "।॥։።។။。！？｡":
-        return behind[0] not in "と、，”’」』）"
+    if match["mark"][0] in _STOPS_BEFORE_ANY:
+        return behind[0] not in _GOES_ON_AFTER_STOP
     if not match["space"]:  # "burned.Two years", but not "numpy.load" or "collections.Counter"
         if not word or word[-1] == "%" or match["close"] or match["mark"] in "?!":
-            return bool(re.match(r"[A-Z][a-z]*[\s,]", behind))
+            return bool(_CAPITAL_WORD.match(behind))
         return (
             len(word) > 2
             and word.islower()
@@ -284,11 +297,9 @@ def _ends_sentence(match: re.Match, text: str, start: int, has_case: bool) -> bo
             return False
         if match["mark"] == "…" or _ADDRESS.search(before):
             return False
-        if behind[0].isdigit() and re.fullmatch(
-            r"[A-Za-z]+\d+|to|of|and|at|by|is|from|with|or", word
-        ):
+        if behind[0].isdigit() and _BEFORE_DIGITS.fullmatch(word):
             return False  # "up to . 5" and "v2 . 0"
-        if letters := re.search(r"(?:\b\w \. )+\w $", before):
+        if letters := _SPACED_LETTERS.search(before):
             word = letters[0].replace(" ", "")  # "i . e ."
     else:
         opening = _OPENING.match(behind)
@@ -296,7 +307,7 @@ def _ends_sentence(match: re.Match, text: str, start: int, has_case: bool) -> bo
             has_case and opening["first"].islower() and not _SMALL_NAME.match(behind)
         ):
             return False
-    if match["close"] and re.match(r"\([^()]{1,40}\)[.,;]", behind):
+    if match["close"] and _SOURCE.match(behind):
         return False  # '..." (Hale 12).'
     if match["mark"] != "." and _CLOSING.search(match["close"]) and _SPEAKER.match(behind):
         return _first_word(behind).lower() in _STARTERS - {"i"}
@@ -344,9 +355,9 @@ def _ends_after(word: str, previous: str, behind: str, has_case: bool, is_apart:
         return behind[0].isalpha()
     if previous[-1:].isdigit() and _UNIT.fullmatch(low):
         return behind[0] != "(" and not _SMALLER.match(behind)
-    if is_letter and re.match(r"\w \. ", behind):
+    if is_letter and _SPACED_LETTER.match(behind):
         return False  # "i . i . d ."
-    if is_letter or re.fullmatch(r"[^\W\d_]-[^\W\d_]|u\.[ks](?:\.a)?|st|cv", low):
+    if is_letter or _LIKE_INITIALS.fullmatch(low):
         return previous in _LABELS or begins_sentence(behind, has_case)
     if may_end:
         return begins_sentence(behind, has_case) or bool(_SUBJECT.match(behind))
@@ -355,18 +366,18 @@ def _ends_after(word: str, previous: str, behind: str, has_case: bool, is_apart:
 
 def _is_last_dot(before: str, behind: str) -> bool:
     """Return whether a full stop follows three dots that are set apart: ". . . . The next"."""
-    return bool(re.search(r"\.\s\.\s\.\s$", before)) and behind[0].isupper()
+    return bool(_THREE_DOTS.search(before)) and behind[0].isupper()
 
 
 def _is_no_module(word: str, behind: str) -> bool:
     """Return whether a long word and the next one, which no space separates, are not of a program:
     "summarization.Technologies", and not "threading.Lock"."""
     is_word = len(word) > 9 and word not in _MODULES
-    return is_word and bool(re.match(r"[A-Z][a-z]*[\s,]", behind))
+    return is_word and bool(_CAPITAL_WORD.match(behind))
 
 
 def _first_word(text: str) -> str:
-    found = re.search(r"\w+", text)
+    found = _WORD.search(text)
     return found[0] if found else ""
 
 

@@ -10,7 +10,7 @@ import regex
 from lib.data.characters import JOINERS, UNSPACED, clean, lowered, unified
 
 # In scripts without spaces between words, every character is one.
-_LETTER_WITH_MARKS = rf"[\w\p{{No}}--[_{UNSPACED}]]"
+_LETTER_WITH_MARKS = rf"[[\w\p{{No}}]--[_{UNSPACED}]]"
 _CHARACTER = rf"(?=[{UNSPACED}])\X\p{{M}}*"
 
 

@@ -17,6 +17,15 @@ from lib.system.files import read_json
 FILE = "field.json"
 STRANGE = 0.25  # share of words that a model does not know, in another language, say
 
+# What is said of a text that is too short, and of one with more unknown words than `STRANGE`.
+TOO_SHORT = (
+    "{length} {unit} read are fewer than a summary has ({shortest}): this one has at most as many"
+)
+UNKNOWN = (
+    "{share} of the words read are unknown to the model: the text is unlike those of {corpus}, "
+    "and its summary cannot be trusted"
+)
+
 
 @dataclass(frozen=True)
 class Field:

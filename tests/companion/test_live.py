@@ -1,9 +1,12 @@
 """The scripts of the live pages compute what the library computes. The pages themselves:
 `test_live_pages`."""
 
+import json
 import re
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,11 +20,13 @@ from companion.pages.dispatches import made_up_dispatches
 from companion.tasks import stories, towns
 from companion.tasks.task import learn
 from companion.tasks.windows import LEFT_OUT
-from lib.data.batch import make_batch, with_units
+from lib.data.batch import make_batch, rows_of, with_units
+from lib.data.characters import clean
 from lib.data.documents import Document
+from lib.data.plain_text import parse_text
+from lib.data.tokenize import tokenize
 from lib.data.vocabulary import SLIDE, SLIDE_SYMBOL, Vocabulary
 from lib.decoding.config import DecodeConfig
-from lib.decoding.field import Field
 from lib.evaluation.interventions import changes_of
 from lib.models.changes import NOTHING, Change, configured
 from lib.models.mem2mem import Mem2Mem, Mem2MemConfig
@@ -33,6 +38,7 @@ from lib.papers.mem2mem.sections import CohanOptions
 from lib.papers.read_again.headlines import HeadlineOptions
 from lib.papers.windowed.sliding import SlidingConfig
 from lib.papers.windowed.windows import ArticleOptions
+from lib.summarize import remarks
 from lib.system.errors import InputError
 from lib.system.files import project_root
 from tests.conftest import RAGGED, VOCAB, double
@@ -49,6 +55,7 @@ from tests.tools.live import (
 )
 
 TRAINED = project_root() / "trained"
+TABLES = Path(__file__).parents[1] / "cases"
 HOSTILE = "</script><!--<script>\u2028\"'&amp;\\u003c [DATA] [CODE] <img src=x onerror=alert(1)>"
 
 
@@ -304,7 +311,10 @@ def test_the_shipped_run_reads_and_writes_the_same(node, name, tmp_path):
     options = [run.options, *(replace(run.options, **other) for other in others)]
     body = f"return data.options.map(options => data.papers.map(paper => {read}(paper, options)));"
     found = node(
-        live.scripts(*live.LAYERS), body, papers=papers, options=list(map(asdict, options))
+        live.scripts(*live.LAYERS, *live.TEXT),
+        body,
+        papers=papers,
+        options=list(map(asdict, options)),
     )
     for texts, option in zip(found, options):
         assert [text["rows"] for text in texts] == [
@@ -381,27 +391,111 @@ def test_facts_of_towns_are_judged_the_same(node):
     assert found == expected and len({kind for kinds in expected for kind in kinds}) >= 3
 
 
+# ---------------------------------------------------------------------------------
+# what a reader types
+
+REMARKED = {
+    "too short": "Don't wake the mice.",
+    "of another field": "The striker didn't score. It's the fans' third defeat, the coach said. "
+    * 40,
+    "unknown words": "Ganz andere Worte stehen hier, und niemand kennt sie. " * 40,
+    "unknown names": "The patients of zorvex wexil were treated with drabonol nolvit. " * 40,
+    "in Chinese": "我们走了。他们来了！" * 40,
+    "marks only": "! ? ... !",
+}
+
+
+def typed_texts() -> list[str]:
+    """Texts of all tables, the odd ones of `typed_texts.json` first."""
+    texts = []
+    for name in ("typed_texts", "words", "sentences", "plain_texts"):
+        cases = json.loads((TABLES / f"{name}.json").read_text(encoding="utf-8"))
+        texts += [case["text"] for case in cases]
+    return texts
+
+
+def cut(text: str, options) -> dict:
+    """The title of a text, and its sections as the scripts have them."""
+    document = parse_text(text)
+    sections = []
+    for name, sentences in zip(document.section_names, document.sections):
+        cut_sentences = [
+            {
+                "tokens": options.words(sentence),
+                "shown": options.surfaces(sentence),
+                "spaced": len(sentence.split()),
+            }
+            for sentence in sentences
+        ]
+        sections.append({"name": name, "sentences": cut_sentences})
+    return {"title": document.title, "sections": sections}
+
+
 @needs_node
-def test_a_text_of_another_field_is_recognised_the_same(node):
-    field = Field("papers", {"gene": 2.0, "the": -1.5}, least=0.4, warned=0.0, missed=0.0)
-    texts = [
-        "the Gene gene .",
-        "the gene 5 - 6 7 .",
-        "the gene was",
-        "the",
-        "3 .",
-        "naïve gene x2",
-        "Änderung gene",
-    ]
-    body = "return data.texts.map(t => warningOf(t.split(' '), data.field));"
-    found = node(
-        live.scripts(*live.LAYERS),
-        body,
-        texts=texts,
-        field={**asdict(field), "warning": field.warning},
-    )
-    assert found == [field.warning if field.is_unlike([[text]]) else "" for text in texts]
-    assert 0 < found.count("") < len(texts)
+def test_a_typed_text_is_cut_as_the_library_cuts_it(node):
+    texts = typed_texts()
+    body = "return data.texts.map(text => [clean(text), tokenize(text)]);"
+    found = node(live.scripts(*live.LAYERS, *live.TEXT), body, texts=texts)
+    for text, ours in zip(texts, found, strict=True):
+        assert ours == [clean(text), tokenize(text)], text
+
+
+@needs_node
+@pytest.mark.parametrize(
+    "options", [CohanOptions(), CohanOptions(lower=False), HeadlineOptions()], ids=str
+)
+def test_a_typed_text_has_the_librarys_sections_sentences_and_words(node, options):
+    texts = typed_texts()
+    body = "return data.texts.map(text => ownText(text, data.options));"
+    code = live.scripts(*live.LAYERS, *live.TEXT)
+    found = node(code, body, texts=texts, options=asdict(options))
+    for text, ours in zip(texts, found, strict=True):
+        assert ours == cut(text, options), text
+
+
+@needs_node
+def test_a_text_without_a_sentence_is_refused_as_by_the_library(node):
+    texts = ["", " \n\t", "# A title", "# A title\n\n## Results", "* * *", "\u200b"]
+    body = """return data.texts.map(text => {
+        try { return ownText(text, { lower: true }); } catch ({ message }) { return message; } });"""
+    found = node(live.scripts(*live.LAYERS, *live.TEXT), body, texts=texts)
+    for text, message in zip(texts, found):
+        with pytest.raises(InputError) as refused:
+            parse_text(text)
+        assert message.lower() == f"{refused.value}."
+
+
+@needs_node
+def test_a_text_of_very_many_lines_is_cut(node):
+    texts = ["- a b\n" * 130_000, "Ann Lee\n" * 130_000]
+    body = """return data.texts.map(text => {
+        const { sections } = parseText(text);
+        return sections.flatMap(({ sentences }) => sentences).length; });"""
+    found = node(live.scripts(*live.LAYERS, *live.TEXT), body, texts=texts)
+    assert found == [130_000] * 2
+
+
+@needs_node
+@pytest.mark.parametrize("name", OF_TEXTS)
+def test_a_typed_text_gets_the_librarys_warnings(node, name):
+    run = lib.load(TRAINED / name, device="cpu")
+    read = {"mem2mem": "readDocument", "windowed": "readArticle", "read_again": "readHeadline"}
+    offered = made_up_dispatches()[0] if name == "read_again" else live.sample_papers()[1].document
+    body = f"""const known = new Set(data.source_words ?? data.words);
+        return data.texts.map(text => {{
+            const {{ rows }} = {read[name]}(ownText(text, data.options), data.options);
+            return remarksOn(rows.flat(), known, data);
+        }});"""
+    texts = [*REMARKED.values(), "\n\n".join(offered.sentences)]
+    data = live.text_data(run)
+    found = node(live.scripts(*live.LAYERS, *live.TEXT), body, texts=texts, **data)
+    for text, ours in zip(texts, found):
+        (document,) = run.documents([text])
+        (encoded,) = run.encode([document])
+        source = [run.vocabulary.tokens(row, encoded.unknown) for row in rows_of(encoded)]
+        summary = SimpleNamespace(reading=run.reading(document, encoded), source=source)
+        assert ours == remarks(run, summary, {})[1:], text
+    assert all(found[:-1]) and found[-1] == []
 
 
 # ---------------------------------------------------------------------------------
@@ -461,6 +555,14 @@ def test_training_begins_as_the_librarys_does(node, tmp_path):
 
 # ---------------------------------------------------------------------------------
 # what is written
+
+
+def test_a_tour_names_folds_that_the_page_has():
+    folds = re.findall(r"<summary[^>]*>([^<]+)</summary>", live.read_static("page.html"))
+    for texts in live.TEXTS.values():
+        for stop in texts.get("tour", []):
+            for fold in re.findall(r"under (How [^.,]+)", stop["see"]):
+                assert fold in folds, stop["question"]
 
 
 def test_the_page_loads_nothing_and_no_text_leaves_its_data(tmp_path):

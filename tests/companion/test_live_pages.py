@@ -15,6 +15,8 @@ from companion.pages.towns import town_writing
 from companion.tasks import towns
 from lib.data.batch import EncodedDocument, make_batch
 from lib.data.documents import Document
+from lib.data.plain_text import parse_text
+from lib.data.tokenize import tokenize
 from lib.data.vocabulary import BOS, EOS
 from lib.decoding.config import DecodeConfig
 from lib.decoding.search import beam_search, greedy_search
@@ -30,6 +32,7 @@ from tests.companion.test_live import (
     changes_for,
     small,
     small_pointer,
+    typed_texts,
 )
 from tests.conftest import VOCAB
 from tests.tools.browser import Tab, needs_browser, open_page
@@ -207,7 +210,9 @@ def test_a_text_is_shown_as_it_was_written_and_its_address_brings_the_state_back
             "$('take').click()"
         )
         tab.until("view.read?.raw.title === '' && view.own?.done")
-        assert "does not know 100%" in shown(tab, "#unlike")[0] and not tab.run("$('pasting').open")
+        assert "100% of the words read are unknown" in shown(tab, "#unlike")[0] and not tab.run(
+            "$('pasting').open"
+        )
         assert tab.complaints == []
 
 
@@ -305,7 +310,7 @@ def test_a_reader_changes_the_paragraphs(pages):
             const field = document.querySelector('#text textarea'); field.value = {};
             field.dispatchEvent(new KeyboardEvent('keydown', {{ key: 'Enter' }}));"""
         act(tab, edit.format(3, json.dumps(typed)))
-        paragraphs[3] = " ".join(re.findall(r"\w+|[^\w\s]", typed.lower()))  # "[EOS]" is three
+        paragraphs[3] = " ".join(tokenize(typed.lower()))  # "[EOS]" is three
         assert words_of(tab, "changed") == reference(models["HT"], "osvia", paragraphs)
         assert tab.run("document.querySelectorAll('#text img').length") == 0
         act(tab, edit.format(0, "''"))
@@ -423,6 +428,165 @@ def test_two_models_read_one_text(pages):
             "Windowed",
         ]
         assert tab.run("$('pasted').value") == "The mice sleep." and tab.complaints == []
+
+
+# ---------------------------------------------------------------------------------
+# odd texts, and odd addresses
+
+ODD = [*typed_texts()[:72:2], "word " * 50_000, "x" * 5_000, ". " * 300, "- item\n" * 2_000]
+# Give the page each text, point at all words and press keys before the model has written; returns
+# what the page says of each.
+TAKE_ALL = """async texts => {
+    const said = [], pause = () => new Promise(go => setTimeout(go, 5));
+    for (const text of texts) {
+        $('pasted').value = text;
+        $('take').click();
+        for (const word of document.querySelectorAll('#text .word')) showTip({ target: word });
+        for (const key of ['ArrowRight', 'ArrowLeft'])
+            document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+        $('play').click();
+        while (!view.own?.done && $('status').className !== 'error') await pause();
+        play(false);
+        for (const word of [...document.querySelectorAll('#text .word')].slice(-9)) showTip({ target: word });
+        said.push([$('status').className, $('status').textContent, view.read?.words.length]);
+    }
+    return said;
+}"""
+ADDRESSES = [
+    "text=99", "text=abc", "text=", "text=-1", "text=0&step=abc", "text=0&step=-1e99", "text=1&look=read&step=2",
+    "text=0&look=constructor&step=1", "text=0&slot=99&erased=99&memory=x&order=7", "%E0%A4%A", "text=0&pair=x",
+    "text=own&own=It ends.&erased=5&step=99", "x" * 200_000,
+]  # fmt: skip
+
+
+def go_to(tab, address):
+    """Change the page's address; wait until it has written."""
+    tab.run(f"view.own = null; say(''); location.hash = {json.dumps(address)}")
+    tab.until("(view.own?.done || $('status').className === 'error') && $('stop').disabled", 60)
+
+
+@pytest.mark.parametrize("name", OF_TEXTS)
+def test_odd_texts_raise_nothing(pages, name):
+    run, page = pages[name]
+    with open_page(page) as tab:
+        tab.until(WRITTEN)
+        texts = ODD if name == "mem2mem" else ODD[::4]
+        said = tab.page.evaluate(TAKE_ALL, texts)
+        assert tab.complaints == []
+        for text, (kind, status, words) in zip(texts, said, strict=True):
+            (document,) = run.options.encode([parse_text(text)], run.encoder)
+            assert kind == "" and re.search(r"^\d+ words? in ", status), (text[:80], status)
+            assert words == len(document.source), text[:80]
+
+
+def test_a_text_without_a_sentence_leaves_nothing_of_the_text_before(pages):
+    with open_page(pages["mem2mem"][1]) as tab:
+        tab.until(WRITTEN)
+        tab.run("$('pasted').value = 'Ganz andere Worte.'; $('take').click()")
+        tab.until("view.own?.done && $('unlike').textContent && $('stop').disabled")
+        for text in ("", " \n ", "# A title"):
+            tab.run(f"$('pasted').value = {json.dumps(text)}; $('take').click()")
+            tab.until("$('status').className === 'error' && $('stop').disabled")
+            assert shown(tab, "#status") == [
+                "The text has no sentence: there is nothing to summarize."
+            ]
+            assert shown(tab, "#unlike") == [""] and tab.run("view.own") is None
+            assert not tab.page.locator("#columns").is_visible()
+            tab.key("ArrowRight")
+        tab.page.select_option("#paper", "0")
+        tab.until(f"{WRITTEN} && view.own?.done")
+        assert tab.page.locator("#columns").is_visible() and tab.complaints == []
+
+
+def test_a_wrong_address_brings_a_text_all_the_same(pages):
+    page = pages["mem2mem"][1]
+    with open_page(page) as tab:
+        tab.until(WRITTEN)
+        for address in ADDRESSES:
+            go_to(tab, address)
+            assert re.search(r"^\d+ words? in ", shown(tab, "#status")[0]), address[:80]
+            assert tab.run("$('paper').value") in ("0", "1", "own"), address[:80]
+            assert shown(tab, "#place")[0].startswith("word ")
+        tab.open("about:blank")
+        tab.open(f"{page.as_uri()}#text=99")
+        tab.until(WRITTEN)
+        assert tab.run("view.read.raw.title") == "On mice" and tab.complaints == []
+
+
+def test_a_text_that_is_too_long_for_a_link_is_not_in_it(pages):
+    with open_page(pages["mem2mem"][1]) as tab:
+        tab.until(WRITTEN)
+        assert tab.page.locator("#address").is_visible()
+        tab.run("$('pasted').value = 'The mice sleep. '.repeat(9000); $('take').click()")
+        tab.until("view.own?.done && $('stop').disabled")
+        assert tab.run("location.href.length") < 1_000
+        assert not tab.page.locator("#address").is_visible()
+        assert "too long for a link" in tab.page.locator("#unlinked").text_content()
+        tab.run("$('pasted').value = 'The mice sleep.'; $('take').click()")
+        tab.until("location.hash.includes('mice')")
+        assert tab.page.locator("#address").is_visible() and tab.complaints == []
+
+
+def test_an_answer_and_an_effect_wait_for_the_summary(pages):
+    """While the change is measured, the page says so; an answer goes with what it is about."""
+    with open_page(pages["read_again"][1]) as tab:
+        tab.until(WRITTEN)
+        tab.run(
+            """window.said = []; new MutationObserver(() =>
+                said.push([$('status').textContent, $('effect').textContent, $('answer').textContent])
+            ).observe($('status'), { childList: true });
+            ask(0); $('act').click()"""
+        )
+        tab.until("$('answer').textContent && $('stop').disabled")
+        said = tab.run("window.said")
+        assert [line for line in said if " in " in line[0] and not line[1]] == []
+        assert any("compares" in line[0] for line in said)
+        tab.run("said.length = 0; $('act').click()")
+        tab.until("$('answer').textContent && $('stop').disabled")
+        assert {answer for _, _, answer in tab.run("window.said")} == {""}
+        tab.run("$('undo').click()")
+        tab.until(f"{WRITTEN} && $('changed').hidden && $('stop').disabled")
+        assert shown(tab, "#answer") == [""] and tab.complaints == []
+
+
+def test_numbers_for_people(pages):
+    with open_page(pages["read_again"][1]) as tab:
+        numbers = [-11, -0.25, -0.0001, 0, 0.25, 12.345, "-Infinity"]
+        said = tab.run(f"[{', '.join(map(str, numbers))}].map(number)")
+        assert said == ["−11.00", "−0.250", "−1.0e-4", "0.000", "0.250", "12.35", "−∞"]
+        tab.until(WRITTEN)
+        tab.run(
+            "$('beam').value = -5; $('beam').dispatchEvent(new Event('change', { bubbles: true }))"
+        )
+        assert tab.run("$('beam').value") == "1"
+
+
+def test_odd_words_in_towns_and_in_the_pointer_raise_nothing(pages):
+    with open_page(pages["towns"][1]) as tab:
+        tab.until(f"{WRITTEN} && view.other")
+        for text in ODD[:36:9]:
+            words = json.dumps([text[:600], "osvia lies on the tisza ."])
+            act(tab, f"take({words})")
+            assert shown(tab, "#status")[0].endswith(" s")
+        for address in ("text=99", "edited=5", "edited=%5B1%5D", "edited={", "title=999&sees=7"):
+            tab.run(f"view.other = null; location.hash = {json.dumps(address)}")
+            tab.until("view.other && $('stop').disabled", 60)
+            assert tab.run("$('status').className") == "", address
+        assert tab.complaints == []
+    with open_page(pages["pointer"][1]) as tab:
+        tab.until("view.run !== null")
+        for text in ODD:
+            tab.run(f"$('typed').value = {json.dumps(text)}; read()")
+            assert "summary" in shown(tab, "#status")[0], text[:80]
+        assert tab.complaints == []
+
+
+def test_a_wrong_address_of_two_models_brings_them_all_the_same(pages):
+    address = f"{pages['side_by_side'][1].as_uri()}#pair=constructor&text=map"
+    with open_page(address) as tab:
+        both(tab, WRITTEN)
+        assert tab.run("$('pair').value") == "mem2mem windowed"
+        assert tab.run("$('paper').value") == "0" and tab.complaints == []
 
 
 # ---------------------------------------------------------------------------------

@@ -57,6 +57,7 @@ def small_run(
         folder=folder,
         caution="",
         field=None,
+        config={"corpus": "small"},
     )
 
 

@@ -32,7 +32,7 @@ const rowsOf = () => PAGE.rows ?? ERASING;
 /** Draw a text, with a stop after every hundred rows; what is not read of it is folded, where it stands. */
 function* drawText(text) {
   const { raw: { title, source }, rows, shown, of, unread } = text, article = $("text"), { name, title: said, act } = rowsOf();
-  const limit = DATA.limit?.replace(/\{(\w+)\}/g, (_, option) => DATA.options[option]);
+  const limit = DATA.limit && filled(DATA.limit, DATA.options);
   const fold = j => {
     const parts = unread.filter(({ row }) => row === j), count = parts.flatMap(part => part.text.split(/\s+/)).length;
     const texts = parts.map((part, n) => `${part.name && part.name !== parts[n - 1]?.name ? `${part.name}: ` : ""}${part.text} `);
@@ -41,6 +41,7 @@ function* drawText(text) {
   article.replaceChildren(element("div", { id: "strip", hidden: true }, element("i")), element("h2", {}, title || "Your text"));
   if (source) article.append(element("p", { className: "note" }, source));
   Object.assign(view, { spans: [], bars: [], darks: [], shown: rows, inside: [0, 0] });
+  drawn = null;
   fold(-1);
   for (const [j, words] of shown.entries()) {
     if (of[j] && of[j] !== of[j - 1]) article.append(element("h3", {}, of[j]));
@@ -153,7 +154,7 @@ function effectOf({ own, changed, same }) {
     + `${signed(own)} unchanged, ${signed(changed)} with the change (${sign}${Math.abs(changed - own).toFixed(3)})`;
 }
 
-let drawn;  // weights of the step, at the places of the text that is shown
+let drawn = null;  // weights of the step, at the places of the text that is shown; null: there is no step of it yet
 
 /** All that is shown of the step that is looked at. */
 function drawStep() {

@@ -17,7 +17,11 @@ const option = (value, text) => element("option", { value }, text);
 const header = (...names) => element("tr", {}, ...names.map(name => element("th", { scope: "col", innerHTML: name })));
 const cells = (...contents) => element("tr", {}, ...contents.map(c => element("td", {}, ...[c].flat())));
 
-const number = x => x >= 0.9995 ? x.toFixed(2) : x >= 0.001 || x === 0 ? x.toFixed(3) : x.toExponential(1);
+/** A number for people: small ones with an exponent. */
+function number(x) {
+  const size = Math.abs(x), digits = size >= 0.9995 ? size.toFixed(2) : size >= 0.001 || !size ? size.toFixed(3) : size.toExponential(1);
+  return (x < 0 ? "−" : "") + (size === Infinity ? "∞" : digits);
+}
 const signed = (x, digits = 3) => x.toFixed(digits).replace("-", "−");
 const highest = (numbers, count) => largest(numbers, count).length ? largest(numbers, count) : [0];
 
@@ -36,6 +40,10 @@ function bounded(id) {
   const { min, max, valueAsNumber, defaultValue } = $(id);
   return Math.min(Number(max), Math.max(Number(min), Math.round(Number.isFinite(valueAsNumber) ? valueAsNumber : defaultValue)));
 }
+
+document.addEventListener("change", ({ target }) => {
+  if (target.type === "number") target.value = bounded(target.id);
+});
 
 function say(text, error = false) {
   $("status").textContent = text;

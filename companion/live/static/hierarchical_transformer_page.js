@@ -43,7 +43,7 @@ const PAGE = {
   model: HierarchicalTransformer,
   read: ({ town, paragraphs }) => ({
     rows: [[town, "<T>"], ...paragraphs.map(typedWords)], of: [],
-    shown: [[town, " <T>"], ...paragraphs.map(typed => shownOf(typed.replace(/ (?=[.,])/g, "")))],
+    shown: [[town, " <T>"], ...paragraphs.map(shownWords)],
   }),
   unit: "paragraph",
   beside: "without global layers",
@@ -79,7 +79,7 @@ const PAGE = {
   changes: [
     { id: "title", label: "title", none: "as it is", choices: () => townsIn(view.read).map(town => [DATA.towns.indexOf(town), town]),
       text: (raw, n) => ({ ...raw, town: DATA.towns[n] }) },
-    { id: "edited", hidden: true, text: (raw, paragraphs) => ({ ...raw, paragraphs }) },
+    { id: "edited", hidden: true, accepts: areTexts, text: (raw, paragraphs) => ({ ...raw, paragraphs }) },
     ...LAYERS.map(cutting),
     { id: "sees", label: "decoder sees", none: "all paragraphs", change: (others, text) => ({ seen: seenRows(text, !others) }),
       choices: () => [[0, "only those of the title's town"], [1, "only those of other towns"]] },
@@ -198,6 +198,15 @@ function matrixRows({ text, global, l, z, i, k, between }) {
   return [element("caption", {}, `Layer ${l + 1}, head ${z + 1}: ${pairOf(text, i, k, between(i, k))}.`),
     header("from", ...order.map(name)),
     ...order.map(r => element("tr", {}, element("th", { scope: "row" }, `${name(r)} ${towns[r]}`), ...order.map(c => cell(r, c))))];
+}
+
+/** Whether a value of an address is a list of paragraphs. */
+function areTexts(value) {
+  try {
+    return JSON.parse(value).every(paragraph => typeof paragraph === "string");
+  } catch {
+    return false;
+  }
 }
 
 let edited = null;  // the paragraph whose tool has the keyboard when the text has been drawn

@@ -1,51 +1,42 @@
 /* Texts as the models read them: {title, sections: [{name, sentences: [{tokens, shown, spaced}]}]}; shown: the tokens as the
  * text writes them, each with the space before it; spaced: how many words white space sets apart.
  *
- * The page's papers were cut by the library. A reader's own text is cut here by simple rules: what the model writes of it
- * may differ a little from what the library would write.
+ * The page's papers were cut by the library, a reader's own text is cut here by its rules.
  */
 
-const TOKEN = /[\p{L}\p{M}\p{N}]+(?:[.,]\p{N}+)*|[^\s\p{L}\p{M}\p{N}]/gu;
-
-/** Words, numbers and marks of a text. */
-const tokensOf = text => text.match(TOKEN) ?? [];
-
-/** The same, each with the space before it. */
-const shownOf = text => [...text.matchAll(TOKEN)].map(({ 0: token, index }) => (/\s/.test(text[index - 1]) ? " " : "") + token);
-
-// After . ! or ?, before a capital letter or a number.
-const BETWEEN_SENTENCES = /(?<=[.!?。！？]["”’)\]]*)\s+(?=["“‘(\[]*[\p{Lu}\p{Lo}\p{N}])/u;
-
-/** A reader's text: an empty line ends a paragraph, a line with # is a heading. Throws an Error where there is no sentence. */
-function parseText(text, { lower, digits }) {
-  const read = { title: "", sections: [] };
-  let heading = "", paragraph = [];
-  const endParagraph = () => {
-    const sentences = paragraph.join(" ").split(BETWEEN_SENTENCES).map(sentence => {
-      const shown = shownOf(sentence), tokens = shown.map(form => lower ? form.trim().toLowerCase() : form.trim());
-      return { tokens: digits ? tokens.map(word => word.replace(/\p{Nd}/gu, "#")) : tokens, shown, spaced: sentence.split(/\s+/).length };
-    }).filter(({ tokens }) => tokens.length);
-    paragraph = [];
-    if (!sentences.length) return;
-    if (read.sections.at(-1)?.name !== heading) read.sections.push({ name: heading, sentences: [] });
-    read.sections.at(-1).sentences = read.sections.at(-1).sentences.concat(sentences);
-  };
-  for (const line of text.normalize("NFC").split("\n").map(line => line.trim())) {
-    const mark = line.match(/^(#{1,6})\s+(.*?)\s*#*$/);
-    if (line && !mark) { paragraph.push(line); continue; }
-    endParagraph();
-    if (mark && mark[1] === "#" && !read.title && !read.sections.length) read.title = mark[2];
-    else if (mark) heading = mark[2];
-  }
-  endParagraph();
-  if (!read.sections.length) throw new Error("The text has no sentence: there is nothing to summarize.");
-  return read;
+/** A reader's text. Throws an Error where there is no sentence. */
+function ownText(text, options) {
+  const { title, sections } = parseText(text);
+  return { title, sections: sections.map(({ name, sentences }) => ({ name, sentences: sentences.map(sentence => cutSentence(sentence, options)) })) };
 }
 
-/** A line for a text of another field than the model's corpus, otherwise an empty one (`lib.decoding.field`). */
-function warningOf(words, { weights, least, warning }) {
-  const letters = words.filter(word => /^\p{L}+$/u.test(word)).map(word => weights[word.toLowerCase()] ?? 0);
-  return letters.reduce((sum, weight) => sum + weight, 0) < least * Math.max(1, letters.length) ? warning : "";
+/** A sentence as `Options.words` and `Options.surfaces` have it. digits: whether they are written as #; undefined but for headlines. */
+function cutSentence(sentence, { lower, digits }) {
+  const text = clean(sentence), plain = digits ? text.replaceAll("#", "0") : text, spans = wordSpans(lower ? lowered(plain) : plain);
+  const isUnknown = word => digits !== undefined && word === "<unk>";
+  return {
+    tokens: spans.map(([word]) => isUnknown(word) ? "[UNK]" : digits ? word.replace(/\p{Nd}/gv, "#") : word),
+    shown: surfaces(text, spans), spaced: fields(sentence).length,
+  };
+}
+
+/** A template in which {names} are replaced. */
+const filled = (template, values) => template.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+
+/** Lines for a text that is too short or too strange for the model, as `lib.summarize.remarks` has them. words: those that are
+ *  read; known: those that the model knows. */
+function remarksOn(words, known, { field, remarks, decode: { min_length: shortest } }) {
+  const lines = [], counted = words.filter(isWord), strange = counted.filter(word => !known.has(word)).length / Math.max(1, counted.length);
+  if (words.length < shortest) lines.push(filled(remarks.short, { length: words.length, unit: "words and marks", shortest }));
+  if (field && isUnlike(words, field)) lines.push(field.warning);
+  else if (strange > remarks.strange) lines.push(filled(remarks.unknown, { share: strange.toLocaleString("en", { style: "percent", roundingMode: "halfEven" }), corpus: remarks.corpus }));
+  return lines;
+}
+
+/** Whether a text is of another field than the model's corpus (`lib.decoding.field`). */
+function isUnlike(words, { weights, least }) {
+  const letters = tokenize(lowered(words.join(" "))).filter(isAlpha);
+  return letters.reduce((sum, word) => sum + (weights[word] ?? 0), 0) < least * Math.max(1, letters.length);
 }
 
 const named = ({ name, sentences }) => sentences.map(sentence => ({ ...sentence, name }));

@@ -9,7 +9,8 @@
  *   tables     more of a step: {id, title, rows(output, text), note, place(card)}
  *   changes    controls {id, label, ...}: a box, with `choices` a list, or `hidden`. A control makes a `change` of the
  *              model, one by the document of another `paper`, of the `text` before it is read, or `rules` of the search;
- *              `anew`: the text is encoded again; `without`: whether the run lacks that part
+ *              `anew`: the text is encoded again; `without`: whether the run lacks that part; `accepts`: whether a hidden
+ *              control can have a value that an address names
  * A PAGE may also have `says` (names of symbols), `inside(output)` (first and last word in sight), `vocabulary`, `beside`
  * (a title for the summary of a second model), `closed` (a reader cannot bring a text), `begin` (the first step and
  * equation), `rows` (instead of `ERASING`), `pick(row, word)`, `finishText`, `finishStep`, `build()`.
@@ -23,7 +24,6 @@ const view = {
   read: null, document: null, own: null, changed: null, other: null, looked: "own", step: 0, follows: true, equation: 0, job: 0,
 };
 
-const STRANGE = 0.25;  // from this share of unknown words on, a text is not the model's
 const SLICE = 12, DRAWN = 200;  // milliseconds of work before the page may breathe, and from one drawing to the next
 const breath = new MessageChannel(), waiting = [];
 breath.port1.onmessage = () => waiting.shift()();
@@ -60,13 +60,6 @@ async function begin(task) {
   if (job === view.job) $("stop").disabled = true;
 }
 
-/** A line for a text that is unlike those of the training, otherwise an empty one: as `lib.summarize.remarks` has it. */
-function unlikeness({ words, ids }) {
-  const warning = DATA.field ? warningOf(words, DATA.field) : "", known = vocabulary.reads ?? vocabulary.ids;
-  const counted = words.filter(word => /[\p{L}\p{N}]/u.test(word)), share = counted.filter(word => !known.has(word)).length / counted.length;
-  return warning || (share > STRANGE ? `The model does not know ${Math.round(100 * share)}% of these words. Its summary cannot be trusted.` : "");
-}
-
 /** What is read of a text (see `own_text.js`): rows, as they are `shown`, what each is `of`, and what is `unread`; all words,
  *  lengths of rows and ids as they are read; forms of the words for a summary; gap: the row that was erased.
  *  Throws an Error where nothing is left of it. */
@@ -91,13 +84,21 @@ function withoutRow(text, row) {
 /** Ids of a summary for another text, whose unknown words are others. */
 const idsFor = (ids, from, to) => ids.map(id => vocabulary.idOf(vocabulary.word(id, from.ids.unknown), to.ids.unknown));
 
+/** Show no text, and nothing that was said of one. */
+function forget() {
+  Object.assign(view, { read: null, own: null, changed: null, other: null, looked: "own", step: 0, follows: true, document: null });
+  $("columns").hidden = true;
+  for (const id of ["unlike", "effect", "answer", "unlinked"]) $(id).textContent = "";
+  play(false);
+}
+
 /** Read a text. */
 async function read(job, raw) {
   say("reads …");
-  const text = textOf(raw);
-  Object.assign(view, { read: text, own: null, changed: null, other: null, looked: "own", step: 0, follows: true, document: null });
+  const text = view.read = textOf(raw);
+  $("columns").hidden = false;
   $("pasting").open = false;
-  $("unlike").textContent = unlikeness(text);
+  $("unlike").replaceChildren(...remarksOn(text.words, vocabulary.reads ?? vocabulary.ids, DATA).map(line => element("span", {}, `${line} `)));
   await work(job, drawText(text));
   for (const control of controls()) if (control === ERASED || control.text) fillList(control);
   drawSummaries();
@@ -108,8 +109,8 @@ async function read(job, raw) {
 async function write(job) {
   const chosen = chosenChanges();
   Object.assign(view, { follows: true, changed: null, other: null, looked: "own" });
-  $("effect").textContent = "";
-  if (!view.own?.done) await searched(job, "own", model, view.read, view.document);
+  $("effect").textContent = $("answer").textContent = "";
+  if (!view.own?.done) say(await searched(job, "own", model, view.read, view.document));
   if (chosen.length) await writeChanged(job, chosen);
   else drawSummaries();
   if (second) await writeBeside(job, (view.changed ?? view.own).text);
@@ -121,7 +122,7 @@ const rules = (document = view.document, more = {}) => rulesFor({
 
 const summaryOf = (best, made) => ({ ...made, steps: stepsOf(best), ids: best.ids, logP: best.logP });
 
-/** Search, drawing what is best so far. more: rules of a change. */
+/** Search, drawing what is best so far; the value says how long it took. more: rules of a change. */
 async function searched(job, name, of, text, document, more = {}) {
   const started = performance.now(), show = (best, done = false) => {
     view[name] = summaryOf(best, { of, text, document, done });
@@ -134,7 +135,8 @@ async function searched(job, name, of, text, document, more = {}) {
   say("writes …");
   const best = await work(job, search(of, document, rules(document, more)), run => show(run.best));
   show(best, true);
-  say(`${best.ids.filter(isWritten).length} words in ${((performance.now() - started) / 1000).toFixed(1)} s`);
+  const count = best.ids.filter(isWritten).length;
+  return `${count} ${count === 1 ? "word" : "words"} in ${((performance.now() - started) / 1000).toFixed(1)} s`;
 }
 
 async function writeBeside(job, text) {
@@ -160,13 +162,15 @@ async function writeChanged(job, chosen) {
   }
   const of = model.with(change), anew = text !== view.read || chosen.some(({ control }) => control.anew);
   const document = anew ? await work(job, of.encode(text.ids)) : view.document;
-  await searched(job, "changed", of, text, document, more);
+  const time = await searched(job, "changed", of, text, document, more);
+  say("compares the summaries …");
   const effect = {
     own: await meanLogP(job, model, view.read, view.document), changed: await meanLogP(job, of, text, document),
     same: wordsOf(view.own).join(" ") === wordsOf(view.changed).join(" "),
   };
   $("effect").replaceChildren(...withTerms(effectOf(effect)));
   $("effect").dataset.values = JSON.stringify(effect);
+  say(time);
 }
 
 /** log P of the unchanged summary in nats a word, words that the vocabulary does not have left out. */
@@ -192,7 +196,11 @@ const rewrite = () => view.document && begin(write);
 
 /** Make the changes that a state names, and no others. */
 function setChanges(state) {
-  for (const { id } of controls()) if ($(id).type === "checkbox") $(id).checked = state.has(id); else $(id).value = state.get(id) ?? "";
+  for (const { id, accepts } of controls()) {
+    const value = state.get(id) ?? "";
+    if ($(id).type === "checkbox") $(id).checked = state.has(id);
+    else $(id).value = !accepts || accepts(value) ? value : "";
+  }
 }
 
 /** Give a control another value, and write with it. */
@@ -213,6 +221,7 @@ const fillList = ({ id, none, choices }) => choices && $(id).replaceChildren(opt
 function look(name, step) {
   Object.assign(view, { looked: name, step, follows: false });
   drawStep();
+  if (!drawn) return;
   const [strongest] = highest(drawn[shadesOfRun()[0].name], 1);
   bringIntoView($("text"), view.spans[strongest]);
 }
@@ -225,34 +234,49 @@ function light(equation) {
   if (lit) bringIntoView($("picture"), lit);
 }
 
+const LINK = 30_000;  // characters at most: longer ones get lost on their way
+
 /** What a reader sees, as the page's address has it: text, changes, summary and step. */
 const stateNow = () => new URLSearchParams([["text", $("paper").value], ...($("paper").value === "own" ? [["own", $("pasted").value]] : []),
   ...chosenChanges().map(({ control: { id } }) => [id, $(id).value]), ["look", view.looked], ["step", view.step + 1]]);
 
+const isInBook = () => location.pathname.includes("/live/"), hasPair = () => isInBook() && Boolean(DATA.pair);
+
 /** Write the state into the address, and into the link to it. */
 function keepAddress() {
-  const state = stateNow();
+  let state = String(stateNow());
+  const isTooLong = state.length > LINK;
+  if (isTooLong) state = "";
+  $("address").hidden = isTooLong;
+  $("beside").hidden = isTooLong || !hasPair();
+  $("unlinked").textContent = isTooLong ? "This text is too long for a link." : "";
   history.replaceState(null, "", $("address").href = `#${state}`);
   $("beside").href = `side_by_side.html#${state}&pair=${DATA.pair}`;
 }
 
-/** Begin with a text: the one that an address names, otherwise the one that is chosen. anew: read it again if it is there. */
+/** Begin with a text: the one that an address names, otherwise the one that is chosen, or the first. anew: read it again if it is there. */
 function start(address = "", anew = true) {
   const state = new URLSearchParams(address);
   document.body.classList.toggle("brief", state.has("pair"));
   for (const [id, name] of [["paper", "text"], ["pasted", "own"]]) if (state.has(name)) $(id).value = state.get(name);
+  if ($("paper").selectedIndex < 0) $("paper").selectedIndex = 0;
   const own = $("paper").value === "own";
   if (own) $("pasting").open = true;
   return begin(async job => {
-    const raw = own ? parseText($("pasted").value, DATA.options) : DATA.papers[$("paper").value];
-    if (anew || raw !== view.read?.raw || !view.document) await read(job, raw);
+    const paper = DATA.papers[$("paper").value];
+    if (anew || own || paper !== view.read?.raw || !view.document) {
+      forget();
+      await read(job, own ? ownText($("pasted").value, DATA.options) : paper);
+    }
     setChanges(state);
     await write(job);
-    if (state.has("step")) look(view[state.get("look")] ? state.get("look") : "own", Number(state.get("step")) - 1);
+    const [looked = "own"] = SUMMARIES.filter(name => name === state.get("look") && view[name]);
+    if (state.has("step")) look(looked, (Number(state.get("step")) || 1) - 1);
     $("answer").textContent = DATA.tour[asked].state === address ? DATA.tour[asked].see : "";
   });
 }
 
+const SUMMARIES = ["own", "changed", "other"];
 let asked = 0, playing = null;
 
 /** Ask a question of the tour. Its answer is shown when the reader has made the change. */
@@ -269,6 +293,7 @@ function play(on = !playing) {
   clearInterval(playing);
   playing = null;
   const end = () => view.step >= summary().steps.length - 1;
+  on &&= Boolean(drawn);
   if (on && end()) look(view.looked, 0);
   if (on) playing = setInterval(() => end() ? play(false) : look(view.looked, view.step + 1), 400);
   $("play").textContent = playing ? "❚❚ Pause" : "▶ Play";
@@ -310,10 +335,9 @@ function build() {
   const millions = Object.values(model.weights).reduce((sum, w) => sum + w.data.length, 0) / 1e6;
   $("caution").textContent = DATA.caution;
   $("look").textContent = DATA.look;
-  const inBook = location.pathname.includes("/live/"), page = `notebooks/${DATA.page}.${inBook ? "html" : "ipynb"}`;
-  $("beside").hidden = !inBook || !DATA.pair;
+  const inBook = isInBook(), page = `notebooks/${DATA.page}.${inBook ? "html" : "ipynb"}`;
   $("about").append(`The trained model (${millions.toFixed(1)} million weights${rounded ? ", rounded to 16 bits" : ""}) runs in this page, without a network: `
-    + "what you paste stays in your browser. Simple rules cut it into words, the library cuts some texts otherwise. The equations are explained on ",
+    + "what you paste stays in your browser. It is cut into sentences and words as the library does it with plain text. The equations are explained on ",
   inBook ? element("a", { href: `../${page}`, target: "_top" }, "the model's own page") : page, ".");
 }
 

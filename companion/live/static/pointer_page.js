@@ -13,7 +13,7 @@ const short = x => signed(x, 2);
 const word = id => vocabulary.word(id, view.document.unknown);
 
 function read() {
-  const all = tokensOf($("typed").value.toLowerCase());
+  const all = tokenize(lowered($("typed").value));
   view.words = all.slice(0, MOST);
   view.moved.clear();
   view.step = 0;

@@ -24,9 +24,10 @@ function show() {
 /** Choose what an address names, or what comes first in the lists. */
 function start() {
   const state = new URLSearchParams(location.hash.slice(1));
-  if (state.get("pair") in DATA.pairs) $("pair").value = state.get("pair");
+  if (Object.hasOwn(DATA.pairs, state.get("pair"))) $("pair").value = state.get("pair");
   offerTexts();
-  if (DATA.papers[state.get("text")] || state.has("own")) $("paper").value = state.get("text");
+  if (state.has("text")) $("paper").value = state.get("text");
+  if ($("paper").selectedIndex < 0) $("paper").selectedIndex = 0;
   $("pasted").value = state.get("own") ?? DATA.example;
   $("uncopied").checked = state.has("uncopied");
   show();

@@ -1,7 +1,10 @@
 /* Snippets about towns and their facts: `companion.tasks.towns`, and what a summary gets right: `companion.tasks.towns.kind_of`. */
 
 /** Words, numbers and marks that a reader typed; no symbol of the vocabulary, such as [EOS], can be typed. */
-const typedWords = text => tokensOf(text.toLowerCase());
+const typedSpans = text => wordSpans(lowered(clean(text))), typedWords = text => typedSpans(text).map(([word]) => word);
+
+/** The same as the reader writes them, each with the space before it, but for the full stops and commas of the task. */
+const shownWords = text => surfaces(clean(text), typedSpans(text)).map(shown => /^ [.,]$/.test(shown) ? shown.trim() : shown);
 
 class TownFacts {
   /** towns: names; values: of each fact; places: where its value stands in a summary. */
