@@ -10,7 +10,7 @@
 r"""
 # Why can a model that sees everything not do it?
 
-Yang Liu, Mirella Lapata: *Hierarchical Transformers for Multi-Document Summarization*, ACL 2019, [arXiv:1905.13164](https://arxiv.org/abs/1905.13164). *36 minutes, no code. You need a transformer's attention, beam search and ROUGE ([Start here](start_here.ipynb)).*
+Yang Liu, Mirella Lapata: *Hierarchical Transformers for Multi-Document Summarization*, ACL 2019, [arXiv:1905.13164](https://arxiv.org/abs/1905.13164). *27 minutes, no code. You need a transformer's attention, beam search and ROUGE ([Start here](start_here.ipynb)).*
 """
 
 # %% [markdown] slideshow={"slide_type": "skip"}
@@ -94,7 +94,7 @@ r"""
 
 A title names a town. Twelve snippets follow: six about this town, and six about another one. Each states two facts, and its second sentence only says *it*. Every fact is stated three times, and sometimes one of the three is wrong: *a minority's* fact. The task is to write the four facts of the town in the title.
 
-Two small transformers have read the cluster below. Each encoder has four layers. In the paper's model, **HT**, two of them let snippets exchange information. In the other, the **local model**, each snippet is read by itself.
+Two small transformers have read the cluster below. Each encoder has four layers. In the paper's model, **HT**, two of them let snippets exchange information. In the other, the **local model** (*without global layers* in tables), each snippet is read by itself.
 """
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "subslide"} tags=["remove-input"]
@@ -347,7 +347,7 @@ in_blocks, _ = effects[
 Markdown(f"""
 One training would have misled us. The three seeds differ: global layers change R-1 by {gains[0]:+.1f}, {gains[1]:+.1f} and {gains[2]:+.1f} points. With plain beam search, none of these models is better than the first words of its text, as many as it writes; with trigram blocking they are. There the difference is {in_blocks.mean:+.2f} [{in_blocks.low:+.2f}, {in_blocks.high:+.2f}] points.
 
-Does anything pass between the paragraphs? We cut the global layers as above in the three models of the clusters. A piece of the reference (a word or a part of one) then changes by {-cut.mean:+.3f} nats [{-cut.high:+.3f}, {-cut.low:+.3f}]. If the same models are forbidden to copy, it loses {-no_copying.mean:.1f} nats. So these models hardly use their global layers.
+Does anything pass between the paragraphs? We cut the global layers: each paragraph may attend only to itself. On the towns, HT then falls to {shares(solved["HT"]["right, layers cut"])} of the facts. In the three models of the clusters, a piece of the reference (a word or a part of one) changes by {-cut.mean:+.3f} nats [{-cut.high:+.3f}, {-cut.low:+.3f}]. If the same models are forbidden to copy, it loses {-no_copying.mean:.1f} nats. So these models hardly use their global layers.
 """)
 
 # %% [markdown] slideshow={"slide_type": "slide"}

@@ -13,7 +13,7 @@ from lib.evaluation.report import Report, Summaries, report_of
 from lib.evaluation.scores import about, score_systems
 from lib.evaluation.summaries import write_summaries
 from lib.page.report_page import REPORT_STYLE, report_html, write_report
-from lib.system.files import work_folder, write_json
+from lib.system.files import project_root, work_folder, write_json
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,10 @@ class CorpusReport:
 
     @property
     def files(self) -> str:
+        inside = self.folder.is_relative_to(project_root())
+        folder = self.folder.relative_to(project_root()) if inside else self.folder
         return (
-            f"{self.folder}/report.html has the texts of all documents and can sort them. "
+            f"{folder}/report.html has the texts of all documents and can sort them. "
             "scores.json and summaries.jsonl are beside it."
         )
 

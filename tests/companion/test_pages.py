@@ -151,6 +151,7 @@ def test_the_minutes_of_a_page_follow_the_rule():
         markdown("word " * 200 + "<details><summary>Symbols</summary>" + "a " * 500 + "</details>"),
         code("x = 1\n" * 60, picture, {"text": "<b>Predict.</b>"}, tags=["remove-input"]),
         markdown("# 1. Build it\n$$a$$\n| a | b |\n|---|---|\n| c | d |\n"), code("x = 1\n" * 12 + "\n# why\n"),
+        markdown("# Your corpus\n" + "word " * 400), code("x = 1\n", picture, tags=["remove-input"]),
         markdown("# 2. Exercises\nDo it. (easy, core, 15 minutes; 2 points)"), code("x = 1\n" * 60),
     ]  # fmt: skip
     found = minutes_of({"cells": cells})

@@ -12,6 +12,7 @@ from lib.system.files import project_root, read_json
 
 PARTS = ("reading", "building", "exercises")
 EXERCISES = ("Your own model", "Exercises")
+REPORT = re.compile("^# Your corpus$", re.MULTILINE)
 FOLDED = re.compile(
     r"<details[^>]*><summary>(?:<b>)?(?:Symbols|Hint|Solution|Watch).*?</details>", re.DOTALL
 )
@@ -25,15 +26,18 @@ STATED = re.compile(r"(\d+) minutes[^)]*\)")
 def minutes_of(page: dict) -> Counter:
     """Compute the minutes of an executed page by `PARTS`, and its visible "words".
 
-    The reading path ends at the first heading with a number, the building path at the model of
-    one's own.
+    The reading path ends at the first heading with a number, the building path at the report on a
+    corpus, which nobody has to read, or at the model of one's own.
     """
     found, part = Counter(), "reading"
     for cell in page["cells"]:
         text = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
             heading = re.search(r"^# \d+\. (.*)", text, re.MULTILINE)
-            part = part if not heading else "exercises" if heading[1] in EXERCISES else "building"
+            if heading:
+                part = "exercises" if heading[1] in EXERCISES else "building"
+            elif REPORT.search(text):
+                part = "report"
             _read(text, part, found)
             continue
         if not {"remove-input", "hide-input", "parameters"} & set(cell["metadata"].get("tags", ())):
@@ -58,7 +62,7 @@ def minutes_of(page: dict) -> Counter:
 def _read(text: str, part: str, found: Counter) -> None:
     """Count a text or an output."""
     text = FRAMES.sub("<svg", text)
-    text = re.sub(r"<style>.*?</style>|base64,[^\"]*", "", FOLDED.sub("", text), flags=re.DOTALL)
+    text = re.sub(r"<style>.*?</style>|base64,[^\"]*|srcdoc=\"[^\"]*\"", "", FOLDED.sub("", text), flags=re.DOTALL)
     stated = sum(map(int, STATED.findall(text)))
     words = len(re.sub(r"<[^>]*>", " ", EQUATION.sub("", TABLE.sub("", text))).split())
     found["words"] += len(re.sub(r"<[^>]*>", " ", text).split())
