@@ -58,9 +58,15 @@ class Systems:
 
         best = max(written, key=score)
         others = {name: texts for name, texts in written.items() if name != best} | self.files
-        folder = f"compare-{self.corpus}"
-        given = self.runs[best], best, self.documents, self.corpus, folder
-        return corpus_report(*given, others=others, written=written[best])
+        return corpus_report(
+            self.runs[best],
+            best,
+            self.documents,
+            self.corpus,
+            name=f"compare-{self.corpus}",
+            others=others,
+            written=written[best],
+        )
 
 
 def open_systems(dataset: str, systems: str, documents: int) -> Systems | None:
