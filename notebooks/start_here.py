@@ -1315,6 +1315,10 @@ r"""
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""
+# Your corpus
+
+This page reads none. With the parameter `dataset`, [the comparison](compare.ipynb) and the page of each paper make a report on your documents.
+
 # Sources
 
 Bahdanau, Cho, Bengio: *Neural Machine Translation by Jointly Learning to Align and Translate*, ICLR 2015. See, Liu, Manning: *Get To The Point: Summarization with Pointer-Generator Networks*, ACL 2017. Vaswani and others: *Attention Is All You
