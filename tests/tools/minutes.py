@@ -62,7 +62,12 @@ def minutes_of(page: dict) -> Counter:
 def _read(text: str, part: str, found: Counter) -> None:
     """Count a text or an output."""
     text = FRAMES.sub("<svg", text)
-    text = re.sub(r"<style>.*?</style>|base64,[^\"]*|srcdoc=\"[^\"]*\"", "", FOLDED.sub("", text), flags=re.DOTALL)
+    text = re.sub(
+        r"<style>.*?</style>|base64,[^\"]*|srcdoc=\"[^\"]*\"",
+        "",
+        FOLDED.sub("", text),
+        flags=re.DOTALL,
+    )
     stated = sum(map(int, STATED.findall(text)))
     words = len(re.sub(r"<[^>]*>", " ", EQUATION.sub("", TABLE.sub("", text))).split())
     found["words"] += len(re.sub(r"<[^>]*>", " ", text).split())
