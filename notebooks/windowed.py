@@ -668,8 +668,7 @@ With `dataset` the shipped model reads your test documents here. With `preset` t
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 trained = choice.open(output, progress=preset != "demo" or steps > 0)
-report = choice.report(trained)
-report
+choice.report(trained)
 
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 None if choice.is_shipped else loss_figure(figures, "", trained, False)
@@ -682,9 +681,10 @@ From which windows do the words of a model that slides come?
 # %% jupyter={"source_hidden": true} slideshow={"slide_type": "skip"} tags=["remove-input"]
 own, own_windows = trained.model.config, None
 if own.window and own.windowing == "dynamic":
-    drawn = PageFigures(report.folder)  # the page's own figures stay
-    own_windows = wind.Windows(trained, choice.documents, drawn, stored=False)
-own_windows.bars(*shown) if own_windows else "This model does not slide by itself."
+    own_windows = wind.Windows(trained, choice.documents, figures, stored=False)
+own_windows.bars(
+    *shown, saved_as=""
+) if own_windows else "This model does not slide by itself."
 
 # %% [markdown] slideshow={"slide_type": "skip"}
 r"""

@@ -196,7 +196,7 @@ class Windows:
         found = self.share(name, window)
         return f"{found.mean:.0f}% [{found.low:.0f}, {found.high:.0f}]"
 
-    def bars(self, *names: str) -> ShownFigure:
+    def bars(self, *names: str, saved_as: str = "windowed_words") -> ShownFigure:
         """Draw the shares of these systems."""
         parts = {"first window": 0, "windows between": 1, "last window": 2}
         series = {
@@ -208,7 +208,7 @@ class Windows:
             "over articles."
         )
         return self.figures.show(
-            interval_bars, caption, "windowed_words", series=series, xlabel="% of the words"
+            interval_bars, caption, saved_as, series=series, xlabel="% of the words"
         )
 
     def probabilities(self, steps: int = 110) -> ShownFigure:

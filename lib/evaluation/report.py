@@ -151,7 +151,7 @@ def report_of(
             f"reference; {no_interval(len(documents)) or '95% intervals over documents'}. words: "
             "mean number of words that are scored. A summary that is shorter than its reference "
             "stays so, and scores less for it. The oracle knows the reference when it chooses "
-            "sentences; no system can be expected to reach it."
+            "whole sentences."
         ),
     )
 
