@@ -138,7 +138,7 @@ def score_run(
     from lib.evaluation.report import report_of
     from lib.evaluation.summaries import write_summaries
     from lib.page.report_page import write_report
-    from lib.papers import paper
+    from lib.papers import title_of
     from lib.papers.paper import corpus_for
     from lib.system.devices import processes
 
@@ -170,8 +170,7 @@ def score_run(
         write_summaries(beside, documents, summaries, name, run)
         _write(output, found)
         if html:
-            title = f"{paper(run.config['paper']).title}, {run.config['variant']}"
-            report = report_of(run, title, documents, summaries, name, corpus.split)
+            report = report_of(run, title_of(run), documents, summaries, name, corpus.split)
             print(f"The report: {write_report(html, report)}")
 
 

@@ -25,7 +25,7 @@ or of another field than its corpus.
 of a model shows LexRank's summary beside the model's.
 
 --words and --min-words bound the length of a summary, in words and marks or in pieces of words, as
-the model counts. With --words alone, a summary may end by itself in the last fifth of that length.
+the model counts. Without --min-words, a summary may end in the last fifth of --words.
 The summary of a text that is shorter than the shortest summary is at most as long as the text.
 
 Several GPUs share the texts, with the same result:
@@ -183,9 +183,9 @@ def model_name(run: Run | Baseline) -> str:
 
     if isinstance(run, Baseline):
         return run.title
-    from lib.papers import paper
+    from lib.papers import title_of
 
-    return f"{paper(run.config['paper']).title}, {run.config['variant']}"
+    return title_of(run)
 
 
 # ---------------------------------------------------------------------------------

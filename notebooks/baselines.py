@@ -418,5 +418,5 @@ The project's tests check the equations of the learned systems in the same way. 
 
 The modules' comments have the other equations. Each choice that a paper leaves open is in a table of deviations: [Mem2Mem](../docs/papers/mem2mem.md#deviations), [Read-Again](../docs/papers/read_again.md#deviations), [hierarchical transformers](../docs/papers/hierarchical_transformer.md#deviations). A number like (C6) says whose equation it is: P Ptr-Gen, C Cohan and others, S Subramanian and others, A ABS, R RAS and words-lvt, D T-DMCA.
 
-This page reads no corpus of yours. [The comparison](compare.ipynb) does, with its parameter `dataset`: LexRank, Lead and the oracle stand beside the models there.
+This page reads no corpus of yours. [The comparison](compare.ipynb) does, with its parameter `dataset`. It compares the models with LexRank, Lead and the oracle.
 """

@@ -16,7 +16,7 @@ from lib.data.corpus import Corpus, load_corpus
 from lib.data.documents import Document
 from lib.data.prepared import PreparedCorpus
 from lib.decoding.run import Run
-from lib.papers import open_run, paper, resolve
+from lib.papers import open_run, paper, resolve, title_of
 from lib.papers.paper import Setup
 from lib.system.errors import InputError
 from lib.training.folder import read_config
@@ -74,8 +74,7 @@ class Choice:
         """Let the run summarize the documents, and report on it. The report's page, scores and
         summaries go to a folder that is named after run and corpus."""
         name = f"{run.folder.resolve().name}-{self.corpus_name}"
-        model = f"{self.setup.paper.title}, {run.config['variant']}"
-        return corpus_report(run, model, self.documents, self.corpus_name, name)
+        return corpus_report(run, title_of(run), self.documents, self.corpus_name, name)
 
 
 def choose(

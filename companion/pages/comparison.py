@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean
 
 from IPython.display import Markdown
 
@@ -14,9 +13,7 @@ from lib.data.corpus import load_corpus
 from lib.data.documents import Document
 from lib.decoding.run import Run
 from lib.evaluation.comparison import reference_lengths
-from lib.evaluation.report import Summaries
-from lib.evaluation.rouge import rouge
-from lib.evaluation.scores import cut
+from lib.evaluation.report import Summaries, scores_of
 from lib.evaluation.summaries import read_summary_sentences
 from lib.papers import paper
 from lib.system.errors import InputError
@@ -48,13 +45,10 @@ class Systems:
         for name, run in self.runs.items():
             written[name] = [summary.sentences for summary in run.summarize(self.documents)]
         lengths = reference_lengths(self.documents)
-        references = [document.summary for document in self.documents]
 
         def score(name: str) -> float:
-            texts = zip(written[name], lengths, self.documents)
             options = self.runs[name].options
-            shown = [cut(summary, words, options, d.tokenised) for summary, words, d in texts]
-            return mean(rouge(shown, references)[:, 0])
+            return scores_of(written[name], self.documents, lengths, options).rouge[:, 0].mean()
 
         best = max(written, key=score)
         others = {name: texts for name, texts in written.items() if name != best} | self.files

@@ -47,11 +47,9 @@ def beam_search(model: Summarizer, batch: Batch, config: DecodeConfig) -> list[l
     for length in range(1, config.max_length + 2):
         if config.ended_first and length > config.max_length:
             search.keep([i for i, d in enumerate(search.documents) if not search.ended[d]])
-            if not len(search.documents):
-                break
-        search.step(length)
         if not len(search.documents):
             break
+        search.step(length)
     _check_ended(batch, list(map(bool, search.ended)))
     ranked = [sorted(hypotheses, key=lambda h: -h.score) for hypotheses in search.ended]
     return [hypotheses[: config.beam] for hypotheses in ranked]

@@ -11,6 +11,7 @@ import numpy as np
 
 from lib.data.characters import clean
 from lib.data.documents import Document
+from lib.data.options import Options
 from lib.decoding.field import STRANGE
 from lib.decoding.readable import Reading
 from lib.decoding.run import Run
@@ -100,7 +101,6 @@ def report_of(
         written: the run's summaries, in its own words.
         others: summaries of other systems, by name.
     """
-    references = [document.summary for document in documents]
     lengths = reference_lengths(documents)
     letters = counted_in(documents)
     systems = {model: written, **(others or {})}
@@ -116,13 +116,10 @@ def report_of(
     ]
 
     def scored(name: str, words_of_each: Sequence[int]) -> Scores:
-        """Cut a system's summaries, and score them."""
-        every = zip(systems[name], words_of_each, documents)
-        texts = [cut(summary, n, run.options, d.tokenised) for summary, n, d in every]
-        return Scores(rouge(texts, references), mean(map(count_words, texts)))
+        return scores_of(systems[name], documents, words_of_each, run.options)
 
     def at_equal_length(other: str) -> Difference:
-        """A system that writes less has a lower ROUGE for that alone."""
+        """Compare two systems that write as much: of fewer words, ROUGE is lower."""
         summaries = zip(lengths, systems[model], systems[other])
         words = [min(n, count_words(own), count_words(its)) for n, own, its in summaries]
         return _difference(scored(model, words), scored(other, words))
@@ -131,7 +128,11 @@ def report_of(
     equal = {name: at_equal_length(name) for name in systems if name != model}
     readings = [run.reading(d, encoded) for d, encoded in zip(documents, run.encode(documents))]
     sources, names = [source_of(document) for document in documents], names_of(documents)
-    whole = {model: written, LEXRANK: systems[LEXRANK], REFERENCES: references}
+    whole = {
+        model: written,
+        LEXRANK: systems[LEXRANK],
+        REFERENCES: [document.summary for document in documents],
+    }
     return Report(
         title=f"{model} on {len(documents)} {split} documents of {corpus}",
         facts=_facts(run, documents, readings, lengths, corpus, split),
@@ -154,6 +155,19 @@ def report_of(
             "whole sentences."
         ),
     )
+
+
+def scores_of(
+    summaries: Summaries,
+    documents: Sequence[Document],
+    words_of_each: Sequence[int],
+    options: Options,
+) -> Scores:
+    """Cut each summary to so many words, as `options` write them, and score it."""
+    every = zip(summaries, words_of_each, documents)
+    texts = [cut(summary, words, options, d.tokenised) for summary, words, d in every]
+    references = [document.summary for document in documents]
+    return Scores(rouge(texts, references), mean(map(count_words, texts)))
 
 
 def _difference(model: Scores, other: Scores) -> Difference:

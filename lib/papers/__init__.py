@@ -60,6 +60,11 @@ def paper(name: str) -> Paper:
     return PAPERS[one_of(name, PAPERS, "model")]
 
 
+def title_of(run: "Run") -> str:
+    """Name a run's model for people: its paper's title and its variant."""
+    return f"{paper(run.config['paper']).title}, {run.config['variant']}"
+
+
 def resolve(
     name: str,
     preset: str,

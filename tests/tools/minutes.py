@@ -27,7 +27,7 @@ def minutes_of(page: dict) -> Counter:
     """Compute the minutes of an executed page by `PARTS`, and its visible "words".
 
     The reading path ends at the first heading with a number, the building path at the report on a
-    corpus, which nobody has to read, or at the model of one's own.
+    corpus, which is no part of the lesson, or at the model of one's own.
     """
     found, part = Counter(), "reading"
     for cell in page["cells"]:
